@@ -1,0 +1,69 @@
+# Everything is set up inside the checkout: .venv, target, .concurve. `make help` lists the goals.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml' -o -name 'pyproject.toml' -o -path '*/data/*' -type f)
+
+export CONCURVE_DB ?= .concurve/concurve.db
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help build test test-rust test-python bench coverage soak demo lint format clean tools
+
+help: ## List the goals
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+tools: # A missing tool is named with the command that installs it
+	@scripts/check-tools.sh $(PYTHON)
+
+$(STAMPS)/venv: pyproject.toml constraints.txt | tools
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the Python packages into $(VENV)"
+	@$(BIN)/pip install --quiet --constraint constraints.txt hatchling editables maturin
+	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[postgresql]'
+	@$(BIN)/pip install --quiet --constraint constraints.txt $$($(BIN)/python scripts/dev-requirements.py)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/native: $(RUST_SOURCES) $(STAMPS)/venv
+	@echo "compiling the native programs"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall ./crates/concurve-native
+	@touch $@
+
+build: $(STAMPS)/venv $(STAMPS)/native ## Build everything; leaves .venv/bin/concurve
+
+demo: build ## Run the packaged study thread-scaling quickly, and write its report
+	@mkdir -p .concurve
+	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
+
+test: test-rust test-python ## Run the tests of every language
+
+test-rust: build
+	@cargo test --workspace --release --quiet
+
+test-python: build
+	@$(BIN)/python -m pytest -q
+
+bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
+	@$(BIN)/python benches/run_all.py
+
+coverage: build ## Simulate how often the models' intervals hold; rewrites docs/method/coverage.md
+	@$(BIN)/python benches/coverage.py --write
+
+soak: build ## Run what takes long
+	@$(BIN)/python -m pytest -q -m soak
+
+lint: build ## Check formatting, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+format: $(STAMPS)/venv ## Format all code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet .
+	@cargo fmt --all
+
+clean: ## Remove what was built; keeps the stored runs
+	rm -rf $(VENV) target

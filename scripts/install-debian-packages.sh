@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs the Debian packages that the tests use beyond Python, Rust and a C compiler:
+#   hyperfine    compared with in make bench
+#   postgresql   the store's tests start a server of their own
+#   chromium     opens the HTML report
+# Without them the tests that need one are skipped, with the reason.
+set -eu
+packages="hyperfine postgresql chromium"
+missing=""
+for package in $packages; do
+    dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+echo "installing Debian packages:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $missing >/dev/null
