@@ -1,0 +1,306 @@
+//! What the runner measured: one record a trial.
+//!
+//! A reading that could not be taken is left out, and `absent` of the same object says why
+//! under the same name. A zero is always a measured zero.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::{HistogramLine, IndicatorLine};
+use crate::spec::{Controls, Policy};
+
+/// Names of readings that could not be taken, each with its reason.
+pub type Absent = BTreeMap<String, String>;
+
+/// The raw result of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    pub format: u32,
+    pub trial: String,
+    /// Version of the runner that wrote the record.
+    pub runner: String,
+    /// Wall-clock time at the first release, since the epoch.
+    pub started_unix_ns: u64,
+    pub outcome: Outcome,
+    /// From the first release to the last exit of an `exit` role.
+    pub wall_ns: u64,
+    /// In the order of the spec.
+    pub roles: Vec<RoleRecord>,
+    pub machine: MachineRecord,
+    pub instrument: InstrumentRecord,
+}
+
+/// How the trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    /// Role that caused an outcome other than `ok`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// What failed and where, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// Every `exit` role exited with 0, every `serve` role lived until it was stopped.
+    Ok,
+    /// The program could not be executed.
+    ExecFailed,
+    /// A control was refused or read back differently.
+    ControlRefused,
+    /// A role exited with another code than 0, by a signal, or (serving) too early.
+    ProgramFailed,
+    /// A role exited or the limit passed before `{"ready":true}` came.
+    NotReady,
+    /// The time limit passed.
+    TimedOut,
+    /// The runner was asked to stop (SIGINT or SIGTERM).
+    Interrupted,
+}
+
+/// One role of the trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleRecord {
+    pub name: String,
+    /// Absent if the role never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+    /// Release (go-ahead to exec) relative to the trial's first release.
+    pub released_ns: u64,
+    /// From release to the exit of the role's first process.
+    pub wall_ns: u64,
+    /// As read back from the kernel after they were set.
+    pub controls: GrantedControls,
+    /// The whole process tree of the role over its whole life.
+    pub usage: Usage,
+    pub threads: ThreadsRecord,
+    #[serde(default)]
+    pub phases: Vec<PhaseRecord>,
+    #[serde(default)]
+    pub indicators: Vec<IndicatorLine>,
+    #[serde(default)]
+    pub histograms: Vec<HistogramLine>,
+    #[serde(default)]
+    pub facts: BTreeMap<String, serde_json::Value>,
+    /// Lines of the report channel that were not understood (bounded).
+    #[serde(default)]
+    pub report_errors: Vec<ReportError>,
+    /// Processes of the tree that outlived the first one and were killed then.
+    #[serde(default)]
+    pub stragglers_killed: u64,
+    pub stdout: Output,
+    pub stderr: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The program exited.
+    Itself,
+    /// A serving role was stopped because the others were done.
+    Stopped,
+    /// The runner killed it: time limit, interruption, or failure of another role.
+    Killed,
+}
+
+/// What was asked for and what the kernel granted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GrantedControls {
+    pub requested: Controls,
+    /// CPUs allowed, from `/proc/PID/status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+}
+
+/// Resources used, by a tree, a phase or a thread. Times in ns, memory in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// User plus system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<u64>,
+    /// Runnable but waiting for a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue_ns: Option<u64>,
+    /// Times a thread was put on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voluntary_switches: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary_switches: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minor_faults: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub major_faults: Option<u64>,
+    /// Greatest resident memory: of the largest single process, from `wait4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes_max: Option<u64>,
+    /// Greatest sum over the tree that a sample saw; only for trees of several processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_bytes_tree_max: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_inputs: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_outputs: Option<u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
+}
+
+/// The threads of a role's tree, the first threads of its processes included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadsRecord {
+    /// Threads that ever lived in the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Greatest number alive at once. If `absent` has a reason for it, a lower bound: the most
+    /// that one sample saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<u64>,
+    /// Processes that ever lived in the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// CPU time of all threads together, by their own accounts; to be held against `usage.cpu_ns`.
+    /// It lacks the end of each exit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// Up to `threads_listed_max` threads, those with most CPU time first.
+    #[serde(default)]
+    pub listed: Vec<ThreadRecord>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
+}
+
+/// One thread, as last seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRecord {
+    pub tid: u32,
+    pub pid: u32,
+    /// At most 15 characters, as the kernel keeps it.
+    pub name: String,
+    /// Where the final figures come from.
+    pub source: ThreadSource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Vec<u32>>,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadSource {
+    /// The kernel's account at the thread's exit: exact.
+    Exit,
+    /// Its last sample: a lower bound.
+    Sample,
+}
+
+/// A stretch of a role's life that its program marked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseRecord {
+    pub name: String,
+    /// Relative to the trial's first release.
+    pub begin_ns: u64,
+    pub wall_ns: u64,
+    /// Difference of the probes between its edges.
+    pub usage: Usage,
+    /// Greatest number of threads alive at once; absent where `threads.peak` is a lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_peak: Option<u64>,
+    /// The program exited, or was killed, inside the phase.
+    #[serde(default)]
+    pub open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportError {
+    /// Number of the line on the channel, from 1.
+    pub line: u64,
+    pub message: String,
+    pub excerpt: String,
+}
+
+/// A bounded copy of an output stream.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    /// Bytes written in all.
+    pub bytes: u64,
+    /// The first part (bytes that are not UTF-8 replaced).
+    pub head: String,
+    /// The last part, empty if `head` holds everything.
+    pub tail: String,
+    /// Bytes between them that were not kept.
+    pub dropped: u64,
+}
+
+/// The machine from the first release to the last exit: differences, all CPUs together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Online CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Not idle and not stolen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_ns: Option<u64>,
+    /// Taken by the hypervisor for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ns: Option<u64>,
+    /// Busy time that neither the roles nor the runner used; coarse: see `tick_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_cpu_ns: Option<u64>,
+    /// Granularity of the three figures above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_ns: Option<u64>,
+    /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`, `memory_full_ns`.
+    #[serde(default)]
+    pub psi: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
+}
+
+/// What measuring itself took and how fine it was.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InstrumentRecord {
+    /// Samples of `/proc` that were taken.
+    pub samples: u64,
+    /// CPU time of the runner from the first release to the last exit.
+    pub runner_cpu_ns: u64,
+    /// CPU time of it that went into sampling.
+    pub sampling_cpu_ns: u64,
+    /// Mean time between samples; absent with fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_interval_ns: Option<u64>,
+    /// Smallest step of the clock that was seen.
+    pub clock_step_ns: u64,
+    /// Sources used: `taskstats`, `perf`, `schedstat`, `psi`, …
+    pub sources: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
+}
