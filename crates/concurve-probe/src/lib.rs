@@ -1,0 +1,21 @@
+//! What Linux tells about processes, threads and the machine, and what it lets be set.
+//!
+//! Parsers are pure functions of text. Everything that needs `unsafe` (fork and exec,
+//! `perf_event_open`, netlink, `wait4`) stands in this crate, behind safe functions, so that
+//! no other crate needs any.
+
+pub mod clock;
+pub mod control;
+pub mod cpu_list;
+mod error;
+pub mod perf;
+pub mod proc_fs;
+pub mod proc_stat;
+pub mod process;
+pub mod psi;
+pub mod schedstat;
+pub mod spawn;
+pub mod task;
+pub mod taskstats;
+
+pub use error::{ProbeError, Result};

@@ -1,0 +1,100 @@
+//! `perf_event_open`.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::fd::FromRawFd;
+
+use crate::{ProbeError, Result};
+
+/// `struct perf_event_attr` as of `PERF_ATTR_SIZE_VER3` (Linux 4.1), all that is needed here.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clock: i32,
+}
+
+/// What is asked of an event.
+#[derive(Default)]
+pub struct Event {
+    /// What it counts.
+    pub config: u64,
+    pub read_format: u64,
+    pub flags: u64,
+    /// With `FLAG_USE_CLOCKID`.
+    pub clock: i32,
+}
+
+pub const CPU_MIGRATIONS: u64 = 4;
+/// Counts nothing.
+pub const DUMMY: u64 = 9;
+
+pub const FORMAT_TOTAL_TIME_RUNNING: u64 = 2;
+
+const FLAG_DISABLED: u64 = 1;
+const FLAG_INHERIT: u64 = 1 << 1;
+pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
+pub const FLAG_INHERIT_STAT: u64 = 1 << 11;
+const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
+pub const FLAG_TASK: u64 = 1 << 13;
+pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
+
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+
+/// Opens a software event on one CPU (−1: on any) for a process and all that it starts, from
+/// its next exec on.
+pub fn open(pid: u32, cpu: i32, event: Event) -> Result<File> {
+    let attributes = Attributes {
+        kind: PERF_TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: event.config,
+        read_format: event.read_format,
+        flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC | event.flags,
+        clock: event.clock,
+        ..Attributes::default()
+    };
+    // SAFETY: `attributes` has the size that it says and is only read.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            pid as libc::pid_t,
+            cpu,
+            -1,
+            PERF_FLAG_FD_CLOEXEC,
+        )
+    };
+    if descriptor < 0 {
+        return Err(refusal(ProbeError::last("perf_event_open")));
+    }
+    // SAFETY: a descriptor that the kernel has just made, owned from here on.
+    Ok(unsafe { File::from_raw_fd(descriptor as i32) })
+}
+
+fn refusal(error: ProbeError) -> ProbeError {
+    match error.errno() {
+        Some(libc::EACCES | libc::EPERM) => ProbeError::Unavailable(
+            "perf_event_open refused: needs kernel.perf_event_paranoid ≤ 2 or CAP_PERFMON, and \
+             in a container a seccomp profile that lets it through"
+                .into(),
+        ),
+        Some(libc::ENOSYS) => {
+            ProbeError::Unavailable("perf_event_open: the kernel or a filter lacks it".into())
+        }
+        _ => error,
+    }
+}

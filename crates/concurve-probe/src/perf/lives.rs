@@ -1,0 +1,129 @@
+//! Births and deaths of all threads of a tree, each with its time.
+
+use std::fs::File;
+
+use super::event::{self, Event};
+use super::ring::{RECORD_BYTES, Ring, u32_at, u64_at};
+use crate::Result;
+
+const PERF_RECORD_LOST: u32 = 2;
+const PERF_RECORD_EXIT: u32 = 4;
+const PERF_RECORD_FORK: u32 = 7;
+/// Room for 8192 births and deaths between two looks, on each CPU: thousands of threads may
+/// be killed at once while the runner waits for a CPU. With the counters' rings this is within
+/// the 516 KiB a CPU that any user may lock; a second role gets what is left.
+const RING_PAGES: usize = 64;
+
+/// A birth or a death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// Monotonic time: of a birth, just before the thread may run; of a death, late in its exit,
+    /// after its last instruction of its own (before Linux 6.16 a joiner may run earlier yet).
+    pub at_ns: u64,
+    pub pid: u32,
+    pub tid: u32,
+    pub event: LifeEvent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LifeEvent {
+    Birth,
+    Death,
+}
+
+impl Life {
+    /// The birth of a process: of its first thread.
+    pub fn is_process_birth(&self) -> bool {
+        self.event == LifeEvent::Birth && self.pid == self.tid
+    }
+}
+
+/// Births and deaths since the last look, in the order of time on each CPU.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Lives {
+    pub lives: Vec<Life>,
+    /// So many more were thrown away because the ring was full.
+    pub lost: u64,
+}
+
+/// A watch over a process tree.
+///
+/// Its descriptors are not to be polled: every death of a thread would wake who does, whether
+/// there is anything to read or not.
+#[derive(Debug)]
+pub struct TreeLives {
+    rings: Vec<Ring>,
+    /// Open as long as they are to go on.
+    _events: Vec<File>,
+}
+
+impl TreeLives {
+    pub(super) fn new(events: Vec<File>) -> Result<Self> {
+        let rings = events.iter().map(|event| Ring::map(event, RING_PAGES));
+        Ok(Self {
+            rings: rings.collect::<Result<_>>()?,
+            _events: events,
+        })
+    }
+
+    /// Takes what has happened.
+    pub fn take(&mut self) -> Lives {
+        let mut taken = Lives::default();
+        for ring in &mut self.rings {
+            ring.take(|kind, record| match kind {
+                PERF_RECORD_FORK => taken.lives.push(parse(record, LifeEvent::Birth)),
+                PERF_RECORD_EXIT => taken.lives.push(parse(record, LifeEvent::Death)),
+                // Header, identity of the event, number.
+                PERF_RECORD_LOST => taken.lost += u64_at(record, 16),
+                _ => {}
+            });
+        }
+        taken
+    }
+}
+
+pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
+    let event = Event {
+        config: event::DUMMY,
+        flags: event::FLAG_EXCLUDE_KERNEL | event::FLAG_TASK | event::FLAG_USE_CLOCKID,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Event::default()
+    };
+    event::open(pid, cpu, event)
+}
+
+/// Header, process, its parent, thread, its parent, time.
+fn parse(record: &[u8; RECORD_BYTES], event: LifeEvent) -> Life {
+    Life {
+        at_ns: u64_at(record, 24),
+        pid: u32_at(record, 8),
+        tid: u32_at(record, 16),
+        event,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_birth_of_a_thread_and_of_a_process() {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[0] = 7;
+        bytes[6] = 32;
+        for (at, number) in [(8, 500u32), (12, 500), (16, 501), (20, 500)] {
+            bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes[24..32].copy_from_slice(&77_000u64.to_le_bytes());
+        let life = parse(&bytes, LifeEvent::Birth);
+        let expected = Life {
+            at_ns: 77_000,
+            pid: 500,
+            tid: 501,
+            event: LifeEvent::Birth,
+        };
+        assert_eq!(life, expected);
+        assert!(!life.is_process_birth());
+        assert!(Life { tid: 500, ..life }.is_process_birth());
+    }
+}

@@ -1,0 +1,62 @@
+//! `/proc/stat`: what all CPUs together did since boot, in ticks of `USER_HZ`.
+
+use crate::{ProbeError, Result};
+
+/// Sums over all CPUs, in ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// Neither idle nor waiting for I/O nor stolen. Guests are part of user time already.
+    pub busy: u64,
+    /// Idle or idle with I/O outstanding.
+    pub idle: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+}
+
+/// Parses the file's text.
+pub fn parse(text: &str) -> Result<CpuTicks> {
+    let wrong = || ProbeError::syntax("/proc/stat", text);
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu "))
+        .ok_or_else(wrong)?;
+    let fields: Vec<u64> = line
+        .split_ascii_whitespace()
+        .map(|field| field.parse().map_err(|_| wrong()))
+        .collect::<Result<_>>()?;
+    // user nice system idle iowait irq softirq steal guest guest_nice
+    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = fields[..] else {
+        return Err(wrong());
+    };
+    Ok(CpuTicks {
+        busy: user + nice + system + irq + softirq,
+        idle: idle + iowait,
+        steal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "cpu  66843 12 6409 41387 1377 0 131 27 0 0\n\
+        cpu0 33461 6 3177 20774 681 0 110 13 0 0\n\
+        cpu1 33382 6 3232 20613 696 0 21 14 0 0\n\
+        intr 1466424 0 0 0 0\nctxt 2283922\nbtime 1795250462\nprocesses 16461\n";
+
+    #[test]
+    fn adds_what_belongs_together() {
+        let expected = CpuTicks {
+            busy: 66843 + 12 + 6409 + 131,
+            idle: 41387 + 1377,
+            steal: 27,
+        };
+        assert_eq!(parse(TEXT).unwrap(), expected);
+    }
+
+    #[test]
+    fn refuses_a_file_without_the_sum() {
+        assert!(parse("cpu0 1 2 3 4 5 6 7 8").is_err());
+        assert!(parse("cpu  1 2 3").is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! How many threads of a role were alive at each moment, by their births and deaths.
+
+use concurve_probe::perf::{Life, LifeEvent, Lives};
+
+/// Births and deaths kept apart; older ones are folded into a sum when there are more.
+const KEPT_MAX: usize = 4_000_000;
+/// A record is in its ring this long after its event at the latest.
+const LATE_NS: u64 = 1_000_000_000;
+
+/// The population of a tree, from its first exec on.
+#[derive(Debug)]
+pub struct Census {
+    /// Not folded yet: twice the time, and one more for a birth. So they sort by time.
+    kept: Vec<u64>,
+    folded: Population,
+    folded_until_ns: u64,
+    births: u64,
+    deaths: u64,
+    processes: u64,
+    lost: u64,
+}
+
+/// Threads alive, and at most so far.
+#[derive(Debug, Clone, Copy)]
+struct Population {
+    alive: i64,
+    peak: i64,
+}
+
+impl Population {
+    fn take(&mut self, kept: u64) {
+        self.alive += if kept & 1 == 1 { 1 } else { -1 };
+        self.peak = self.peak.max(self.alive);
+    }
+}
+
+impl Default for Census {
+    /// The first thread was born before the first look.
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            folded: Population { alive: 1, peak: 1 },
+            folded_until_ns: 0,
+            births: 1,
+            deaths: 0,
+            processes: 1,
+            lost: 0,
+        }
+    }
+}
+
+impl Census {
+    /// Adds what has happened.
+    pub fn add(&mut self, lives: Lives) {
+        self.lost += lives.lost;
+        for life in lives.lives {
+            self.count(&life);
+            self.kept
+                .push(life.at_ns << 1 | u64::from(life.event == LifeEvent::Birth));
+        }
+        if self.kept.len() > KEPT_MAX {
+            self.fold();
+        }
+    }
+
+    fn count(&mut self, life: &Life) {
+        match life.event {
+            LifeEvent::Birth => self.births += 1,
+            LifeEvent::Death => self.deaths += 1,
+        }
+        self.processes += u64::from(life.is_process_birth());
+    }
+
+    /// Threads that ever lived.
+    pub fn threads(&self) -> u64 {
+        self.births
+    }
+
+    /// Processes that ever lived.
+    pub fn processes(&self) -> u64 {
+        self.processes
+    }
+
+    /// Greatest number of threads alive at once.
+    pub fn peak(&mut self) -> u64 {
+        self.kept.sort_unstable();
+        let mut population = self.folded;
+        self.kept.iter().for_each(|kept| population.take(*kept));
+        population.peak as u64
+    }
+
+    /// The same from one moment to another; none if that is too long ago.
+    pub fn peak_between(&mut self, begin_ns: u64, end_ns: u64) -> Option<u64> {
+        if begin_ns < self.folded_until_ns {
+            return None;
+        }
+        self.kept.sort_unstable();
+        let begin = self.kept.partition_point(|kept| kept >> 1 <= begin_ns);
+        let end = self.kept.partition_point(|kept| kept >> 1 <= end_ns);
+        let mut population = self.folded;
+        self.kept[..begin]
+            .iter()
+            .for_each(|kept| population.take(*kept));
+        population.peak = population.alive;
+        self.kept[begin..end.max(begin)]
+            .iter()
+            .for_each(|kept| population.take(*kept));
+        Some(population.peak.max(0) as u64)
+    }
+
+    /// Why it is not exact, if it is not. Only once everything is dead.
+    pub fn gap(&self) -> Option<String> {
+        if self.lost > 0 {
+            return Some(format!(
+                "{} births and deaths came too fast for the perf rings",
+                self.lost
+            ));
+        }
+        (self.births != self.deaths).then(|| {
+            format!(
+                "{} births and {} deaths were seen in a tree that is dead",
+                self.births, self.deaths
+            )
+        })
+    }
+
+    fn fold(&mut self) {
+        self.kept.sort_unstable();
+        let last_ns = self.kept.last().map_or(0, |kept| kept >> 1);
+        self.folded_until_ns = last_ns.saturating_sub(LATE_NS);
+        let cut = self
+            .kept
+            .partition_point(|kept| kept >> 1 < self.folded_until_ns);
+        for kept in self.kept.drain(..cut) {
+            self.folded.take(kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(at_ns: u64, event: LifeEvent) -> Life {
+        Life {
+            at_ns,
+            pid: 1,
+            tid: 2,
+            event,
+        }
+    }
+
+    fn births_and_deaths(births: &[u64], deaths: &[u64]) -> Lives {
+        let births = births.iter().map(|at_ns| life(*at_ns, LifeEvent::Birth));
+        let deaths = deaths.iter().map(|at_ns| life(*at_ns, LifeEvent::Death));
+        Lives {
+            lives: births.chain(deaths).collect(),
+            lost: 0,
+        }
+    }
+
+    #[test]
+    fn the_peak_goes_by_time_not_by_arrival() {
+        let mut census = Census::default();
+        census.add(births_and_deaths(&[10, 30], &[40]));
+        census.add(births_and_deaths(&[50], &[20, 60, 70]));
+        assert_eq!(
+            (census.peak(), census.threads(), census.processes()),
+            (2, 4, 1)
+        );
+        assert_eq!(census.gap(), None);
+    }
+
+    #[test]
+    fn a_phase_has_a_peak_of_its_own() {
+        let mut census = Census::default();
+        census.add(births_and_deaths(&[10, 11, 12, 50], &[20, 21, 60]));
+        assert_eq!(census.peak(), 4);
+        assert_eq!(census.peak_between(0, 5), Some(1));
+        assert_eq!(census.peak_between(11, 12), Some(4));
+        assert_eq!(census.peak_between(20, 55), Some(3));
+        assert_eq!(census.peak_between(25, 30), Some(2));
+    }
+
+    #[test]
+    fn what_was_lost_is_told() {
+        let mut census = Census::default();
+        assert!(census.gap().unwrap().contains("1 births and 0 deaths"));
+        census.add(Lives {
+            lost: 3,
+            ..births_and_deaths(&[], &[5])
+        });
+        assert!(census.gap().unwrap().contains("3 births and deaths"));
+    }
+
+    #[test]
+    fn a_long_history_is_folded() {
+        let mut census = Census::default();
+        let second = 1_000_000_000;
+        let births: Vec<u64> = (0..3).map(|at| at * second / 2).collect();
+        census.add(births_and_deaths(&births, &[10 * second]));
+        census.fold();
+        assert_eq!((census.kept.len(), census.folded.alive), (1, 4));
+        assert_eq!((census.peak(), census.threads()), (4, 4));
+        assert_eq!(census.peak_between(0, second), None);
+        assert_eq!(census.peak_between(9 * second, 11 * second), Some(4));
+    }
+}

@@ -1,0 +1,208 @@
+//! The one place where the runner waits: signals, streams, reports, limits and samples.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use concurve_probe::clock;
+use concurve_wire::record::OutcomeKind;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+
+use crate::error::{OnHost, Result};
+use crate::trial::{Ending, Trial};
+
+/// How soon a kill is looked after.
+const KILL_INTERVAL_NS: u64 = 5_000_000;
+
+/// Signals as a descriptor.
+#[derive(Debug)]
+pub struct Signals(SignalFd);
+
+impl Signals {
+    /// Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP and reads them instead.
+    pub fn open() -> Result<Self> {
+        let mut set = SigSet::empty();
+        for signal in [
+            Signal::SIGCHLD,
+            Signal::SIGINT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+        ] {
+            set.add(signal);
+        }
+        set.thread_block().on_host("block signals")?;
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        SignalFd::with_flags(&set, flags)
+            .on_host("open a signal descriptor")
+            .map(Self)
+    }
+
+    /// The signal that asks the runner to stop, if one came.
+    fn stop_request(&self) -> Option<Signal> {
+        let mut stop = None;
+        while let Ok(Some(info)) = self.0.read_signal() {
+            match Signal::try_from(info.ssi_signo as i32) {
+                Ok(Signal::SIGCHLD) | Err(_) => {}
+                Ok(signal) => stop = Some(signal),
+            }
+        }
+        stop
+    }
+}
+
+/// What woke the loop.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Signals,
+    Exec(usize),
+    Stdout(usize),
+    Stderr(usize),
+    Report(usize),
+}
+
+/// Runs a trial to the burial of its last process.
+pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
+    trial.start_due_roles();
+    trial.further_the_end(clock::monotonic_ns());
+    while !trial.over() {
+        let ready = wait(trial, signals)?;
+        // Before any other work: this is when an exit was noticed.
+        let now = clock::monotonic_ns();
+        for source in ready {
+            match source {
+                Source::Signals => {
+                    let stop = signals.stop_request();
+                    trial.bury(now);
+                    if let Some(signal) = stop {
+                        let message = format!("the runner got {}", signal.as_str());
+                        trial.abort(OutcomeKind::Interrupted, message);
+                    }
+                }
+                Source::Exec(index) => trial.hear_exec(index),
+                Source::Stdout(index) => trial.roles[index].stdout.drain(),
+                Source::Stderr(index) => trial.roles[index].stderr.drain(),
+                Source::Report(index) => trial.hear_report(index, now),
+            }
+        }
+        if trial.rings_due_ns().is_some_and(|due_ns| due_ns <= now) {
+            trial.take_rings(now);
+        }
+        check_limit(trial, now);
+        trial.start_due_roles();
+        trial.further_the_end(now);
+        if trial.ending == Ending::NotYet && trial.sampler.due_ns() <= now {
+            trial.take_exits(false);
+            trial
+                .sampler
+                .step(&mut trial.ledger, &trial.host.proc_fs, now);
+        }
+    }
+    finish(trial);
+    Ok(())
+}
+
+fn wait(trial: &Trial, signals: &Signals) -> Result<Vec<Source>> {
+    let mut sources = vec![Source::Signals];
+    let mut polled = vec![PollFd::new(signals.0.as_fd(), PollFlags::POLLIN)];
+    let mut add = |source, descriptor| {
+        sources.push(source);
+        polled.push(PollFd::new(descriptor, PollFlags::POLLIN));
+    };
+    for (index, role) in trial.roles.iter().enumerate() {
+        if let Some(news) = &role.exec_news {
+            add(Source::Exec(index), news.as_fd());
+        }
+        if let Some(pipe) = &role.stdout.pipe {
+            add(Source::Stdout(index), pipe.as_fd());
+        }
+        if let Some(pipe) = &role.stderr.pipe {
+            add(Source::Stderr(index), pipe.as_fd());
+        }
+        if let Some(pipe) = &role.report {
+            add(Source::Report(index), pipe.as_fd());
+        }
+    }
+    let timeout = next_deadline(trial).map(|at| {
+        TimeSpec::from(Duration::from_nanos(
+            at.saturating_sub(clock::monotonic_ns()),
+        ))
+    });
+    match ppoll(&mut polled, timeout, None) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(errno) => return Err(errno).on_host("wait for events"),
+    }
+    Ok(sources
+        .into_iter()
+        .zip(polled)
+        .filter(|(_, polled)| polled.any().unwrap_or(false))
+        .map(|(source, _)| source)
+        .collect())
+}
+
+fn next_deadline(trial: &Trial) -> Option<u64> {
+    let limit = trial.spec.time_limit_ns.zip(trial.first_release_ns);
+    let limit = limit.filter(|_| trial.ending == Ending::NotYet);
+    let sample = (trial.ending == Ending::NotYet).then(|| trial.sampler.due_ns());
+    let grace = match trial.ending {
+        Ending::Stopping { until_ns } => Some(until_ns),
+        _ => None,
+    };
+    let kill = trial
+        .killing()
+        .then(|| clock::monotonic_ns() + KILL_INTERVAL_NS);
+    [
+        limit.map(|(limit, begin)| begin.saturating_add(limit)),
+        trial.rings_due_ns(),
+        sample,
+        grace,
+        kill,
+    ]
+    .into_iter()
+    .flatten()
+    .min()
+}
+
+fn check_limit(trial: &mut Trial, now: u64) {
+    let Some((limit_ns, begin_ns)) = trial.spec.time_limit_ns.zip(trial.first_release_ns) else {
+        return;
+    };
+    if trial.ending != Ending::NotYet || now < begin_ns.saturating_add(limit_ns) {
+        return;
+    }
+    let seconds = limit_ns as f64 / 1e9;
+    let unready = trial
+        .roles
+        .iter()
+        .find(|role| role.running() && !role.ready);
+    let (kind, role, message) = match unready {
+        Some(role) => (
+            OutcomeKind::NotReady,
+            Some(role.spec.name.clone()),
+            format!("wrote no {{\"ready\":true}} within the time limit of {seconds} s"),
+        ),
+        None => (
+            OutcomeKind::TimedOut,
+            None,
+            format!("the time limit of {seconds} s passed"),
+        ),
+    };
+    trial.abort(kind, message);
+    if let Some(outcome) = &mut trial.outcome {
+        outcome.role = role;
+    }
+}
+
+/// Every process is dead: takes what they have left in the pipes.
+fn finish(trial: &mut Trial) {
+    let now = clock::monotonic_ns();
+    trial.take_exits(true);
+    for index in 0..trial.roles.len() {
+        trial.hear_report(index, now);
+        let role = &mut trial.roles[index];
+        role.stdout.drain_all();
+        role.stderr.drain_all();
+    }
+    trial.ledger.close_all();
+}

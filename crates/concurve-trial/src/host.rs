@@ -1,0 +1,93 @@
+//! The sources of this host: what it grants, and why not the rest.
+
+use concurve_probe::perf;
+use concurve_probe::proc_fs::ProcFs;
+use concurve_probe::process;
+use concurve_probe::taskstats::{Listener, Query};
+use concurve_wire::record::Absent;
+use serde::Serialize;
+
+use crate::error::{OnHost, Result};
+
+/// What a trial reads from.
+#[derive(Debug)]
+pub struct Host {
+    pub proc_fs: ProcFs,
+    /// Exits of all tasks, and totals of living processes.
+    pub taskstats: Option<(Listener, Query)>,
+    /// Why a source is missing, by its name.
+    pub absent: Absent,
+}
+
+impl Host {
+    /// Opens every source that is granted.
+    pub fn open() -> Self {
+        let proc_fs = ProcFs::default();
+        let mut absent = Absent::new();
+        let taskstats = match open_taskstats(&proc_fs) {
+            Ok(taskstats) => Some(taskstats),
+            Err(error) => {
+                absent.insert("taskstats".into(), error.to_string());
+                None
+            }
+        };
+        Self {
+            proc_fs,
+            taskstats,
+            absent,
+        }
+    }
+
+    /// Makes this process the one that finds every orphan of the trial.
+    pub fn take_charge(&self) -> Result<()> {
+        process::become_subreaper().on_host("become the parent of orphans")?;
+        Ok(())
+    }
+}
+
+fn open_taskstats(proc_fs: &ProcFs) -> concurve_probe::Result<(Listener, Query)> {
+    let listener = Listener::open(&proc_fs.cpus_online()?)?;
+    let query = Query::beside(&listener)?;
+    Ok((listener, query))
+}
+
+/// Whether the host grants a source.
+#[derive(Debug, Serialize)]
+pub struct Grant {
+    granted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl<T, E: std::fmt::Display> From<std::result::Result<T, E>> for Grant {
+    fn from(result: std::result::Result<T, E>) -> Self {
+        Self {
+            granted: result.is_ok(),
+            reason: result.err().map(|error| error.to_string()),
+        }
+    }
+}
+
+/// Tries every source once.
+pub fn grants() -> std::collections::BTreeMap<&'static str, Grant> {
+    let proc_fs = ProcFs::default();
+    let own = std::process::id();
+    let pressure = |resource| proc_fs.pressure(resource).into();
+    let cpus = proc_fs.cpus_online().unwrap_or_default();
+    let attached = perf::attach(own, &cpus);
+    let counter = attached.counter.and_then(|mut counter| counter.read());
+    [
+        ("taskstats", open_taskstats(&proc_fs).into()),
+        ("perf", counter.into()),
+        ("perf_lives", attached.lives.into()),
+        ("schedstat", proc_fs.thread_schedstat(own, own).into()),
+        ("sched", proc_fs.thread_migrations(own, own).into()),
+        ("children", proc_fs.children_of_thread(own, own).into()),
+        ("stat", proc_fs.cpu_ticks().into()),
+        ("steal", proc_fs.cpu_ticks().into()),
+        ("psi_cpu", pressure("cpu")),
+        ("psi_io", pressure("io")),
+        ("psi_memory", pressure("memory")),
+    ]
+    .into()
+}

@@ -1,0 +1,93 @@
+//! What the whole machine did between two moments.
+
+use concurve_probe::proc_fs::ProcFs;
+use concurve_probe::proc_stat::CpuTicks;
+use concurve_probe::process;
+use concurve_wire::record::{Absent, MachineRecord};
+use std::collections::BTreeMap;
+
+/// Fewer ticks than this say nothing of foreign CPU time.
+const TICKS_MIN: u64 = 5;
+
+/// The machine at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    ticks: Option<CpuTicks>,
+    psi: BTreeMap<String, u64>,
+    absent: Absent,
+}
+
+impl Snapshot {
+    pub fn take(proc_fs: &ProcFs) -> Self {
+        let mut absent = Absent::new();
+        let mut psi = BTreeMap::new();
+        for resource in ["cpu", "io", "memory"] {
+            match proc_fs.pressure(resource) {
+                Ok(pressure) => {
+                    psi.insert(format!("{resource}_some_ns"), pressure.some_ns);
+                    if let Some(full_ns) = pressure.full_ns.filter(|_| resource != "cpu") {
+                        psi.insert(format!("{resource}_full_ns"), full_ns);
+                    }
+                }
+                Err(error) => {
+                    absent.insert(format!("psi.{resource}"), error.to_string());
+                }
+            }
+        }
+        let ticks = proc_fs.cpu_ticks();
+        if let Err(error) = &ticks {
+            for name in ["busy_ns", "steal_ns", "foreign_cpu_ns"] {
+                absent.insert(name.into(), error.to_string());
+            }
+        }
+        Self {
+            ticks: ticks.ok(),
+            psi,
+            absent,
+        }
+    }
+
+    /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used.
+    pub fn until(
+        self,
+        end: &Self,
+        wall_ns: u64,
+        own_cpu_ns: u64,
+        proc_fs: &ProcFs,
+    ) -> MachineRecord {
+        let tick_ns = process::tick_ns();
+        let mut absent = self.absent;
+        let mut record = MachineRecord {
+            cpus: None,
+            tick_ns: Some(tick_ns),
+            psi: self
+                .psi
+                .into_iter()
+                .filter_map(|(name, begin)| {
+                    let total = end.psi.get(&name)?.saturating_sub(begin);
+                    Some((name, total))
+                })
+                .collect(),
+            ..MachineRecord::default()
+        };
+        match proc_fs.cpus_online() {
+            Ok(cpus) => record.cpus = Some(cpus.len() as u32),
+            Err(error) => {
+                absent.insert("cpus".into(), error.to_string());
+            }
+        }
+        if let Some((begin, end)) = self.ticks.zip(end.ticks) {
+            let busy_ns = end.busy.saturating_sub(begin.busy) * tick_ns;
+            record.busy_ns = Some(busy_ns);
+            record.steal_ns = Some(end.steal.saturating_sub(begin.steal) * tick_ns);
+            if wall_ns >= TICKS_MIN * tick_ns {
+                record.foreign_cpu_ns = Some(busy_ns.saturating_sub(own_cpu_ns));
+            } else {
+                let reason = format!("the trial was shorter than {TICKS_MIN} ticks of tick_ns");
+                absent.insert("foreign_cpu_ns".into(), reason);
+            }
+        }
+        record.absent = absent;
+        record
+    }
+}

@@ -1,0 +1,187 @@
+//! Stretches of a role's life that its program marks: a reading at each edge, the difference
+//! between them.
+
+use concurve_wire::record::{Absent, PhaseRecord, Usage};
+use concurve_wire::report::{Edge, PhaseLine};
+
+/// What the probes say of a role at one moment; none where a source is missing.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub at_ns: u64,
+    pub cpu_ns: Option<u64>,
+    pub run_queue_ns: Option<u64>,
+    pub slices: Option<u64>,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+    pub migrations: Option<u64>,
+    /// Why the missing ones are.
+    pub absent: Absent,
+}
+
+/// The phases of a role.
+#[derive(Debug, Default)]
+pub struct Phases {
+    open: Vec<(String, Reading)>,
+    closed: Vec<(String, Reading, Reading, bool)>,
+}
+
+impl Phases {
+    /// Takes an edge. The error says why it makes no sense.
+    pub fn edge(&mut self, line: &PhaseLine, mut reading: Reading) -> Result<(), String> {
+        let position = self.open.iter().rposition(|(name, _)| *name == line.phase);
+        if let Some(at_ns) = line.at_ns {
+            reading.at_ns = at_ns;
+        }
+        match (line.edge, position) {
+            (Edge::Begin, Some(_)) => Err(format!("phase {:?} is open already", line.phase)),
+            (Edge::Begin, None) => {
+                self.open.push((line.phase.clone(), reading));
+                Ok(())
+            }
+            (Edge::End, None) => Err(format!("phase {:?} ends without a begin", line.phase)),
+            (Edge::End, Some(position)) => {
+                let (name, begin) = self.open.remove(position);
+                if reading.at_ns < begin.at_ns {
+                    return Err(format!(
+                        "phase {name:?} ends before its begin; give CLOCK_MONOTONIC as at_ns at both edges or at none"
+                    ));
+                }
+                self.closed.push((name, begin, reading, false));
+                Ok(())
+            }
+        }
+    }
+
+    pub fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The role has ended: closes what is still open.
+    pub fn end(&mut self, reading: &Reading) {
+        for (name, begin) in self.open.drain(..) {
+            let mut end = reading.clone();
+            end.at_ns = end.at_ns.max(begin.at_ns);
+            self.closed.push((name, begin, end, true));
+        }
+    }
+
+    /// The wire form, in the order of their begins. `threads_peak` knows how many threads were
+    /// alive at once from one moment to another, if anybody does.
+    pub fn finish(
+        mut self,
+        first_release_ns: u64,
+        mut threads_peak: impl FnMut(u64, u64) -> Option<u64>,
+    ) -> Vec<PhaseRecord> {
+        self.closed.sort_by_key(|(_, begin, _, _)| begin.at_ns);
+        self.closed
+            .into_iter()
+            .map(|(name, begin, end, open)| PhaseRecord {
+                name,
+                begin_ns: begin.at_ns.saturating_sub(first_release_ns),
+                wall_ns: end.at_ns - begin.at_ns,
+                usage: difference(&begin, &end),
+                threads_peak: threads_peak(begin.at_ns, end.at_ns),
+                open,
+            })
+            .collect()
+    }
+}
+
+fn difference(begin: &Reading, end: &Reading) -> Usage {
+    let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
+    let mut absent = begin.absent.clone();
+    absent.extend(end.absent.clone());
+    Usage {
+        cpu_ns: minus(end.cpu_ns, begin.cpu_ns),
+        run_queue_ns: minus(end.run_queue_ns, begin.run_queue_ns),
+        slices: minus(end.slices, begin.slices),
+        voluntary_switches: minus(end.voluntary_switches, begin.voluntary_switches),
+        involuntary_switches: minus(end.involuntary_switches, begin.involuntary_switches),
+        migrations: minus(end.migrations, begin.migrations),
+        absent,
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(phase: &str, edge: Edge) -> PhaseLine {
+        PhaseLine {
+            phase: phase.into(),
+            edge,
+            at_ns: None,
+        }
+    }
+
+    fn reading(at_ns: u64, cpu_ns: u64) -> Reading {
+        Reading {
+            at_ns,
+            cpu_ns: Some(cpu_ns),
+            ..Reading::default()
+        }
+    }
+
+    #[test]
+    fn repeated_and_nested_phases_are_entries_of_their_own() {
+        let mut phases = Phases::default();
+        phases
+            .edge(&line("a", Edge::Begin), reading(10, 1))
+            .unwrap();
+        phases
+            .edge(&line("b", Edge::Begin), reading(20, 2))
+            .unwrap();
+        phases.edge(&line("a", Edge::End), reading(30, 4)).unwrap();
+        phases
+            .edge(&line("a", Edge::Begin), reading(40, 5))
+            .unwrap();
+        phases.edge(&line("b", Edge::End), reading(50, 7)).unwrap();
+        phases.end(&reading(60, 9));
+        let records = phases.finish(5, |_, _| None);
+        let found: Vec<_> = records
+            .iter()
+            .map(|phase| {
+                (
+                    phase.name.as_str(),
+                    phase.begin_ns,
+                    phase.wall_ns,
+                    phase.usage.cpu_ns,
+                    phase.open,
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a", 5, 20, Some(3), false),
+                ("b", 15, 30, Some(5), false),
+                ("a", 35, 20, Some(4), true),
+            ]
+        );
+    }
+
+    #[test]
+    fn edges_that_make_no_sense() {
+        let mut phases = Phases::default();
+        assert!(phases.edge(&line("a", Edge::End), reading(1, 0)).is_err());
+        phases.edge(&line("a", Edge::Begin), reading(2, 0)).unwrap();
+        assert!(phases.edge(&line("a", Edge::Begin), reading(3, 0)).is_err());
+        assert!(phases.edge(&line("a", Edge::End), reading(1, 0)).is_err());
+    }
+
+    #[test]
+    fn a_missing_source_stays_missing() {
+        let mut phases = Phases::default();
+        phases.edge(&line("a", Edge::Begin), reading(1, 0)).unwrap();
+        let mut end = Reading {
+            at_ns: 2,
+            ..Reading::default()
+        };
+        end.absent.insert("cpu_ns".into(), "gone".into());
+        phases.edge(&line("a", Edge::End), end).unwrap();
+        let usage = &phases.finish(0, |_, _| None)[0].usage;
+        assert_eq!(usage.cpu_ns, None);
+        assert_eq!(usage.absent["cpu_ns"], "gone");
+    }
+}

@@ -1,0 +1,127 @@
+//! Reads the probes of one role at one moment, for the edges of its phases.
+
+use concurve_probe::perf::TreeCounter;
+use concurve_probe::taskstats::Query;
+
+use crate::ledger::Sums;
+use crate::phases::Reading;
+use crate::trial::Trial;
+
+impl Trial {
+    /// What a role has used so far. `now` is the moment that it counts for.
+    pub fn reading(&mut self, index: usize, now: u64) -> Reading {
+        self.take_exits(true);
+        let mut reading = Reading {
+            at_ns: now,
+            ..Reading::default()
+        };
+        let (sums, switches) = self.sums_so_far(index);
+        reading.cpu_ns = Some(sums.cpu_ns);
+        reading.run_queue_ns = Some(sums.run_queue_ns);
+        reading.slices = Some(sums.slices);
+        if switches {
+            reading.voluntary_switches = Some(sums.voluntary_switches);
+            reading.involuntary_switches = Some(sums.involuntary_switches);
+        } else {
+            let reason = "a thread's status could not be read";
+            for name in ["voluntary_switches", "involuntary_switches"] {
+                reading.absent.insert(name.into(), reason.into());
+            }
+        }
+        let role = &mut self.roles[index];
+        match role.counter.as_mut().map(|counter| counter.read()) {
+            Some(Ok(counts)) => {
+                reading.migrations = counts.migrations;
+                if counts.migrations.is_none() {
+                    let reason = TreeCounter::NO_MIGRATIONS.to_owned();
+                    reading.absent.insert("migrations".into(), reason);
+                }
+                // Exact to this moment, where the threads' accounts are as of their last tick.
+                reading.cpu_ns = Some(counts.cpu_ns);
+            }
+            Some(Err(error)) => {
+                reading
+                    .absent
+                    .insert("migrations".into(), error.to_string());
+            }
+            None => {
+                let reason = role.counter_refusal.clone();
+                let reason = reason.unwrap_or_else(|| "the role never started".into());
+                reading.absent.insert("migrations".into(), reason);
+            }
+        }
+        for name in [
+            "user_ns",
+            "system_ns",
+            "minor_faults",
+            "major_faults",
+            "rss_bytes_max",
+            "block_inputs",
+            "block_outputs",
+        ] {
+            let reason = "read for whole lives only";
+            reading.absent.insert(name.into(), reason.into());
+        }
+        reading
+    }
+
+    /// Sums over ended and living threads; whether the switches are complete.
+    fn sums_so_far(&mut self, index: usize) -> (Sums, bool) {
+        self.find_processes(index);
+        let mut sums = self.ledger.closed(index);
+        let mut switches = true;
+        let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
+        for pid in processes {
+            let asked = self
+                .host
+                .taskstats
+                .as_mut()
+                .and_then(|(_, query)| ask(query, pid));
+            match asked {
+                Some(process) => sums.add(process),
+                None => {
+                    sums.add(self.ledger.ended_of(index, pid));
+                    switches &= self.add_threads(pid, &mut sums);
+                }
+            }
+        }
+        (sums, switches)
+    }
+
+    /// Learns the role's processes of this moment.
+    fn find_processes(&mut self, index: usize) {
+        let Some(pid) = self.roles[index].pid else {
+            return;
+        };
+        for descendant in self.host.proc_fs.descendants(pid) {
+            if self.ledger.role_of(descendant).is_none() {
+                self.ledger.adopt(descendant, index);
+            }
+        }
+    }
+
+    fn add_threads(&self, pid: u32, sums: &mut Sums) -> bool {
+        let proc_fs = &self.host.proc_fs;
+        let mut switches = true;
+        for tid in proc_fs.threads(pid).unwrap_or_default() {
+            let Ok(schedstat) = proc_fs.thread_schedstat(pid, tid) else {
+                continue;
+            };
+            let status = proc_fs.thread_status(pid, tid).unwrap_or_default();
+            switches &= status.voluntary_switches.is_some();
+            sums.add(Sums {
+                threads: 1,
+                cpu_ns: schedstat.cpu_ns,
+                run_queue_ns: schedstat.run_queue_ns,
+                slices: schedstat.slices,
+                voluntary_switches: status.voluntary_switches.unwrap_or_default(),
+                involuntary_switches: status.involuntary_switches.unwrap_or_default(),
+            });
+        }
+        switches
+    }
+}
+
+fn ask(query: &mut Query, pid: u32) -> Option<Sums> {
+    query.process(pid).ok().map(|account| Sums::of(&account))
+}

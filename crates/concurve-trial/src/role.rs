@@ -1,0 +1,183 @@
+//! One role of a running trial: its process, its streams, and what it has said so far.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+
+use concurve_probe::perf::{TreeCounter, TreeLives};
+use concurve_probe::process::Reaped;
+use concurve_probe::spawn::ExecNews;
+use concurve_wire::record::{EndedBy, Exit, GrantedControls};
+use concurve_wire::report::{HistogramLine, IndicatorLine};
+use concurve_wire::spec::RoleSpec;
+
+use crate::census::Census;
+use crate::channel::Channel;
+use crate::output::Excerpt;
+use crate::phases::Phases;
+
+/// Most bytes taken from one stream before the others get their turn.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// A role from its first wait to its end.
+#[derive(Debug)]
+pub struct Role {
+    pub spec: RoleSpec,
+    pub pid: Option<u32>,
+    pub controls: GrantedControls,
+    pub released_ns: Option<u64>,
+    pub exited_ns: Option<u64>,
+    pub exit: Option<Exit>,
+    pub ended_by: Option<EndedBy>,
+    pub exec_news: Option<ExecNews>,
+    pub exec_failed: bool,
+    pub stdout: Stream,
+    pub stderr: Stream,
+    pub report: Option<File>,
+    pub channel: Channel,
+    pub ready: bool,
+    pub phases: Phases,
+    pub indicators: Vec<IndicatorLine>,
+    pub histograms: Vec<HistogramLine>,
+    pub facts: BTreeMap<String, serde_json::Value>,
+    /// Sums over the children that the runner itself has buried.
+    pub buried: Buried,
+    pub counter: Option<TreeCounter>,
+    pub counter_refusal: Option<String>,
+    pub lives: Option<TreeLives>,
+    pub lives_refusal: Option<String>,
+    pub census: Census,
+    pub stragglers_killed: u64,
+}
+
+impl Role {
+    pub fn new(spec: RoleSpec, output_bytes_max: u64) -> Self {
+        Self {
+            controls: GrantedControls {
+                requested: spec.controls.clone(),
+                cpus: None,
+                nice: None,
+                policy: None,
+            },
+            spec,
+            pid: None,
+            released_ns: None,
+            exited_ns: None,
+            exit: None,
+            ended_by: None,
+            exec_news: None,
+            exec_failed: false,
+            stdout: Stream::new(output_bytes_max),
+            stderr: Stream::new(output_bytes_max),
+            report: None,
+            channel: Channel::default(),
+            ready: false,
+            phases: Phases::default(),
+            indicators: Vec::new(),
+            histograms: Vec::new(),
+            facts: BTreeMap::new(),
+            buried: Buried::default(),
+            counter: None,
+            counter_refusal: None,
+            lives: None,
+            lives_refusal: None,
+            census: Census::default(),
+            stragglers_killed: 0,
+        }
+    }
+
+    /// Its first process lives.
+    pub fn running(&self) -> bool {
+        self.pid.is_some() && self.exited_ns.is_none()
+    }
+
+    /// Its program was executed.
+    pub fn ran(&self) -> bool {
+        self.released_ns.is_some() && !self.exec_failed
+    }
+
+    pub fn exited(&self) -> bool {
+        self.exited_ns.is_some()
+    }
+}
+
+/// An output stream of a role: its pipe, until it closes, and what is kept of it.
+#[derive(Debug)]
+pub struct Stream {
+    pub pipe: Option<File>,
+    pub excerpt: Excerpt,
+}
+
+impl Stream {
+    fn new(bytes_max: u64) -> Self {
+        Self {
+            pipe: None,
+            excerpt: Excerpt::new(bytes_max),
+        }
+    }
+
+    /// Takes what is there, up to a bound; closes the pipe at its end.
+    pub fn drain(&mut self) {
+        let excerpt = &mut self.excerpt;
+        drain(&mut self.pipe, |chunk| excerpt.push(chunk));
+    }
+
+    /// Takes all that is there. Only once the writers are dead.
+    pub fn drain_all(&mut self) {
+        let mut before = None;
+        while self.pipe.is_some() && before != Some(self.excerpt.bytes()) {
+            before = Some(self.excerpt.bytes());
+            self.drain();
+        }
+    }
+}
+
+/// Reads a non-blocking pipe, up to a bound; closes it at its end.
+pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
+    let mut buffer = [0; 1 << 16];
+    let mut total = 0;
+    while let Some(file) = pipe
+        && total < CHUNK_BYTES
+    {
+        match file.read(&mut buffer) {
+            Ok(0) => *pipe = None,
+            Ok(length) => {
+                total += length;
+                take(&buffer[..length]);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(_) => *pipe = None,
+        }
+    }
+}
+
+/// Sums over buried children, their own waited-for children included.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Buried {
+    pub children: u64,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub rss_bytes_max: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub block_inputs: u64,
+    pub block_outputs: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+impl Buried {
+    pub fn add(&mut self, reaped: &Reaped) {
+        self.children += 1;
+        self.user_ns += reaped.user_ns;
+        self.system_ns += reaped.system_ns;
+        self.rss_bytes_max = self.rss_bytes_max.max(reaped.rss_bytes_max);
+        self.minor_faults += reaped.minor_faults;
+        self.major_faults += reaped.major_faults;
+        self.block_inputs += reaped.block_inputs;
+        self.block_outputs += reaped.block_outputs;
+        self.voluntary_switches += reaped.voluntary_switches;
+        self.involuntary_switches += reaped.involuntary_switches;
+    }
+}

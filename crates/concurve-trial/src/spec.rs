@@ -1,0 +1,239 @@
+//! Reads a spec and refuses what cannot be meant.
+
+use std::io::Read;
+
+use concurve_wire::FORMAT;
+use concurve_wire::spec::{Controls, End, PolicyClass, RoleSpec, TrialSpec};
+
+use crate::error::{Result, TrialError};
+
+/// Reads one spec to the end of the input.
+pub fn read(mut input: impl Read) -> Result<TrialSpec> {
+    let mut text = String::new();
+    input.read_to_string(&mut text).map_err(|error| {
+        TrialError::Spec(format!(
+            "standard input: {error}; give one JSON object in UTF-8"
+        ))
+    })?;
+    parse(&text)
+}
+
+/// Parses and checks a spec.
+pub fn parse(text: &str) -> Result<TrialSpec> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let spec: TrialSpec = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        TrialError::Spec(format!(
+            "{path}: {}; see schema/trial-spec.schema.json",
+            error.into_inner()
+        ))
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| TrialError::Spec(format!("after the object: {error}; give one object")))?;
+    check(&spec).map_err(TrialError::Spec)?;
+    Ok(spec)
+}
+
+fn check(spec: &TrialSpec) -> std::result::Result<(), String> {
+    if spec.format != FORMAT {
+        return Err(format!(
+            "format: {} is not known, this runner reads {FORMAT}; use matching versions",
+            spec.format
+        ));
+    }
+    if spec.trial.is_empty() || spec.trial.contains('\0') {
+        return Err("trial: give a name that is not empty".into());
+    }
+    if spec.roles.is_empty() {
+        return Err("roles: give at least one role".into());
+    }
+    if !spec.roles.iter().any(|role| role.end == End::Exit) {
+        return Err("roles: all of them serve; let one have end = \"exit\"".into());
+    }
+    if spec.sampling.interval_ns_min == 0 {
+        return Err("sampling.interval_ns_min: give at least 1".into());
+    }
+    if !(spec.sampling.cpu_share_max > 0.0 && spec.sampling.cpu_share_max <= 1.0) {
+        return Err("sampling.cpu_share_max: give a share above 0, at most 1".into());
+    }
+    for (index, role) in spec.roles.iter().enumerate() {
+        check_role(role, &spec.roles[..index])
+            .map_err(|problem| format!("roles[{index}] ({}).{problem}", role.name))?;
+    }
+    Ok(())
+}
+
+fn check_role(role: &RoleSpec, earlier: &[RoleSpec]) -> std::result::Result<(), String> {
+    if role.name.is_empty() || role.name.contains('\0') {
+        return Err("name: give a name that is not empty".into());
+    }
+    if earlier.iter().any(|other| other.name == role.name) {
+        return Err("name: an earlier role has it; give each its own".into());
+    }
+    if role.argv.first().is_none_or(String::is_empty) {
+        return Err("argv: give a program".into());
+    }
+    if role.argv.iter().any(|argument| argument.contains('\0')) {
+        return Err("argv: an argument holds a NUL; leave it out".into());
+    }
+    if role.cwd.as_ref().is_some_and(|cwd| cwd.contains('\0')) {
+        return Err("cwd: holds a NUL; leave it out".into());
+    }
+    for (name, value) in &role.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(format!(
+                "env: {name:?} cannot be set; no empty names, no '=' in names, no NUL"
+            ));
+        }
+    }
+    for name in &role.after {
+        match earlier.iter().find(|other| other.name == *name) {
+            Some(other) if other.end == End::Exit => {}
+            Some(_) => {
+                return Err(format!(
+                    "after: {name:?} serves and never exits before; name a role with end = \"exit\""
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "after: {name:?} is not an earlier role; name one that stands before"
+                ));
+            }
+        }
+    }
+    check_controls(&role.controls).map_err(|problem| format!("controls.{problem}"))
+}
+
+fn check_controls(controls: &Controls) -> std::result::Result<(), String> {
+    if let Some(cpus) = &controls.cpus {
+        if cpus.is_empty() {
+            return Err("cpus: give at least one CPU".into());
+        }
+        if !cpus.is_sorted_by(|left, right| left < right) {
+            return Err("cpus: give them ascending, each once".into());
+        }
+    }
+    if let Some(nice) = controls.nice
+        && !(-20..=19).contains(&nice)
+    {
+        return Err(format!("nice: {nice} is out of range; give −20 to 19"));
+    }
+    let Some(policy) = controls.policy else {
+        return Ok(());
+    };
+    let real_time = matches!(policy.class, PolicyClass::Fifo | PolicyClass::Rr);
+    match (policy.class, policy.priority) {
+        (PolicyClass::Deadline, _) => {
+            return Err(
+                "policy.class: deadline needs times that a spec cannot give; use fifo".into(),
+            );
+        }
+        (_, 1..=99) if real_time => {}
+        (_, 0) if !real_time => {}
+        (_, priority) if real_time => {
+            return Err(format!(
+                "policy.priority: {priority} is out of range; give 1 to 99"
+            ));
+        }
+        (_, priority) => {
+            return Err(format!(
+                "policy.priority: {priority} is for fifo and rr only; give 0 or leave it out"
+            ));
+        }
+    }
+    if controls.nice.is_some() && !matches!(policy.class, PolicyClass::Other | PolicyClass::Batch) {
+        return Err("nice: has no effect under this policy; leave one of them out".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut serde_json::Value)) -> String {
+        let mut spec = serde_json::json!({
+            "format": 1, "trial": "t",
+            "roles": [{"name": "a", "argv": ["true"]}, {"name": "b", "argv": ["true"]}],
+        });
+        parse(&spec.to_string()).unwrap();
+        change(&mut spec);
+        parse(&spec.to_string()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn refusals_name_the_key() {
+        for (pointer, value, expected) in [
+            ("/format", "2", "format"),
+            ("/trial", "\"\"", "trial"),
+            ("/roles", "[]", "roles"),
+            ("/roles/1/name", "\"a\"", "roles[1] (a).name"),
+            ("/roles/0/argv", "[]", "roles[0] (a).argv"),
+            ("/roles/0/argv", "\"true\"", "roles[0].argv"),
+            ("/roles/0/nmae", "1", "roles[0].nmae"),
+            ("/roles/0/after", "[\"b\"]", "roles[0] (a).after"),
+            ("/roles/0/env", "{\"A=B\": \"1\"}", "roles[0] (a).env"),
+            (
+                "/roles/1/controls",
+                "{\"nice\": 20}",
+                "roles[1] (b).controls.nice",
+            ),
+            (
+                "/roles/1/controls",
+                "{\"nice\": \"x\"}",
+                "roles[1].controls.nice",
+            ),
+            ("/roles/1/controls", "{\"cpus\": []}", "controls.cpus"),
+            ("/roles/1/controls", "{\"cpus\": [1, 0]}", "controls.cpus"),
+            (
+                "/roles/1/controls",
+                "{\"policy\": {\"class\": \"fifo\"}}",
+                "controls.policy.priority",
+            ),
+            (
+                "/roles/1/controls",
+                "{\"policy\": {\"class\": \"deadline\"}}",
+                "controls.policy.class",
+            ),
+            (
+                "/roles/1/controls",
+                "{\"policy\": {\"class\": \"idle\"}, \"nice\": 1}",
+                "controls.nice",
+            ),
+            (
+                "/sampling",
+                "{\"cpu_share_max\": 0}",
+                "sampling.cpu_share_max",
+            ),
+            (
+                "/sampling",
+                "{\"interval_ns_min\": 0}",
+                "sampling.interval_ns_min",
+            ),
+        ] {
+            let message = refusal(|spec| {
+                let (parent, key) = pointer.rsplit_once('/').unwrap();
+                let value = serde_json::from_str(value).unwrap();
+                spec.pointer_mut(parent).unwrap()[key] = value;
+            });
+            assert!(message.contains(expected), "{pointer}: {message}");
+        }
+    }
+
+    #[test]
+    fn only_servers_would_never_end() {
+        let message = refusal(|spec| {
+            spec["roles"][0]["end"] = "serve".into();
+            spec["roles"][1]["end"] = "serve".into();
+        });
+        assert!(message.contains("serve"), "{message}");
+    }
+
+    #[test]
+    fn text_that_is_no_spec() {
+        for text in ["", "[]", "{", "{}{}", "null"] {
+            assert!(matches!(parse(text), Err(TrialError::Spec(_))), "{text}");
+        }
+    }
+}

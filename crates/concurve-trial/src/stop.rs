@@ -1,0 +1,94 @@
+//! Kills what has to die: stragglers of a role that is done, and in the end everything.
+
+use concurve_probe::process;
+use concurve_wire::spec::End;
+
+use crate::sampler;
+use crate::trial::{Ending, Trial};
+
+impl Trial {
+    /// Brings the end of the trial one step further. `now` decides on limits.
+    pub fn further_the_end(&mut self, now: u64) {
+        if let Ending::Stopping { until_ns } = self.ending {
+            let mut roles = self.roles.iter();
+            let stopping = roles.any(|role| {
+                role.running() && role.spec.end == End::Serve && role.released_ns.is_some()
+            });
+            if now >= until_ns || !stopping {
+                self.kill_everything();
+            } else {
+                // What does not serve has no claim to the grace.
+                for index in 0..self.roles.len() {
+                    if self.roles[index].running() && self.roles[index].spec.end == End::Exit {
+                        self.kill_tree_of(index);
+                    }
+                }
+            }
+        }
+        if self.ending == Ending::Killing {
+            self.kill_all();
+        } else if !self.childless {
+            for index in 0..self.roles.len() {
+                if self.roles[index].exited() {
+                    self.kill_stragglers(index);
+                }
+            }
+        }
+    }
+
+    /// Whether some process is being killed and another look is due soon.
+    pub fn killing(&self) -> bool {
+        let done = |role: &crate::role::Role| role.exited();
+        !self.childless && (self.ending != Ending::NotYet || self.roles.iter().any(done))
+    }
+
+    fn kill_all(&mut self) {
+        // Stragglers first, while they can still be told from the rest.
+        for index in 0..self.roles.len() {
+            if self.roles[index].exited() {
+                self.kill_stragglers(index);
+            }
+        }
+        for pid in self.host.proc_fs.descendants(std::process::id()) {
+            let _ = process::kill(pid, libc::SIGKILL);
+        }
+    }
+
+    fn kill_tree_of(&mut self, index: usize) {
+        if let Some(pid) = self.roles[index].pid {
+            for descendant in self.host.proc_fs.descendants(pid) {
+                let _ = process::kill(descendant, libc::SIGKILL);
+            }
+            let _ = process::kill(pid, libc::SIGKILL);
+        }
+    }
+
+    /// Kills what a role has left behind after its first process exited.
+    fn kill_stragglers(&mut self, index: usize) {
+        let proc_fs = &self.host.proc_fs;
+        for (pid, role) in sampler::strangers(&self.ledger, proc_fs) {
+            self.ledger.adopt(pid, role);
+        }
+        let own = std::process::id();
+        let roots = proc_fs
+            .children_of_thread(own, own)
+            .or_else(|_| proc_fs.children(own));
+        let leader = self.roles[index].pid;
+        for root in roots.unwrap_or_default() {
+            if Some(root) == leader || self.ledger.role_of(root) != Some(index) {
+                continue;
+            }
+            let mut tree = proc_fs.descendants(root);
+            tree.push(root);
+            for pid in tree {
+                if self.ledger.role_of(pid).is_none() {
+                    self.ledger.adopt(pid, index);
+                }
+                let alive = proc_fs.stat(pid).is_ok_and(|stat| stat.state != 'Z');
+                if alive && process::kill(pid, libc::SIGKILL).is_ok() && self.ledger.condemn(pid) {
+                    self.roles[index].stragglers_killed += 1;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Starts the runner on a spec and reads its record.
+#![allow(dead_code, reason = "no test file needs all of it")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use concurve_wire::record::TrialRecord;
+use serde_json::{Value, json};
+
+pub const RUNNER: &str = env!("CARGO_BIN_EXE_trial");
+
+/// Arguments of setpriv that leave nothing.
+pub const NOBODY: [&str; 5] = [
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all",
+    "--no-new-privs",
+];
+
+/// A spec in the making.
+pub struct Trial(pub Value);
+
+impl From<Value> for Trial {
+    fn from(role: Value) -> Self {
+        Self::of([role])
+    }
+}
+
+impl Trial {
+    pub fn of(roles: impl Into<Vec<Value>>) -> Self {
+        let roles: Vec<Value> = roles.into();
+        let limit_ns = 60_000_000_000u64;
+        Self(json!({"format": 1, "trial": "t", "roles": roles, "time_limit_ns": limit_ns}))
+    }
+}
+
+pub fn role<'a>(name: &str, argv: impl IntoIterator<Item = &'a str>) -> Value {
+    let argv: Vec<&str> = argv.into_iter().collect();
+    json!({"name": name, "argv": argv})
+}
+
+pub fn runner() -> Command {
+    Command::new(RUNNER)
+}
+
+pub fn run(arguments: &[&str], input: &str) -> Output {
+    feed(runner().args(arguments), input)
+}
+
+pub fn record(trial: Trial) -> TrialRecord {
+    let output = run(&[], &trial.0.to_string());
+    assert!(output.status.success(), "{output:?}");
+    parse(&output.stdout)
+}
+
+/// Of a runner that is nobody. It is copied to where nobody may execute it.
+pub fn record_without_privilege(trial: Trial) -> TrialRecord {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let copy = folder.path().join("trial");
+    std::fs::copy(RUNNER, &copy).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(NOBODY).arg(&copy).current_dir("/");
+    let output = feed(&mut command, &trial.0.to_string());
+    assert!(output.status.success(), "{output:?}");
+    parse(&output.stdout)
+}
+
+pub fn parse(stdout: &[u8]) -> TrialRecord {
+    let text = std::str::from_utf8(stdout).unwrap();
+    assert_eq!(text.matches('\n').count(), 1, "one line");
+    serde_json::from_str(text).unwrap()
+}
+
+/// The threads' own CPU time over that of `wait4`, the best of a few trials. The counters run on
+/// while a hypervisor or an interrupt has the CPU and `wait4`'s clock does not, so one trial
+/// may be off by what was stolen from it; an error in the accounts would be in each.
+pub fn own_to_wait4(mut trial: impl FnMut() -> TrialRecord) -> f64 {
+    let mut ratio = || {
+        let role = &trial().roles[0];
+        role.threads.cpu_ns.unwrap() as f64 / role.usage.cpu_ns.unwrap() as f64
+    };
+    let farness = |ratio: &f64| (ratio - 1.0).abs();
+    let ratios = std::iter::repeat_with(&mut ratio).take(8);
+    let mut best = f64::INFINITY;
+    for ratio in ratios {
+        if farness(&ratio) < farness(&best) {
+            best = ratio;
+        }
+        if farness(&best) < 0.005 {
+            break;
+        }
+    }
+    best
+}
+
+/// The interpreter itself, not a script that starts it.
+pub fn python() -> &'static str {
+    static PATH: OnceLock<String> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let output = Command::new("python3")
+            .args([
+                "-c",
+                "import os, sys; print(os.path.realpath(sys.executable))",
+            ])
+            .output()
+            .expect("python3 is needed by these tests; apt-get install python3");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    })
+}
+
+pub fn taskstats_granted() -> bool {
+    granted("taskstats")
+}
+
+/// Births and deaths are watched. Where root may, so may nobody at the usual setting.
+pub fn lives_granted() -> bool {
+    granted("perf_lives")
+}
+
+fn granted(probe: &str) -> bool {
+    static PROBES: OnceLock<Value> = OnceLock::new();
+    let probes = PROBES.get_or_init(|| {
+        let output = run(&["probes"], "");
+        serde_json::from_slice(&output.stdout).unwrap()
+    });
+    probes[probe]["granted"] == true
+}
+
+/// setpriv can make a nobody here.
+pub fn nobody_to_be_had() -> bool {
+    let probe = Command::new("setpriv").args(NOBODY).arg("true").output();
+    probe.is_ok_and(|output| output.status.success())
+}
+
+/// Processes that are alive and have `mark` on their command line.
+pub fn alive_with(mark: &str) -> usize {
+    let own = std::process::id().to_string();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            if name == own || name.parse::<u32>().is_err() {
+                return None;
+            }
+            let command = std::fs::read(path.join("cmdline")).ok()?;
+            String::from_utf8_lossy(&command)
+                .contains(mark)
+                .then_some(())
+        })
+        .count()
+}
+
+fn feed(command: &mut Command, input: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A runner that refuses to read at all closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
