@@ -1,0 +1,106 @@
+//! One lock that every thread needs for part of each operation.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use concurve_wire::reporter::Reporter;
+
+use crate::error::Error;
+use crate::work::{OperationArgs, spin};
+use crate::workers::{measure, threads};
+
+/// Operations that a worker claims at a time: claiming must cost next to nothing, and no worker
+/// may be left to finish alone, without contention.
+const CLAIM: u64 = 16;
+
+/// Do a fixed number of operations of which a share is under one mutex
+///
+/// The best speed-up that the lock leaves is 100 / hold-percent. The lock is std's: a short spin,
+/// then a futex.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  concurve-targets mutex --threads 4 --operations 100000 --hold-percent 80 --operation-us 5")]
+pub struct Mutex {
+    /// Threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads())]
+    threads: u32,
+    /// Operations of the whole program
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    operations: u64,
+    /// Share of each operation that is done holding the lock
+    #[arg(long, value_name = "P", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=100))]
+    hold_percent: u64,
+    #[command(flatten)]
+    operation: OperationArgs,
+}
+
+impl Mutex {
+    pub fn run(&self) -> Result<(), Error> {
+        let reporter = Reporter::from_environment()?;
+        let iterations = self.operation.iterations();
+        let held = (u128::from(iterations) * u128::from(self.hold_percent) / 100) as u64;
+        let free = iterations - held;
+        reporter.fact("iterations_per_operation", iterations)?;
+
+        let lock = std::sync::Mutex::new(0u64);
+        let claims = Claims::of(self.operations);
+        measure(&reporter, self.threads, |_| {
+            let mut done = 0;
+            while let Some(count) = claims.next() {
+                for _ in 0..count {
+                    if held > 0 {
+                        let mut under_lock = lock.lock().unwrap_or_else(|it| it.into_inner());
+                        spin(held);
+                        *under_lock += 1;
+                    }
+                    spin(free);
+                }
+                done += count;
+            }
+            Ok(done)
+        })?;
+
+        let under_lock = lock.into_inner().unwrap_or_else(|it| it.into_inner());
+        let expected = if held > 0 { self.operations } else { 0 };
+        if under_lock != expected {
+            return Err(Error::Broken(format!(
+                "the lock was held {under_lock} times, not {expected}: it did not exclude"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Operations still to be done, claimed a few at a time.
+struct Claims {
+    total: u64,
+    claimed: AtomicU64,
+}
+
+impl Claims {
+    fn of(total: u64) -> Self {
+        let claimed = AtomicU64::new(0);
+        Self { total, claimed }
+    }
+
+    fn next(&self) -> Option<u64> {
+        let begin = self.claimed.fetch_add(CLAIM, Ordering::Relaxed);
+        let left = self.total.checked_sub(begin)?;
+        (left > 0).then_some(left.min(CLAIM))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_sum_to_the_total() {
+        for total in [1, CLAIM - 1, CLAIM, CLAIM + 1, 1000] {
+            let claims = Claims::of(total);
+            let sum: u64 = std::iter::from_fn(|| claims.next()).sum();
+            assert_eq!(sum, total);
+            assert_eq!(claims.next(), None);
+        }
+    }
+}
