@@ -1,0 +1,118 @@
+"""Throughput at numbers of workers that were not measured, with a band that covers model error.
+
+No model is true, and beyond the measured levels the choice of the model matters more than the
+noise. So the prediction is the geometric mean over the models, weighed by AICc, and its band has
+three parts, added as variances of log X: each model's own (parameters and measurement), the
+spread between the models, and a model error that all of them share and that grows with the distance
+from the greatest level. docs/method/models.md has the measured coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from concurve.errors import ConcurveError
+from concurve.estimate import Estimate
+from concurve.models.model import Floats
+from concurve.models.result import FitResult, ModelFit, Prediction
+
+#: Beyond this multiple of the greatest level measured, a prediction is no more than a guess.
+FAR = 2.0
+
+#: Residuals of scaling curves come in runs: an observation is worth about half of an independent
+#: one, so differences of AICc count half.
+_EVIDENCE = 0.5
+
+#: Standard deviation of log X from what no model knows, per unit of log(N/greatest level).
+_MODEL_ERROR = 0.1
+
+
+def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
+    """Throughput expected of a measurement at each number of workers.
+
+    Raises:
+        ConcurveError: a number of workers that is not finite or not above 0.
+    """
+    numbers = np.asarray(n, float).ravel()
+    if not np.all(np.isfinite(numbers) & (numbers > 0)):
+        raise ConcurveError(
+            f"no prediction for {', '.join(f'{value:g}' for value in numbers)} workers",
+            "finite numbers above 0",
+        )
+    if not len(numbers):
+        return []
+    logs, variances = zip(
+        *(_of_model(item, result, numbers) for item in result.models), strict=True
+    )
+    centres, spreads = _mixed(result, np.stack(logs), np.stack(variances), numbers)
+    return [
+        Prediction(
+            n=float(number),
+            throughput=Estimate(
+                value=math.exp(centre),
+                low=math.exp(centre - spread),
+                high=math.exp(centre + spread),
+                n=result.trials,
+                unit=result.best.parameters["gamma"].unit,
+                confidence=result.confidence,
+            ),
+            warning=_warning(float(number), result),
+        )
+        for number, centre, spread in zip(numbers, centres, spreads, strict=True)
+    ]
+
+
+def curve_of(item: ModelFit, n: Sequence[float] | Floats) -> Floats:
+    """The model's own curve; NaN where it has no value (a superlinear one beyond its pole)."""
+    from concurve.models.all_models import MODELS
+
+    levels = np.asarray(n, float).reshape(1, -1)
+    with np.errstate(all="ignore"):
+        log_x, _ = MODELS[item.name].log_curve(levels, np.array([item.coordinates]))
+    return np.asarray(np.exp(log_x[0]))
+
+
+def _of_model(item: ModelFit, result: FitResult, n: Floats) -> tuple[Floats, Floats]:
+    """log X at each number, and its variance for a mean of as many trials as a level has."""
+    from concurve.models.all_models import MODELS
+
+    model = MODELS[item.name]
+    with np.errstate(all="ignore"):
+        log_x, slopes = model.log_curve(n.reshape(1, -1), np.array([item.coordinates]))
+        covariance = np.array(item.covariance).reshape(model.size, model.size)
+        slopes = np.where(np.isfinite(slopes), slopes, 0.0)
+        own = np.einsum("np,pq,nq->n", slopes[0], covariance, slopes[0])
+        unit = np.exp(log_x[0]) if result.absolute else 1.0
+        noise = (item.residual_deviation / unit) ** 2 * len(result.levels) / result.trials
+    return log_x[0], own + noise
+
+
+def _mixed(result: FitResult, logs: Floats, variances: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Centres and half-widths (n) of log X over the models (models, n)."""
+    usable = np.isfinite(logs) & np.isfinite(variances)
+    weights = np.array([[item.weight] for item in result.models]) ** _EVIDENCE * usable
+    weights = weights / weights.sum(axis=0)
+    logs, variances = np.where(usable, logs, 0.0), np.where(usable, variances, 0.0)
+    centre = (weights * logs).sum(axis=0)
+    inside = (weights * (variances + (logs - centre) ** 2)).sum(axis=0)
+    distance = np.log(np.maximum(n / max(result.levels), 1.0))
+    total = inside + (_MODEL_ERROR * distance) ** 2
+    factor = stdtrit(max(result.best.df, 2), (1 + result.confidence) / 2)
+    # A band wider than any figure says "anything"; exp must not overflow on it.
+    return centre, np.minimum(factor * np.sqrt(total), 300.0)
+
+
+def _warning(n: float, result: FitResult) -> str | None:
+    top, bottom = max(result.levels), min(result.levels)
+    if n > FAR * top:
+        return (
+            f"N = {n:g} is {n / top:.3g} times the greatest level measured ({top:g}): beyond "
+            f"{FAR:g} times a prediction is a guess; measure there"
+        )
+    if n < bottom:
+        return f"N = {n:g} is below the least level measured ({bottom:g})"
+    return None

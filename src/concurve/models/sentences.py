@@ -1,0 +1,149 @@
+"""What a fit says in plain sentences: what limits, where the peak is, and what is doubtful."""
+
+from __future__ import annotations
+
+import math
+
+from concurve.models.result import FitResult, ModelFit, PeakEstimate
+
+#: Runs of like residuals less probable than this are told.
+_ORDER = 0.01
+_LEVELS_WANTED = 6
+
+
+def answers(result: FitResult) -> tuple[str, ...]:
+    """The answer of the chosen model."""
+    best = result.best
+    return tuple(text for text in (_limit(result, best), _superlinear(best), _peak(best)) if text)
+
+
+def _limit(result: FitResult, best: ModelFit) -> str:
+    top = max(result.levels)
+    if best.name == "linear":
+        return f"Throughput grows with the number of workers up to N = {top:g}: no limit in sight."
+    if "cap" in best.parameters and math.isfinite(best.parameters["cap"].value):
+        return _cap(result, best, top)
+    return _costs(best, top)
+
+
+def _cap(result: FitResult, best: ModelFit, top: float) -> str:
+    cap = best.parameters["cap"].value
+    reached = _level_of_cap(best)
+    before = ""
+    if "alpha" in best.parameters and best.parameters["alpha"].value > 0:
+        before = f", with contention of α = {best.parameters['alpha'].value:.3g} before that"
+    return (
+        f"Throughput is capped at {cap:.6g} from N = {reached:.3g} on{before}: "
+        "something is used up there (CPUs, a device, the client)."
+    )
+
+
+def _level_of_cap(best: ModelFit) -> float:
+    """N where the rising curve meets the cap: N = c(1−α)/(1−αc), c = C/γ."""
+    ratio = best.parameters["cap"].value / best.parameters["gamma"].value
+    alpha = best.parameters["alpha"].value if "alpha" in best.parameters else 0.0
+    return ratio * (1 - alpha) / (1 - alpha * ratio)
+
+
+def _costs(best: ModelFit, top: float) -> str:
+    """Contention against coherency where it counts, at the greatest level."""
+    alpha = best.parameters["alpha"].value
+    contention = alpha * (top - 1)
+    if best.name == "amdahl":
+        if alpha <= 0:
+            return ""
+        limit = best.parameters["gamma"].value / alpha
+        return (
+            f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
+            f"and throughput cannot pass γ/α = {limit:.6g}."
+        )
+    coherency = best.parameters["beta"].value * _phi(best.name, top) * (top - 1)
+    larger, smaller = ("coherency", "contention")
+    if contention > coherency:
+        larger, smaller = smaller, larger
+    costs = {"contention": contention, "coherency": coherency}
+    if costs[larger] <= 0:
+        return ""
+    return (
+        f"At N = {top:g} {larger} costs {costs[larger]:.3g} times the work itself, "
+        f"{smaller} {costs[smaller]:.3g} times: {larger} limits."
+    )
+
+
+def _phi(name: str, n: float) -> float:
+    return {"usl": n, "usl_log": math.log(n), "usl_sqrt": math.sqrt(n)}[name]
+
+
+def _superlinear(best: ModelFit) -> str:
+    alpha = best.parameters.get("alpha")
+    if alpha is None or alpha.value >= 0 or alpha.high is None:
+        return ""
+    if alpha.high < 0:
+        return (
+            f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
+            "more workers bring something along, such as cache or memory."
+        )
+    return f"α = {alpha.value:.3g} is not told apart from 0: no contention is shown."
+
+
+def _peak(best: ModelFit) -> str:
+    if best.peak is None:
+        if "beta" not in best.parameters:
+            return ""
+        return f"No peak established: {'β is 0' if best.parameters['beta'].value == 0 else 'none'}."
+    return peak_sentence(best.peak)
+
+
+def peak_sentence(peak: PeakEstimate) -> str:
+    """The peak with its interval, or that there is none to rely on."""
+    low = "–" if peak.n.low is None else f"{peak.n.low:.3g}"
+    if not peak.established or peak.n.high is None:
+        return (
+            f"No peak established: it may lie anywhere beyond N = {low}, "
+            "since the interval of β reaches 0."
+        )
+    return (
+        f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}) with a throughput of "
+        f"{peak.throughput.value:.6g}."
+    )
+
+
+def warnings(result: FitResult) -> tuple[str, ...]:
+    """What casts doubt on the fit."""
+    best = result.best
+    found = []
+    if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
+        found.append(
+            f"No model is as close as the trials' spread would allow; {best.name} misses the "
+            "levels' means, and its intervals rest on these distances."
+            if result.observations == "levels"
+            else f"{best.name} misses the levels' means by more than the trials' spread explains."
+        )
+    if best.chance_of_order < _ORDER and best.durbin_watson is not None:
+        found.append(
+            f"The distances to {best.name} come in runs (Durbin–Watson {best.durbin_watson:.2f}, "
+            "2 without): the curve has another shape, and intervals are too narrow."
+        )
+    if result.criterion == "gcv":
+        found.append(
+            f"{_observations(result)} are too few for AICc on every model: the choice rests on "
+            f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
+        )
+    rivals = [m.name for m in result.models if m.name != best.name and m.weight > best.weight / 3]
+    if rivals:
+        found.append(
+            f"{best.name} is not clearly best: {', '.join(rivals)} "
+            f"{'does' if len(rivals) == 1 else 'do'} about as well."
+        )
+    peak = best.peak
+    if peak is not None and peak.established and peak.n.value > max(result.levels):
+        found.append(
+            f"The peak lies beyond the greatest level measured, N = {max(result.levels):g}: "
+            "measure there before relying on it."
+        )
+    return tuple(found)
+
+
+def _observations(result: FitResult) -> str:
+    count = len(result.levels) if result.observations == "levels" else result.trials
+    return f"{count} {result.observations}"

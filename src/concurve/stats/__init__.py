@@ -1,0 +1,1 @@
+"""Arrays → estimates. Imports only numpy and scipy."""

@@ -1,0 +1,90 @@
+"""The settings that cannot be told from the best, and what it would take to tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.stats.moments import mean
+from concurve.stats.students import t_quantile
+from concurve.stats.welch import deviation_of, mean_error, p_above_others
+
+#: Settings that each is held against at most, to spare time with thousands of cells.
+RIVALS_MAX = 200
+
+#: More trials than this a setting are not worth asking for.
+TRIALS_MAX = 1000
+
+
+class BestSet(NamedTuple):
+    """``members``: indices that cannot be told from the best, in the order given; ``p_values``:
+    how likely data like these are if that setting is the best; ``ranking``: all indices, the
+    best mean first."""
+
+    members: tuple[int, ...]
+    p_values: tuple[float, ...]
+    ranking: tuple[int, ...]
+
+    @property
+    def leader(self) -> int:
+        """The setting with the best mean; always a member."""
+        return self.ranking[0]
+
+    @property
+    def rival(self) -> int | None:
+        """The member with the next best mean."""
+        return next((index for index in self.ranking[1:] if index in self.members), None)
+
+
+def best_set(
+    columns: Sequence[Sequence[float]],
+    lower_is_better: bool = True,
+    confidence: float = 0.95,
+    pilot: int | None = None,
+) -> BestSet:
+    """Subset selection: it contains the best setting with at least this confidence.
+
+    Each setting is held against every other by a one-sided Welch test of "that one is better",
+    and leaves the set if one of them is, at the level (1 − confidence) / (settings − 1): the
+    best leaves only if one of so many true hypotheses is rejected (Bonferroni), whatever the
+    others are. Only the :data:`RIVALS_MAX` best means are held against: fewer tests reject no
+    more. This is Gupta's subset selection for spreads that differ (Hsu 1996, ch. 4). A
+    setting with a single trial cannot be told from anything and stays.
+    """
+    sign = 1 if lower_is_better else -1
+    centres = [sign * mean(column) for column in columns]
+    errors = [mean_error(column, pilot) for column in columns]
+    ranking = tuple(sorted(range(len(columns)), key=centres.__getitem__))
+    least = p_above_others(centres, errors, ranking[:RIVALS_MAX])
+    p_values = tuple(min(1.0, p * max(1, len(columns) - 1)) for p in least)
+    members = tuple(index for index, p in enumerate(p_values) if p > 1 - confidence)
+    return BestSet(members, p_values, ranking)
+
+
+def trials_to_tell(
+    first: Sequence[float],
+    second: Sequence[float],
+    others: int = 1,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    pilot: int | None = None,
+) -> int | None:
+    """Trials of each that would tell two settings apart with this power, if their means differ
+    as they seem to and one of ``others`` comparisons is this one; ``None`` beyond
+    :data:`TRIALS_MAX`, or where there is no spread or no difference to go by.
+
+    The least n with (t₁₋α + t_power)² · (s₁² + s₂²) / n ≤ d², t of n − 1 degrees of freedom.
+    """
+    if min(len(first), len(second)) < 2:
+        return None
+    distance = abs(mean(first) - mean(second))
+    variance = sum(deviation_of(column, pilot)[0] ** 2 for column in (first, second))
+    if distance == 0 or variance == 0:
+        return None
+    level = 1 - (1 - confidence) / others
+    least = (t_quantile(level, math.inf) + t_quantile(power, math.inf)) ** 2
+    for n in range(max(2, math.floor(least * variance / distance**2)), TRIALS_MAX + 1):
+        if (t_quantile(level, n - 1) + t_quantile(power, n - 1)) ** 2 * variance <= n * distance**2:
+            return n
+    return None

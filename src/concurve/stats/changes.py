@@ -1,0 +1,104 @@
+"""Change points of a short series: where its level moved for good.
+
+``ruptures`` proposes them (PELT, Killick, Fearnhead & Eckley 2012, with the penalty of BIC), and a
+permutation test confirms each against the stretch between its neighbours (as E-divisive does,
+Matteson & James 2014): no distribution is assumed, and the test holds its level for any length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from concurve.stats.moments import median
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: In shorter series no change can be told from chance.
+LENGTH_MIN = 8
+
+#: A change is one that has lasted so many values.
+LASTING = 2
+
+PERMUTATIONS = 1999
+
+
+class ChangePoint(NamedTuple):
+    """``start``: index of the first value after the change; ``p_value`` of "nothing changed"."""
+
+    start: int
+    p_value: float
+
+
+def change_points(values: Sequence[float], level: float = 0.05, seed: int = 0) -> list[ChangePoint]:
+    """Where the level of a series changed, in order; none in a series below
+    :data:`LENGTH_MIN`. Positive values are taken on the logarithm, so that ratios count."""
+    import numpy as np
+
+    if len(values) < LENGTH_MIN:
+        return []
+    positive = min(values) > 0
+    series = np.log(values) if positive else np.asarray(values, dtype=float)
+    generator = np.random.default_rng(seed)
+    return _confirmed(series, _proposed(series), level, generator)
+
+
+def _proposed(series: npt.NDArray[np.float64]) -> list[int]:
+    """Change points by PELT; the noise is that of neighbouring values, which no change moves."""
+    from ruptures import Pelt
+
+    steps = [abs(float(step)) for step in series[1:] - series[:-1]]
+    noise = 1.4826 * median(steps) / math.sqrt(2)
+    spread = float(series.std())
+    if spread == 0:
+        return []
+    penalty = 2 * math.log(len(series)) * max(noise, 1e-6 * spread) ** 2
+    found: list[int] = Pelt(model="l2", min_size=LASTING, jump=1).fit_predict(series, penalty)
+    return found[:-1]
+
+
+def _confirmed(
+    series: npt.NDArray[np.float64],
+    points: list[int],
+    level: float,
+    generator: np.random.Generator,
+) -> list[ChangePoint]:
+    """Drop the least likely change again and again until all that are left hold, each at the
+    level shared among all that were proposed (Bonferroni)."""
+    level /= max(1, len(points))
+    while points:
+        bounds = [0, *points, len(series)]
+        tested = [
+            ChangePoint(point, _p_value(series[before:after], generator))
+            for before, point, after in zip(bounds, points, bounds[2:], strict=False)
+        ]
+        weakest = max(tested, key=lambda change: change.p_value)
+        if weakest.p_value <= level:
+            return tested
+        points.remove(weakest.start)
+    return []
+
+
+def _p_value(stretch: npt.NDArray[np.float64], generator: np.random.Generator) -> float:
+    """How often a shuffled stretch splits as well as this one does at its best."""
+    import numpy as np
+
+    if len(stretch) < 2 * LASTING:
+        return 1.0
+    shuffled = generator.permuted(np.tile(stretch, (PERMUTATIONS, 1)), axis=1)
+    gains = _best_gain(np.vstack([stretch, shuffled]))
+    return float((gains >= gains[0] * (1 - 1e-12)).mean())
+
+
+def _best_gain(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Per row the greatest drop of the sum of squares that one split gives."""
+    import numpy as np
+
+    n = rows.shape[1]
+    left = np.arange(LASTING, n - LASTING + 1)
+    sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
+    gains: npt.NDArray[np.float64] = (sums**2 * n / (left * (n - left))).max(axis=1)
+    return gains

@@ -1,0 +1,80 @@
+"""Plain moments of lists: short ones without numpy, whose call overhead would dominate."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: From here on numpy is faster.
+LONG = 200
+
+
+class Summary(NamedTuple):
+    """The plain moments of a sample together; ``stdev`` as :func:`stdev`."""
+
+    mean: float
+    median: float
+    min: float
+    max: float
+    stdev: float
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """All of them at once: a long list becomes an array once.
+
+    Raises:
+        ValueError: no values, or one that is not finite.
+    """
+    if len(values) == 0:
+        raise ValueError("no values: their mean is not finite")
+    if len(values) >= LONG:
+        import numpy as np
+
+        array = np.asarray(values)
+        if not np.isfinite(array).all():
+            raise ValueError("the values are not all finite")
+        return Summary(
+            float(array.mean()),
+            float(np.median(array)),
+            float(array.min()),
+            float(array.max()),
+            float(array.std(ddof=1)),
+        )
+    if not all(map(math.isfinite, values)):
+        raise ValueError("the values are not all finite")
+    return Summary(mean(values), median(values), min(values), max(values), stdev(values))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean."""
+    return statistics.fmean(values)
+
+
+def median(values: Sequence[float]) -> float:
+    """Middle value, mean of the middle two for an even count."""
+    if len(values) >= LONG:
+        import numpy as np
+
+        return float(np.median(values))
+    return statistics.median(values)
+
+
+def stdev(values: Sequence[float]) -> float:
+    """Sample standard deviation (n − 1); 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    if len(values) >= LONG:
+        import numpy as np
+
+        return float(np.std(values, ddof=1))
+    # The Euclidean distance from the mean: one call in C, and as exact as a compensated sum.
+    centre = statistics.fmean(values)
+    return math.dist(values, [centre] * len(values)) / math.sqrt(len(values) - 1)
+
+
+def median_deviation(values: Sequence[float]) -> float:
+    """Median of the absolute deviations from the median (MAD, not scaled)."""
+    middle = median(values)
+    return median([abs(value - middle) for value in values])

@@ -1,0 +1,135 @@
+"""Differences and ratios of two means whose spreads differ: Welch's t, also after two stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.stats.moments import mean, stdev
+from concurve.stats.students import t_quantile, t_upper
+
+
+class MeanError(NamedTuple):
+    """How uncertain a mean is: its squared standard error, and what that rests on.
+
+    ``staged``: the spread is that of the pilot, which set the number of trials (Stein 1945).
+    """
+
+    variance: float
+    df: int
+    staged: bool
+
+
+class Difference(NamedTuple):
+    """A difference of two means, or of their logarithms, with its squared standard error."""
+
+    value: float
+    variance: float
+    df: float
+
+    def p_above(self, bound: float = 0.0) -> float:
+        """How likely data like these are if the difference is at most ``bound`` (one-sided)."""
+        if self.variance == 0:
+            return 0.0 if self.value > bound else 1.0
+        return t_upper((self.value - bound) / math.sqrt(self.variance), self.df)
+
+    def p_below(self, bound: float = 0.0) -> float:
+        """How likely data like these are if the difference is at least ``bound``."""
+        return Difference(-self.value, self.variance, self.df).p_above(-bound)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds of the difference."""
+        if self.variance == 0:
+            return self.value, self.value
+        half = t_quantile((1 + confidence) / 2, self.df) * math.sqrt(self.variance)
+        return self.value - half, self.value + half
+
+
+def mean_error(values: Sequence[float], pilot: int | None = None) -> MeanError | None:
+    """Squared standard error of a mean; ``None`` where there are too few trials to tell."""
+    if min(len(values), pilot or len(values)) < 2:
+        return None
+    deviation, df = deviation_of(values, pilot)
+    staged = pilot is not None and df == pilot - 1 < len(values) - 1
+    return MeanError(deviation**2 / len(values), df, staged)
+
+
+def deviation_of(values: Sequence[float], pilot: int | None) -> tuple[float, int]:
+    """Standard deviation and its degrees of freedom: of the pilot, or of all values, whichever
+    gives the wider interval.
+
+    The pilot's alone holds the level for errors that are alike throughout (Stein 1945). But a
+    pilot that fell into a calm spell, or whose values happen to be equal, says too little of the
+    noise that came after it; so it counts only where it claims no more than all values do.
+    """
+    everything = stdev(values), len(values) - 1
+    if pilot is None or pilot >= len(values):
+        return everything
+    first = stdev(values[:pilot]), pilot - 1
+    return max(first, everything, key=lambda pair: pair[0] * t_quantile(0.975, pair[1]))
+
+
+def log_ratio(
+    top: Sequence[float],
+    bottom: Sequence[float],
+    pilot: int | None = None,
+    pilot_bottom: int | None = None,
+) -> Difference | None:
+    """Logarithm of a ratio of two means by the delta method: var(log r) = s₁²/(n₁·m₁²) +
+    s₂²/(n₂·m₂²). ``None`` where a mean is not above 0 or a sample has a single trial.
+
+    ``pilot_bottom`` is that of the second sample where it differs from the first's.
+    """
+    means = mean(top), mean(bottom)
+    errors = mean_error(top, pilot), mean_error(bottom, pilot_bottom or pilot)
+    if min(means) <= 0 or errors[0] is None or errors[1] is None:
+        return None
+    relative = [
+        error._replace(variance=error.variance / centre**2)
+        for error, centre in zip(errors, means, strict=True)
+        if error is not None
+    ]
+    return _combined(math.log(means[0] / means[1]), *relative)
+
+
+def growth(logarithm: float) -> float:
+    """The factor that a logarithm stands for; infinite where no float holds it."""
+    return math.exp(logarithm) if logarithm < 709 else math.inf
+
+
+def _combined(value: float, first: MeanError, second: MeanError) -> Difference:
+    """Degrees of freedom by Welch–Satterthwaite; where both samples went beyond their pilots,
+    the smaller of the two (Cochran 1964), since sizes chosen by the spreads make the two terms
+    alike whatever the spreads were."""
+    variance = first.variance + second.variance
+    if variance == 0 or (first.staged and second.staged):
+        return Difference(value, variance, min(first.df, second.df))
+    df = variance**2 / sum(error.variance**2 / error.df for error in (first, second))
+    return Difference(value, variance, df)
+
+
+def p_above_others(
+    centres: Sequence[float], errors: Sequence[MeanError | None], others: Sequence[int]
+) -> list[float]:
+    """For each mean the least one-sided p-value of "this is not above that one" over the means
+    with the indices ``others``: :meth:`Difference.p_above` for very many pairs at once.
+
+    1 for a mean that has no error, and against others that have none.
+    """
+    import numpy as np
+    from scipy.special import stdtr
+
+    centre = np.asarray(centres)
+    variance = np.array([error.variance if error else np.nan for error in errors])
+    df = np.array([error.df if error else 1 for error in errors], dtype=float)
+    staged = np.array([error.staged if error else False for error in errors])
+    rows, columns = np.arange(len(centres))[:, None], np.asarray(others)[None, :]
+    value, total = centre[rows] - centre[columns], variance[rows] + variance[columns]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        welch = total**2 / (variance[rows] ** 2 / df[rows] + variance[columns] ** 2 / df[columns])
+        both = staged[rows] & staged[columns]
+        p = stdtr(np.where(both, np.minimum(df[rows], df[columns]), welch), -value / np.sqrt(total))
+    p = np.where(total == 0, np.where(value > 0, 0.0, 1.0), p)
+    p[np.isnan(p) | (rows == columns)] = 1.0
+    return [float(least) for least in p.min(axis=1)]
