@@ -1,0 +1,83 @@
+"""The command line: one module a verb; argv → one call; the only place that prints errors and
+exits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from concurve import __version__
+from concurve.cli import (
+    compare,
+    export,
+    fit,
+    history,
+    machine,
+    report,
+    resume,
+    run,
+    runs,
+    show,
+    studies,
+    sweep,
+)
+from concurve.errors import ConcurveError
+
+HELP = """Measure how a program scales, and how sure that is.
+
+\b
+Examples:
+  concurve sweep -P threads 1,2,4,8 -- ./renderer --threads {threads}
+  concurve run thread-scaling --effort quick
+  concurve show last
+"""
+
+VERBS = (sweep, run, resume, studies, runs, show, report, compare, history, export, fit, machine)
+
+
+class _InOrder(click.Group):
+    """Lists the verbs in the order in which one needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(
+    "concurve", cls=_InOrder, help=HELP, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, message="concurve %(version)s")
+def app() -> None:
+    """Group of all verbs."""
+
+
+for _module in VERBS:
+    app.add_command(_module.verb)
+
+
+def main() -> None:
+    """Entry point of the ``concurve`` command."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ConcurveError as error:
+        print(f"concurve: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        print("concurve: stopped", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: say nothing, and keep Python from saying it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

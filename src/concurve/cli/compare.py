@@ -1,0 +1,124 @@
+"""``concurve compare``: two runs, or two levels inside one, cell by cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from concurve.cli import options
+
+if TYPE_CHECKING:
+    from concurve.comparison import Options
+    from concurve.findings import Comparison
+    from concurve.store import Store
+
+HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
+
+\b
+Examples:
+  concurve compare 20261121-0912 last
+  concurve compare last --factor sync --levels none,cas
+  concurve compare 20261121-0912 last --fail-on slower     # exit code 10
+
+A is the base, B is new: the ratio is B over A. Several runs with commas between them (A1,A2)
+are sessions of one experiment. A difference below --effect is not worth the name.
+"""
+
+
+@click.command("compare", help=HELP)
+@click.argument("runs", nargs=-1, required=True, metavar="A B | RUN")
+@click.option("--factor", metavar="NAME", help="Compare levels of this factor inside one run.")
+@click.option("--levels", metavar="BASE,NEW…", help="Levels to compare (default: all).")
+@click.option(
+    "--indicator",
+    "indicators",
+    multiple=True,
+    metavar="NAME",
+    help="What to compare (default: the primary indicator); repeatable.",
+)
+@click.option(
+    "--better",
+    type=click.Choice(["lower", "higher"]),
+    help="For indicators that have no better direction of their own.",
+)
+@click.option(
+    "--effect",
+    default="2%",
+    show_default=True,
+    metavar="SHARE",
+    help="Smallest effect of interest.",
+)
+@click.option(
+    "--interval",
+    "method",
+    type=click.Choice(["welch", "bootstrap"]),
+    default="welch",
+    show_default=True,
+    help="How intervals are made.",
+)
+@click.option("--across-machines", is_flag=True, help="Compare runs of different machines.")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    type=click.Choice(["slower", "faster", "undecided"]),
+    help="Exit with code 10 if a cell is so; repeatable.",
+)
+@click.option("--json", is_flag=True, help="Print JSON.")
+@options.db
+def verb(
+    runs: tuple[str, ...],
+    factor: str | None,
+    levels: str | None,
+    indicators: tuple[str, ...],
+    better: str | None,
+    effect: str,
+    method: str,
+    across_machines: bool,
+    fail_on: tuple[str, ...],
+    json: bool,
+    db: str | None,
+) -> None:  # fmt: skip
+    """Print the comparison, then judge it by ``--fail-on``."""
+    from concurve import comparison
+    from concurve.errors import VerdictError
+    from concurve.report.comparison import lines, to_json
+    from concurve.report.terminal import print_lines
+    from concurve.store import Store
+    from concurve.units import parse_share
+
+    chosen = comparison.Options(
+        indicators=indicators,
+        effect=parse_share(effect, "--effect"),
+        method="bootstrap" if method == "bootstrap" else "welch",
+        better=better or "",
+        across_machines=across_machines,
+    )
+    found = _compare(Store(db), runs, factor, levels, chosen)
+    if json:
+        print(to_json(found).decode())
+    else:
+        print_lines(lambda width: lines(found, width))
+    failing = [cell for cell in found.cells if cell.verdict in fail_on]
+    if failing:
+        counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
+        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+        raise VerdictError(f"{said} of {len(found.cells)} cells (--fail-on)")
+
+
+def _compare(
+    store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
+) -> Comparison:
+    from concurve import comparison
+    from concurve.analysis import findings_of
+
+    count = 2 if factor is None else 1
+    if len(runs) != count or (factor is None and levels is not None):
+        raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
+    sides = [
+        [findings_of(store, store.find_run(name)) for name in side.split(",")] for side in runs
+    ]
+    if factor is None:
+        return comparison.compare_runs(sides[0], sides[1], chosen)
+    (run,) = sides[0]
+    return comparison.compare_levels(run, factor, levels.split(",") if levels else (), chosen)

@@ -1,0 +1,55 @@
+"""``concurve export``: a stored run as data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from concurve.cli import options
+
+HELP = """Export a stored run as data, to standard output or a file.
+
+\b
+Examples:
+  concurve export last > run.json
+  concurve export last --format csv -o run.csv
+  concurve export last --format trials > trials.csv
+
+json has every raw trial; csv is one row a cell; trials is one CSV row a trial.
+"""
+
+
+@click.command("export", help=HELP)
+@options.run_name
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["json", "csv", "trials", "markdown", "html"]),
+    default="json",
+    show_default=True,
+    help="What to write.",
+)
+@options.output
+@options.db
+def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
+    """Write a run as data."""
+    from concurve import exports
+    from concurve.analysis import findings_of
+    from concurve.report import csv
+    from concurve.store import Store
+
+    if file is not None:
+        exports.check_writable(file)
+    store = Store(db)
+    findings = findings_of(store, store.find_run(run))
+    if kind == "trials":
+        content = csv.trials(findings).encode()
+    else:
+        content = exports.render(findings, store, exports.FORMATS[f".{kind}"])
+    if file is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        exports.write(file, content)

@@ -1,0 +1,144 @@
+"""``concurve fit``: scaling models on anybody's measured numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from concurve.errors import ConcurveError
+
+if TYPE_CHECKING:
+    from concurve.report.fit import Subject
+
+HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
+
+FILE is CSV with the names of its columns in the first line, or - for standard input. Rows of the
+same N are replicates: trials of one level.
+
+\b
+Examples:
+  concurve fit measured.csv --x threads --y requests_per_second
+  concurve fit measured.csv --x threads --y rps --predict 64,128 --export-svg curve.svg
+  concurve fit measured.csv --x threads --y seconds --time
+  concurve fit measured.csv --x clients --r latency_seconds
+
+With --r, any two of N, X and R give the third by Little's law; all three must agree within 5 %.
+"""
+
+_FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+
+
+@click.command("fit", help=HELP)
+@click.argument("file", metavar="FILE", type=_FILE)
+@click.option("--x", "n", metavar="N", help="Column with the number of workers, clients, CPUs.")
+@click.option("--y", "x", metavar="X", help="Column with the throughput, in operations a second.")
+@click.option("--r", "r", metavar="R", help="Column with the mean response time, in seconds.")
+@click.option(
+    "--time",
+    is_flag=True,
+    help="X is the time of a fixed piece of work: its throughput is 1/time.",
+)
+@click.option(
+    "--think-time",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Time of a client between operations, which R does not contain.",
+)
+@click.option("--predict", multiple=True, metavar="N[,N…]", help="Predict there; repeatable.")
+@click.option("--absolute", is_flag=True, help="Least squares of X itself, not of its logarithm.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
+@click.option("--json", is_flag=True, help="Print JSON (schema/fit.schema.json).")
+@click.option("--export-svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw a chart.")
+def verb(
+    file: Path,
+    n: str | None,
+    x: str | None,
+    r: str | None,
+    time: bool,
+    think_time: float,
+    predict: tuple[str, ...],
+    absolute: bool,
+    confidence: float,
+    json: bool,
+    export_svg: Path | None,
+) -> None:
+    """Read, fit, predict, show."""
+    from concurve import models
+    from concurve.report import fit as report
+
+    numbers = _numbers(predict)
+    if export_svg is not None:
+        from concurve.exports import check_writable
+
+        check_writable(export_svg)
+    subject = _subject(file, n, x, r, time, think_time)
+    result = models.fit_all(subject.n, subject.x, absolute=absolute, confidence=confidence)
+    predictions = models.predict(result, numbers)
+    if json:
+        print(report.to_json(result, predictions, subject).decode())
+    else:
+        report.show(result, predictions, subject)
+    if export_svg is not None:
+        _draw(export_svg, report.chart(result, predictions, subject).to_svg())
+
+
+def _numbers(texts: tuple[str, ...]) -> list[float]:
+    """Numbers of workers from repeated and comma-separated values."""
+    numbers = []
+    for text in ",".join(texts).split(",") if texts else []:
+        try:
+            numbers.append(float(text))
+        except ValueError:
+            raise ConcurveError(
+                f"--predict: {text!r} is not a number of workers", "for example --predict 64,128"
+            ) from None
+        if not 0 < numbers[-1] < float("inf"):
+            raise ConcurveError(
+                f"--predict: {text} is not a finite number above 0", "for example --predict 64,128"
+            )
+    return numbers
+
+
+def _subject(
+    file: Path, n: str | None, x: str | None, r: str | None, time: bool, think_time: float
+) -> Subject:
+    """The columns asked for, completed and checked by Little's law."""
+    from concurve.columns import read_columns
+    from concurve.models import little
+    from concurve.report.fit import Subject
+
+    names = [name for name in (n, x, r) if name is not None]
+    if len(names) < 2:
+        raise ConcurveError(
+            "two columns are needed: --x with the number of workers, and --y or --r",
+            "for example --x threads --y requests_per_second",
+        )
+    if len(set(names)) < len(names):
+        raise ConcurveError(f"one column twice: {', '.join(names)}", "a column of its own for each")
+    if time and (r is not None or x is None):
+        raise ConcurveError("--time goes with --x and --y alone", "leave out --r")
+    columns = read_columns(file, names)
+    if time:
+        assert x is not None and n is not None
+        rates = [1 / seconds for seconds in columns[x]]
+        return Subject(columns[n], rates, n, x, time=True, derived="")
+    law = little.complete(
+        columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
+    )
+    little.check(law)
+    return Subject(law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived)
+
+
+def _draw(path: Path, svg: str) -> None:
+    from concurve.exports import write
+
+    write(path, svg.encode())

@@ -1,0 +1,46 @@
+"""``concurve history``: an indicator over the stored runs of a study."""
+
+from __future__ import annotations
+
+import click
+
+from concurve.cli import options
+
+HELP = """Show an indicator over the stored runs of a study, and where it changed.
+
+\b
+Examples:
+  concurve history thread-scaling
+  concurve history sweep --indicator cpu_seconds --json
+
+Change points need eight runs of one machine.
+"""
+
+
+@click.command("history", help=HELP)
+@click.argument("study")
+@click.option("--indicator", default="", metavar="NAME", help="Default: the primary indicator.")
+@click.option("--across-machines", is_flag=True, help="Take runs of other machines, too.")
+@click.option("--json", is_flag=True, help="Print JSON.")
+@options.db
+def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str | None) -> None:
+    """Print the history of each cell."""
+    from concurve.analysis import findings_of
+    from concurve.errors import ComparisonError
+    from concurve.history import history_of
+    from concurve.report.history import lines, to_json
+    from concurve.report.terminal import print_lines
+    from concurve.store import Store
+
+    store = Store(db)
+    rows = [row for row in store.runs(study) if store.has_trials(row.id)]
+    if not rows:
+        names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"
+        raise ComparisonError(f"no run of {study!r} in {store.shown()}", f"stored are {names}")
+    found = history_of(
+        [findings_of(store, row, dots=False) for row in rows], indicator, across_machines
+    )
+    if json:
+        print(to_json(found).decode())
+    else:
+        print_lines(lambda width: lines(found, width))

@@ -1,0 +1,46 @@
+"""``concurve machine``: what this host is and what it grants."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """What this host is and what it grants.
+
+\b
+Example:
+  concurve machine check
+"""
+
+CHECK_HELP = """Look for what would make figures of this machine doubtful, and name the remedy.
+
+\b
+Examples:
+  concurve machine check
+  concurve machine check --json
+"""
+
+
+@click.group("machine", help=HELP)
+def verb() -> None:
+    """Group of verbs about the host."""
+
+
+@verb.command("check", help=CHECK_HELP)
+@click.option("--json", is_flag=True, help="Print the facts as JSON.")
+def check(json: bool) -> None:
+    """Print what was found, one line each."""
+    import msgspec
+
+    from concurve.engine.local import LocalEngine
+    from concurve.machine import describe_machine
+    from concurve.machine_check import inspect
+
+    facts, probes = describe_machine(), LocalEngine().probes()
+    if json:
+        both = msgspec.json.encode({"machine": facts, "probes": probes})
+        print(msgspec.json.format(both).decode())
+        return
+    for item in inspect(facts, probes):
+        print(f"{item.mark}  {item.name:<24} {item.says}")
+        if item.remedy:
+            print(f"    {'':<24}→ {item.remedy}")

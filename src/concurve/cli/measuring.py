@@ -1,0 +1,91 @@
+"""What the verbs that measure have in common: options → run → table and files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from concurve.cli.showing import note, show_run
+from concurve.engine.local import LocalEngine
+from concurve.errors import ConcurveError
+from concurve.exports import Format, check_writable, write_run
+from concurve.forecast import check_allowance, forecast
+from concurve.laboratory import Runner
+from concurve.report.progress import Progress
+from concurve.run_head import RunHead, again_line, draw_seed, new_head
+from concurve.store import Store
+from concurve.study import Study, unused_factors, with_rules
+from concurve.study_line import rules_from_options
+
+
+class Exports(msgspec.Struct, frozen=True, kw_only=True):
+    """The files asked for."""
+
+    export_json: Path | None = None
+    export_csv: Path | None = None
+    export_markdown: Path | None = None
+    export_html: Path | None = None
+
+    def files(self) -> dict[Format, Path]:
+        """By format; each known to be writable before anything is measured."""
+        asked: dict[Format, Path | None] = {
+            "json": self.export_json,
+            "csv": self.export_csv,
+            "markdown": self.export_markdown,
+            "html": self.export_html,
+        }
+        files = {kind: path for kind, path in asked.items() if path is not None}
+        for path in files.values():
+            check_writable(path)
+        return files
+
+
+class Choices(Exports, frozen=True, kw_only=True):
+    """The options that all verbs that start a run share."""
+
+    effort: str = "normal"
+    repeats: str | None = None
+    precision: float | None = None
+    timeout: str | None = None
+    max_time: str | None = None
+    seed: int | None = None
+    dry_run: bool = False
+    db: str | None = None
+
+
+def measure_study(study: Study, choices: Choices) -> None:
+    """Start a run of a study, or print its plan."""
+    rules = rules_from_options(
+        choices.repeats, choices.precision, choices.timeout, choices.max_time
+    )
+    study = with_rules(study, rules)
+    files = choices.files()
+    store = Store(choices.db)
+    seed = draw_seed() if choices.seed is None else choices.seed
+    if choices.dry_run:
+        from concurve.cli.planning import print_plan
+
+        print_plan(study, choices.effort, seed, store)
+        return
+    measure(new_head(study, choices.effort, seed, again_line(seed)), store, files)
+
+
+def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool = False) -> None:
+    """Run or resume a run with progress, then print its table and write its files."""
+    for name in unused_factors(head.study):
+        note(f"note: no placeholder {{{name}}} anywhere: varying {name} changes nothing")
+    runner = Runner(head, store, LocalEngine(), Progress(sys.stderr))
+    try:
+        if resume:
+            runner.resume()
+        else:
+            check_allowance(runner.plan, forecast(runner.plan, store))
+            runner.start()
+    except ConcurveError:
+        if store.has_trials(head.id):
+            write_run(store, head.id, files)
+        raise
+    write_run(store, head.id, files)
+    show_run(store, head.id, files.get("html"))

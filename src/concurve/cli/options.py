@@ -1,0 +1,83 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from concurve.study import EFFORTS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+db = click.option(
+    "--db",
+    metavar="FILE|URL",
+    help="Store: a SQLite file or postgresql://…  (default: CONCURVE_DB, else a file in "
+    "~/.local/share/concurve).",
+)
+
+run_name = click.argument("run", metavar="RUN", default="last")
+
+max_time = click.option(
+    "--max-time", metavar="TIME", help="Time allowance of the whole run, e.g. 20m."
+)
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, shown in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+protocol: Callable[[F], F] = together(
+    click.option(
+        "--effort",
+        type=click.Choice(EFFORTS),
+        default="normal",
+        show_default=True,
+        help="Precision aimed at: ±5 %, ±2 % or ±1 %.",
+    ),
+    click.option("--repeats", metavar="MIN..MAX", help="Trials a cell: size of the pilot and cap."),
+    click.option(
+        "--precision",
+        type=float,
+        metavar="SHARE",
+        help="Half-width of the 95 % interval aimed at, e.g. 0.02.",
+    ),
+    click.option("--timeout", metavar="TIME", help="Limit of one trial, e.g. 90s."),
+    max_time,
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        help="Seed of the order of trials (default: drawn, and recorded).",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="Print the plan and the time it will take; run nothing."
+    ),
+)
+
+exports: Callable[[F], F] = together(
+    click.option(
+        "--export-json", type=_FILE, metavar="FILE", help="Write everything, raw trials included."
+    ),
+    click.option("--export-csv", type=_FILE, metavar="FILE", help="Write the table."),
+    click.option("--export-markdown", type=_FILE, metavar="FILE", help="Write a summary."),
+    click.option(
+        "--export-html",
+        type=_FILE,
+        metavar="FILE",
+        help="Write the report: one file, opens offline.",
+    ),
+)
+
+output = click.option("-o", "--output", "file", type=_FILE, metavar="FILE", help="Where to write.")

@@ -1,0 +1,70 @@
+"""``--dry-run``: what would be run, in order, and how long it will take."""
+
+from __future__ import annotations
+
+from concurve.forecast import forecast
+from concurve.machine import allowed_cpus
+from concurve.native import program
+from concurve.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.store import Store
+from concurve.study import Study
+from concurve.units import format_duration
+from concurve.wire import Controls
+
+
+def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
+    """Print the cells, the trials, the time and the commands of the first block."""
+    plan = make_plan(study, effort, seed)
+    rules, cells, cpus = plan.rules, len(plan.cells), allowed_cpus()
+    specs = {
+        index: trial_spec(plan, plan.cells[index], "dry-run", cpus, program)
+        for index in plan.order(0)
+    }
+    print(f"study   {study.name} (effort {effort}, seed {seed})")
+    print(
+        f"trials  {cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
+        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
+    )
+    print(f"time    {_time(plan, store)}")
+    print(f"base    {'; '.join(_bases(plan))}")
+    print("order of the first block:")
+    for index, spec in specs.items():
+        print(f"  {describe(plan.cells[index].parameters)}")
+        for role in spec.roles:
+            controls = _controls(role.controls)
+            print(f"    {role.name}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
+
+
+def _controls(controls: Controls) -> str:
+    shown = []
+    if controls.cpus is not None:
+        shown.append(f"cpus={','.join(map(str, controls.cpus))}")
+    if controls.nice is not None:
+        shown.append(f"nice={controls.nice}")
+    if controls.policy is not None:
+        priority = f":{controls.policy.priority}" if controls.policy.priority else ""
+        shown.append(f"policy={controls.policy.class_}{priority}")
+    return " ".join(shown)
+
+
+def _bases(plan: Plan) -> list[str]:
+    bases = sorted({cell.base for cell in plan.cells})
+    return [describe(plan.cells[base].parameters) for base in bases]
+
+
+def _time(plan: Plan, store: Store) -> str:
+    expected = forecast(plan, store)
+    allowed = format_duration(plan.rules.time_allowed_seconds)
+    if expected is not None:
+        return (
+            f"about {format_duration(expected.pilot_seconds)}, at most "
+            f"{format_duration(expected.longest_seconds)} (as run {expected.run} took; "
+            f"allowance {allowed})"
+        )
+    if plan.rules.timeout_seconds is not None:
+        longest = plan.rules.timeout_seconds * len(plan.cells) * plan.rules.repeats_min
+        return (
+            f"not known before the first block; at most {format_duration(longest)} for the pilot "
+            f"by --timeout, {allowed} in all by the allowance"
+        )
+    return f"not known before the first block has run; at most {allowed} by the allowance"

@@ -1,0 +1,251 @@
+"""Numbers as text: the one place where figures are rounded and units are scaled.
+
+A value is shown with the digits that its interval justifies: the half width is rounded to two
+digits, and the value stops at the same decimal place (GUM 7.2.6). At least the first digit of a
+value is always shown, so that a figure smaller than its own interval keeps its sign and its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.findings import Level
+
+MISSING = "–"
+
+# Digits shown where no interval says how many are justified.
+_DIGITS_WITHOUT_INTERVAL = 3
+# Digits shown at most, however narrow the interval is.
+_DIGITS_MAX = 7
+# Wide enough that no float overflows when it is rounded to a place of another.
+_EXACT = Context(prec=700)
+# Integers stay whole up to this size without an interval.
+_WHOLE_MAX = 10**15
+
+
+class Scale(NamedTuple):
+    """A unit as shown: values are divided by ``divisor`` and followed by ``symbol``."""
+
+    divisor: float
+    symbol: str
+
+
+class Shown(NamedTuple):
+    """A figure as text; ``half``, ``low`` and ``high`` are ``None`` without an interval.
+
+    ``half`` is empty for an exact figure, such as the speed-up of the base cell over itself.
+    """
+
+    value: str
+    half: str | None
+    low: str | None
+    high: str | None
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """Value, half width and unit in one: ``1.482 ± 0.031 s``."""
+        plus = f" ± {self.half}" if self.half else ""
+        return with_unit(f"{self.value}{plus}", self.unit)
+
+    @property
+    def span(self) -> str:
+        """The interval: ``1.451 to 1.513``, or nothing."""
+        return f"{self.low} to {self.high}" if self.half else ""
+
+
+_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_LADDERS: dict[str, tuple[float, tuple[tuple[float, str], ...]]] = {
+    # unit of the figure: (its size in the ladder's own unit, ladder)
+    "s": (1.0, _TIME),
+    "ms": (1e-3, _TIME),
+    "us": (1e-6, _TIME),
+    "µs": (1e-6, _TIME),
+    "ns": (1e-9, _TIME),
+    "bytes": (1.0, _BYTES),
+    "byte": (1.0, _BYTES),
+    "B": (1.0, _BYTES),
+    "KiB": (2.0**10, _BYTES),
+    "MiB": (2.0**20, _BYTES),
+    "GiB": (2.0**30, _BYTES),
+}
+_BARE = {"", "1", "count", "ratio", "number"}
+_SYMBOLS = {"fraction": Scale(0.01, "%"), "percent": Scale(1.0, "%"), "x": Scale(1.0, "×")}
+
+
+def scale_for(values: Iterable[float], unit: str) -> Scale:
+    """The scale that suits a column of values.
+
+    The largest in which the greatest value reaches 1 and the smallest 0.1; without such a one,
+    that of the middle value.
+    """
+    if unit in _BARE:
+        return Scale(1.0, "")
+    if unit in _SYMBOLS:
+        return _SYMBOLS[unit]
+    if unit not in _LADDERS:
+        return Scale(1.0, unit)
+    size, ladder = _LADDERS[unit]
+    magnitudes = sorted(abs(value) * size for value in values if math.isfinite(value) and value)
+    if not magnitudes:
+        return Scale(1.0, {"bytes": "B", "byte": "B"}.get(unit, unit))
+    least, middle, greatest = magnitudes[0], magnitudes[len(magnitudes) // 2], magnitudes[-1]
+    suits_all = (rung for rung in ladder if greatest >= rung[0] and least >= rung[0] / 10)
+    suits_middle = (rung for rung in ladder if middle >= rung[0])
+    step, symbol = next(suits_all, next(suits_middle, ladder[-1]))
+    return Scale(step / size, symbol)
+
+
+def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
+    """An estimate as text, in its own best unit or in the scale given."""
+    scale = scale or scale_for([figure.value], figure.unit)
+    if not math.isfinite(figure.value):
+        return Shown(MISSING, None, None, None, scale.symbol)
+    half = figure.half_width
+    if half is None or not math.isfinite(half):
+        return Shown(plain(figure.value, scale), None, None, None, scale.symbol)
+    assert figure.low is not None and figure.high is not None
+    value, half = figure.value / scale.divisor, half / scale.divisor
+    place = _place(value, half)
+    return Shown(
+        _fixed(value, _at_least_one_digit(value, place)),
+        _fixed(half, place) if half else "",
+        _fixed(figure.low / scale.divisor, place),
+        _fixed(figure.high / scale.divisor, place),
+        scale.symbol,
+    )
+
+
+def plain(value: float, scale: Scale | None = None) -> str:
+    """A value without an interval: whole numbers whole, others to three digits."""
+    if not math.isfinite(value):
+        return MISSING
+    scaled = value / scale.divisor if scale else value
+    if scaled == 0:
+        return "0"
+    if scaled == int(scaled) and abs(scaled) < _WHOLE_MAX:
+        return f"{int(scaled):,}"
+    return _fixed(scaled, min(_exponent(scaled) - _DIGITS_WITHOUT_INTERVAL + 1, 0))
+
+
+def with_unit(text: str, unit: str) -> str:
+    """A figure and its unit, one blank between them; ``×`` follows at once."""
+    if not unit:
+        return text
+    return f"{text}{unit}" if unit == "×" else f"{text} {unit}"
+
+
+def precision(figure: Estimate) -> str:
+    """The interval relative to the value, ``±2.1 %``; empty where there is none."""
+    relative = figure.precision
+    if relative is None or not math.isfinite(relative):
+        return ""
+    percent = relative * 100
+    if percent >= 1000:
+        return "±>999 %"
+    return f"±{percent:.0f} %" if percent >= 9.95 else f"±{percent:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """A stretch of time for prose: ``40 s``, ``2 min 10 s``, ``1 h 5 min``, ``3 d 2 h``."""
+    if not math.isfinite(seconds) or seconds < 0:
+        return MISSING
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, seconds_left = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds_left} s"
+    hours, minutes_left = divmod(minutes, 60)
+    return f"{hours} h {minutes_left} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """``1 trial``, ``12,000 trials``."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def level(value: Level) -> str:
+    """A factor's level as text, safe to print."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return repr(value) if value != int_or_none(value) else str(int(value))
+    return clean(str(value))
+
+
+def int_or_none(value: float) -> int | None:
+    """The whole number that a float is, if it is one of moderate size."""
+    whole = math.isfinite(value) and abs(value) < _WHOLE_MAX and value == int(value)
+    return int(value) if whole else None
+
+
+def setting(parameters: Mapping[str, Level]) -> str:
+    """A combination of levels as text: ``cpus=2 threads=8``."""
+    return " ".join(f"{clean(name)}={level(value)}" for name, value in parameters.items())
+
+
+def clean(text: str) -> str:
+    """Text on one line, without the control characters that would steer a terminal."""
+    return "".join(" " if char in "\n\t\r" else "�" if _steers(char) else char for char in text)
+
+
+def clean_lines(text: str) -> str:
+    """The same for text that may have several lines, such as a command."""
+    return "\n".join(clean(line) for line in text.splitlines())
+
+
+def _steers(char: str) -> bool:
+    """Control characters, and those that turn the direction of the text."""
+    code = ord(char)
+    return (
+        code < 32
+        or 0x7F <= code < 0xA0
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or 0xD800 <= code <= 0xDFFF
+    )
+
+
+def _exponent(value: float) -> int:
+    """Power of ten of the first digit."""
+    return Decimal(repr(abs(value))).adjusted()
+
+
+def _place(value: float, half: float) -> int:
+    """Power of ten of the last digit that the half width justifies."""
+    least = _exponent(value) - _DIGITS_MAX + 1 if value else None
+    if half == 0:
+        # Exact: every digit counts, up to the most that are shown.
+        if value == 0:
+            return 0
+        assert least is not None
+        digits = Decimal(repr(value)).normalize().as_tuple().exponent
+        return max(least, min(int(digits), 0))
+    # Rounded to two digits before its place is taken: 0.0996 is 0.10.
+    place = _exponent(float(f"{half:.1e}")) - 1
+    return place if least is None else max(place, least)
+
+
+def _at_least_one_digit(value: float, place: int) -> int:
+    """The place itself, or the first digit of the value where that stands further right."""
+    return min(place, _exponent(value)) if value else place
+
+
+def _fixed(value: float, place: int) -> str:
+    """The value rounded to a power of ten, with thousands separators."""
+    rounded = Decimal(repr(value)).quantize(
+        Decimal(1).scaleb(place), rounding=ROUND_HALF_EVEN, context=_EXACT
+    )
+    if rounded == 0:
+        rounded = abs(rounded)
+    if place < -6 or rounded.adjusted() >= 15:
+        return f"{rounded:.{max(rounded.adjusted() - place, 0)}e}".replace("e+", "e")
+    return f"{rounded:,.{max(-place, 0)}f}"

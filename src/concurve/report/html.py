@@ -1,0 +1,119 @@
+"""A run as one HTML page that opens offline: no request leaves it, no script is needed.
+
+The charts are static SVG. Their colours change with the reader's light or dark scheme by the
+style sheet alone; a few lines of script add tooltips and sort the table where scripts run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from concurve.findings import Findings, Reject
+from concurve.report import charts as drawing
+from concurve.report import format as fmt
+from concurve.report.claims import claim_rows
+from concurve.report.machine import facts
+from concurve.report.table import table
+
+# Rejects listed one by one; further ones are counted.
+_REJECTS_LISTED_MAX = 200
+
+_DARK = {
+    **dict(zip(drawing.PALETTE, drawing.PALETTE_DARK, strict=True)),
+    drawing.INK: "#e8e9ed",
+    drawing.SOFT: "#a3a8b4",
+    drawing.GRID: "#33363d",
+}
+
+
+@dataclass(frozen=True)
+class _Picture:
+    title: str
+    remarks: tuple[str, ...]
+    wide: bool
+    svg: Any
+
+
+def to_html(findings: Findings) -> str:
+    """The page. Everything that comes from outside is escaped by the template."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("concurve.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "clean_lines": fmt.clean_lines,
+        "level": fmt.level,
+        "clean": fmt.clean,
+        "setting": fmt.setting,
+    }
+    contents = table(findings)
+    pictures = [
+        _Picture(chart.title, chart.remarks, chart.wide, Markup(_inline(chart, number)))
+        for number, chart in enumerate(drawing.charts(findings))
+    ]
+    return environment.get_template("report.html.j2").render(
+        findings=findings,
+        run=findings.run,
+        title=fmt.clean(findings.question or findings.run.study),
+        trials=fmt.count(findings.run.trials, "trial"),
+        duration=fmt.duration(findings.run.duration_seconds),
+        claims=claim_rows(findings),
+        table=contents,
+        status=any(cell.status != "ok" for cell in contents.cells),
+        pictures=pictures,
+        rejects=findings.rejects[:_REJECTS_LISTED_MAX],
+        rejects_more=max(0, len(findings.rejects) - _REJECTS_LISTED_MAX),
+        causes=causes(findings.rejects),
+        with_rejects=list(_with_rejects(findings)),
+        machine=facts(findings.machine),
+        dark=_DARK,
+        missing=fmt.MISSING,
+    )
+
+
+def causes(rejects: tuple[Reject, ...]) -> Mapping[str, int]:
+    """How many trials each cause rejected, the most frequent first."""
+    from collections import Counter
+
+    return dict(Counter(item.cause for item in rejects if not item.used).most_common())
+
+
+def _with_rejects(findings: Findings) -> Iterator[tuple[str, str, str]]:
+    """Cell, primary figure without rejects, and with them."""
+    for cell in findings.cells:
+        figure = cell.indicators.get(findings.primary)
+        if cell.including_rejects is not None and figure is not None:
+            scale = fmt.scale_for([figure.value], figure.unit)
+            yield (
+                fmt.setting(cell.parameters),
+                fmt.estimate(figure, scale).text,
+                fmt.estimate(cell.including_rejects, scale).text,
+            )
+
+
+def _inline(chart: drawing.Chart, number: int) -> str:
+    """The SVG fit for a page of several: scaling, named, and with identifiers of its own."""
+    from markupsafe import escape
+
+    svg = chart.to_svg()
+    svg = re.sub(r'\bid="', f'id="c{number}-', svg)
+    svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
+    opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)
+    if opening is None:
+        return svg
+    root = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{opening[2]}" '
+        f'style="max-width:{float(opening[1]):.0f}px;min-width:{0.7 * float(opening[1]):.0f}px" '
+        f'role="img" '
+        f'aria-label="{escape(chart.alternative)}">'
+    )
+    return root + svg[opening.end() :]

@@ -1,0 +1,160 @@
+"""The live line of a run: which trial is due, what its cell measured so far, time left.
+
+Drawing takes CPU time, and so does a thread that waits to draw: nothing happens here but
+inside the methods, which the protocol calls between trials. While a trial runs the line stands
+still.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from rich.cells import cell_len
+
+from concurve.estimate import Estimate
+from concurve.findings import Level
+from concurve.report import format as fmt
+from concurve.report.letters import cut, fit_encoding
+
+# On what is not a terminal: a line a block, but not more often than the first, and one after
+# the second in any case.
+_PLAIN_SECONDS_MIN = 1.0
+_PLAIN_SECONDS_MAX = 10.0
+
+# Rejects told of each cause; on a noisy machine there are hundreds, and the report has them all.
+_TOLD_OF_A_CAUSE = 3
+
+_Cell = tuple[tuple[str, Level], ...]
+
+
+class Progress:
+    """Progress of one run, to stderr. Call in the order begin, (starts, ended)…, finish."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        live: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``live`` redraws one line; by default on terminals that can."""
+        self._stream = stream or sys.stderr
+        self._live = self._can_redraw() if live is None else live
+        self._clock = clock
+        self._estimates: dict[_Cell, str] = {}
+        self._told: Counter[str] = Counter()
+        self._drawn = 0
+        self._plain_at = -_PLAIN_SECONDS_MAX
+        self._plain_block: int | None = None
+        self._digits = 1
+
+    def begin(self, total: int, title: str) -> None:
+        """A run of ``total`` trials begins; their number may change on the way."""
+        self._digits = len(str(total))
+        self._write_line(fmt.clean(title))
+
+    def trial_starts(
+        self,
+        parameters: Mapping[str, Level],
+        block: int,
+        attempt: int,
+        done: int,
+        planned: int,
+        seconds_left: float | None,
+    ) -> None:
+        """A trial is about to run: the one moment at which the line is drawn."""
+        cell = tuple(parameters.items())
+        again = f", attempt {attempt + 1}" if attempt else ""
+        parts = [
+            f"[{done + 1:>{self._digits}}/{planned}]",
+            fmt.setting(parameters),
+            f"trial {block + 1}{again}",
+            self._estimates.get(cell, ""),
+            f"about {fmt.duration(seconds_left)} left" if seconds_left is not None else "",
+        ]
+        if self._live:
+            self._draw(parts)
+        elif self._due(block):
+            self._write_line("  ".join(part for part in parts if part))
+
+    def trial_ended(
+        self,
+        parameters: Mapping[str, Level],
+        estimate: Estimate | None,
+        status: str,
+        cause: str | None,
+    ) -> None:
+        """A trial ended; ``estimate`` is that of its cell so far. Draws nothing but a reject."""
+        if estimate is not None:
+            shown = fmt.estimate(estimate)
+            value = fmt.with_unit(shown.value, shown.unit)
+            text = f"{value} {fmt.precision(estimate)}".rstrip()
+            self._estimates[tuple(parameters.items())] = text
+        if cause:
+            self._tell(f"{fmt.setting(parameters) or 'trial'}: {status}, {cause}", cause)
+
+    def _tell(self, text: str, cause: str) -> None:
+        kind = cause.partition(":")[0]
+        self._told[kind] += 1
+        if self._told[kind] <= _TOLD_OF_A_CAUSE:
+            self.note(text)
+        elif self._told[kind] == _TOLD_OF_A_CAUSE + 1:
+            self.note(f"further trials with {kind}: counted in the result, not told here")
+
+    def note(self, text: str) -> None:
+        """A remark that stays, above the live line."""
+        self._wipe()
+        self._write_line(fmt.clean(text))
+
+    def finish(self) -> None:
+        """Leave the terminal as it was found."""
+        self._wipe()
+
+    def _due(self, block: int) -> bool:
+        now = self._clock()
+        since = now - self._plain_at
+        if since >= _PLAIN_SECONDS_MAX or (
+            block != self._plain_block and since >= _PLAIN_SECONDS_MIN
+        ):
+            self._plain_at, self._plain_block = now, block
+            return True
+        return False
+
+    def _draw(self, parts: list[str]) -> None:
+        """One line, never wider than the terminal: the setting gives way first."""
+        width = max(self._width() - 1, 10)
+        text = "  ".join(part for part in parts if part)
+        excess = cell_len(text) - width
+        if excess > 0:
+            room = max(cell_len(parts[1]) - excess, 8)
+            parts[1] = cut(parts[1], room)
+            text = cut("  ".join(part for part in parts if part), width)
+        pad = " " * max(0, self._drawn - cell_len(text))
+        self._write(f"\r{text}{pad}")
+        self._drawn = cell_len(text)
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            self._write(f"\r{' ' * self._drawn}\r")
+            self._drawn = 0
+
+    def _write_line(self, text: str) -> None:
+        self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(fit_encoding(text, self._stream))
+        self._stream.flush()
+
+    def _can_redraw(self) -> bool:
+        return self._stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+    def _width(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except (OSError, ValueError, AttributeError):
+            return shutil.get_terminal_size((80, 24)).columns

@@ -1,0 +1,131 @@
+"""The table of a run: one row a cell, one column a factor or an indicator, all as text.
+
+Every view draws this table in its own way; which columns a narrow view drops is decided by
+their order here, the most wanted first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from concurve.estimate import Estimate
+from concurve.findings import CellFindings, Findings, Level
+from concurve.report import format as fmt
+
+# After the primary indicator and what was asked for; others in the order of the findings.
+_FIRST = ("wall_seconds", "speedup")
+_WANTED = (
+    "efficiency",
+    "cpu_seconds",
+    "involuntary_switches",
+    "voluntary_switches",
+    "migrations",
+    "threads_peak",
+    "rss_bytes_max",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """An indicator down the table: its entries in the order of the cells."""
+
+    name: str
+    label: str
+    note: str
+    scale: fmt.Scale
+    cells: tuple[CellFindings, ...]
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """Written out when they are first asked for: a narrow view drops most columns."""
+        return tuple(_entry(cell, self.name, self.scale) for cell in self.cells)
+
+    @property
+    def has_figures(self) -> bool:
+        """Does any cell have the indicator?"""
+        return any(self.name in cell.indicators for cell in self.cells)
+
+    @property
+    def heading(self) -> str:
+        """Label with the unit that all entries share."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    @property
+    def unit(self) -> str:
+        """The unit as a heading wants it: a factor like 2× speaks for itself."""
+        return "" if self.scale.symbol == "×" else self.scale.symbol
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure of one cell, or the reason why there is none."""
+
+    shown: fmt.Shown | None
+    estimate: Estimate | None = None
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Factors that vary, factors that stay, and the indicators, most wanted first."""
+
+    factors: tuple[str, ...]
+    constant: dict[str, Level]
+    columns: tuple[Column, ...]
+    cells: tuple[CellFindings, ...]
+
+    @property
+    def confidence(self) -> str:
+        """The confidence of the intervals, ``95 %``; several, if they differ."""
+        found = {
+            figure.confidence
+            for cell in self.cells
+            for figure in cell.indicators.values()
+            if figure.low is not None and figure.high is not None
+        }
+        return " or ".join(f"{value:.4g} %" for value in sorted(100 * value for value in found))
+
+
+def table(findings: Findings) -> Table:
+    """The findings' table."""
+    varying = tuple(f.name for f in findings.factors if len(f.levels) > 1)
+    constant = {f.name: f.levels[0] for f in findings.factors if len(f.levels) == 1}
+    names = order(findings)
+    return Table(
+        varying, constant, tuple(_column(findings, name) for name in names), findings.cells
+    )
+
+
+def order(findings: Findings) -> list[str]:
+    """The indicators that any cell has, the most wanted first."""
+    present: dict[str, None] = {}
+    for cell in findings.cells:
+        present.update(dict.fromkeys(cell.indicators))
+    for cell in findings.cells:
+        present.update(dict.fromkeys(cell.absent))
+    asked = (name for name in findings.asked if name not in _WANTED)
+    others = (info.name for info in findings.indicators)
+    wanted = (findings.primary, *_FIRST, *asked, *_WANTED, *others)
+    return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+
+def _column(findings: Findings, name: str) -> Column:
+    info = findings.indicator(name)
+    figures = [cell.indicators.get(name) for cell in findings.cells]
+    unit = next((figure.unit for figure in figures if figure and figure.unit), info.unit)
+    scale = fmt.scale_for([figure.value for figure in figures if figure], unit)
+    return Column(
+        name,
+        fmt.clean(info.label or name),
+        info.note,
+        scale,
+        findings.cells,
+    )
+
+
+def _entry(cell: CellFindings, name: str, scale: fmt.Scale) -> Entry:
+    figure = cell.indicators.get(name)
+    if figure is None:
+        return Entry(None, absent=cell.absent.get(name, ""))
+    return Entry(fmt.estimate(figure, scale), figure)
