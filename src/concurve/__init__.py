@@ -1,0 +1,34 @@
+"""Concurve: a laboratory for concurrent software.
+
+The names below are all of its interface for Python; :mod:`concurve.api` documents them::
+
+    import concurve
+
+    run = concurve.sweep(["./renderer", "--threads", "{threads}"], {"threads": [1, 2, 4, 8]})
+    run.frame()[["threads", "wall_seconds", "speedup"]]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from concurve.api import Run, compare, load, run, runs, sweep
+    from concurve.errors import ConcurveError
+
+__all__ = ["ConcurveError", "Run", "__version__", "compare", "load", "run", "runs", "sweep"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the interface when it is first used, so that the command line starts at once."""
+    if name == "ConcurveError":
+        from concurve.errors import ConcurveError
+
+        return ConcurveError
+    if name in __all__:
+        from concurve import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'concurve' has no attribute {name!r}")

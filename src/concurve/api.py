@@ -1,0 +1,194 @@
+"""Concurve from Python: run a study, sweep a command, load a run as a data frame.
+
+Everything here is also behind ``import concurve``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from concurve import exports
+from concurve.analysis import findings_of
+from concurve.catalogue import find_study
+from concurve.comparison import EFFECT, Options, compare_runs
+from concurve.controls import ControlsTemplate
+from concurve.engine.local import LocalEngine
+from concurve.findings import BestFinding, Comparison, Findings, Level
+from concurve.laboratory import Runner
+from concurve.machine import allowed_cpus
+from concurve.report.rows import Rows, cell_rows, trial_rows
+from concurve.run_head import draw_seed, new_head
+from concurve.store import Store
+from concurve.study import Hooks, Study, with_rules
+from concurve.study_line import rules_from_options, sweep_study
+from concurve.wire import TrialRecord, decode_record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Run:
+    """A stored run."""
+
+    def __init__(self, store: Store, id_: str) -> None:
+        self._store = store
+        self.id = id_
+
+    @property
+    def findings(self) -> Findings:
+        """Everything that the views show, with an interval for every figure."""
+        return findings_of(self._store, self._store.find_run(self.id))
+
+    def best(self, indicator: str = "") -> BestFinding | None:
+        """The settings that cannot be told from the best over all cells, and the smallest of
+        them, by the primary indicator or another; ``None`` for fewer than two cells, or for an
+        indicator without a better direction."""
+        row = self._store.find_run(self.id)
+        return findings_of(self._store, row, indicator, dots=False).best_overall
+
+    def frame(self) -> pd.DataFrame:
+        """One row a cell: its parameters, ``status``, ``trials`` in use, and for each indicator
+        its estimate with the bounds of its 95 % interval as ``NAME_low`` and ``NAME_high``. A
+        parameter of the same name as another column stands as ``parameter_NAME``."""
+        return _frame(cell_rows(self.findings))
+
+    def trials(self) -> pd.DataFrame:
+        """One row a trial in the order in which they were made: parameters, ``block``,
+        ``attempt``, whether it is ``used`` in the figures, and its raw figures."""
+        return _frame(trial_rows(self.findings))
+
+    def records(self) -> list[TrialRecord]:
+        """The raw record of every trial, in order."""
+        return [decode_record(row.record) for row in self._store.records(self.id)]
+
+    def write(self, file: str | Path) -> Path:
+        """Write the run to a file: ``.html``, ``.md``, ``.csv`` or ``.json`` by its ending.
+
+        Raises:
+            ConcurveError: another ending, or a place that cannot be written.
+        """
+        path = Path(file)
+        kind = exports.format_of(path)
+        exports.write(path, exports.render(self.findings, self._store, kind))
+        return path
+
+    def __repr__(self) -> str:
+        return f"<concurve.Run {self.id}>"
+
+
+def run(
+    study: str | Path,
+    *,
+    effort: str = "normal",
+    seed: int | None = None,
+    repeats: str | None = None,
+    max_time: str | None = None,
+    db: str | None = None,
+) -> Run:
+    """Run a packaged study by name, or one from a ``.toml`` file; as ``concurve run``.
+
+    Raises:
+        ConcurveError: the study or the machine does not allow it, or the run failed.
+    """
+    found = find_study(str(study), len(allowed_cpus()))
+    rules = rules_from_options(repeats, None, None, max_time)
+    return _measure(with_rules(found, rules), effort, seed, db)
+
+
+def sweep(
+    command: Sequence[str],
+    parameters: Mapping[str, Sequence[Level] | str],
+    *,
+    cpus: str | int | None = None,
+    nice: str | int | None = None,
+    policy: str | None = None,
+    env: Mapping[str, str] | None = None,
+    hooks: Hooks | None = None,
+    background: Sequence[str] = (),
+    extracts: Sequence[str] = (),
+    work: str | None = None,
+    effort: str = "normal",
+    seed: int | None = None,
+    repeats: str | None = None,
+    timeout: str | None = None,
+    max_time: str | None = None,
+    db: str | None = None,
+) -> Run:
+    """Measure a command over all combinations of its parameters' levels; as ``concurve sweep``.
+
+    Levels are a sequence, or a text such as ``"1..64*2"``.
+
+    Raises:
+        ConcurveError: the command or the machine does not allow it, or the run failed.
+    """
+    study = sweep_study(
+        command,
+        [(name, _levels_text(levels)) for name, levels in parameters.items()],
+        len(allowed_cpus()),
+        controls=ControlsTemplate(
+            cpus=None if cpus is None else str(cpus),
+            nice=None if nice is None else str(nice),
+            policy=policy,
+        ),
+        env=env,
+        hooks=hooks,
+        background=background,
+        extracts=extracts,
+        work=work,
+        rules=rules_from_options(repeats, None, timeout, max_time),
+    )
+    return _measure(study, effort, seed, db)
+
+
+def load(name: str = "last", db: str | None = None) -> Run:
+    """A stored run by its id, the start of its id, or ``last``.
+
+    Raises:
+        StoreError: none or several fit.
+    """
+    store = Store(db)
+    return Run(store, store.find_run(name).id)
+
+
+def runs(study: str | None = None, db: str | None = None) -> list[Run]:
+    """The stored runs, the newest last."""
+    store = Store(db)
+    return [Run(store, row.id) for row in store.runs(study)]
+
+
+def compare(
+    base: str | Run,
+    new: str | Run,
+    *,
+    indicators: Sequence[str] = (),
+    effect: float = EFFECT,
+    across_machines: bool = False,
+    db: str | None = None,
+) -> Comparison:
+    """Each cell of ``new`` over the same cell of ``base``; as ``concurve compare``.
+
+    Raises:
+        ConcurveError: the runs cannot be compared.
+    """
+    sides = [run if isinstance(run, Run) else load(run, db) for run in (base, new)]
+    options = Options(indicators=tuple(indicators), effect=effect, across_machines=across_machines)
+    return compare_runs([sides[0].findings], [sides[1].findings], options)
+
+
+def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
+    store = Store(db)
+    head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
+    Runner(head, store, LocalEngine()).start()
+    return Run(store, head.id)
+
+
+def _frame(table: Rows) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(table.rows, columns=pd.Index(table.heading))
+
+
+def _levels_text(levels: Sequence[Level] | str) -> str:
+    return levels if isinstance(levels, str) else ",".join(map(str, levels))

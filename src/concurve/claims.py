@@ -1,0 +1,244 @@
+"""Claims of a study's source → verdicts, each kind by a small test of its own. Pure.
+
+A verdict is ``supported`` or ``refuted`` only where the 95 % interval leaves no doubt; otherwise
+``undecided``. A claim whose cells this run has not got (fewer CPUs, a shorter effort, a skipped
+cell) is ``not testable here``, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from concurve.claim_kinds import (
+    BestSetting,
+    Cell,
+    ConstantWithin,
+    Mapping_,
+    Order,
+    Ratio,
+    Spread,
+    parse_test,
+)
+from concurve.estimate import Estimate
+from concurve.findings import ClaimFinding, Level, VerdictName
+from concurve.stats.best import best_set
+from concurve.stats.intervals import ratio_estimate
+from concurve.stats.moments import mean
+from concurve.stats.variation import variation_estimate
+from concurve.study import Claim, Study
+
+
+class MissingError(Exception):
+    """A cell or an indicator that this run has not got; the text says why."""
+
+
+class Samples(NamedTuple):
+    """Where a claim's test reads values from: raises :class:`MissingError` with the reason."""
+
+    values: Callable[[Mapping[str, Level], str], Sequence[float]]
+    levels: Callable[[str], Sequence[Level]]
+    better: Callable[[str], str]
+    pilot: int | None
+
+
+class _Answer(NamedTuple):
+    verdict: VerdictName
+    reason: str
+    estimate: Estimate | None
+    threshold: str
+
+
+def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
+    """A verdict on every claim of a study."""
+    return tuple(_judge(claim, samples) for claim in study.claims)
+
+
+def _judge(claim: Claim, samples: Samples) -> ClaimFinding:
+    test = parse_test(claim, "study")
+    try:
+        answer = _TESTS[claim.kind](test, samples)
+    except MissingError as missing:
+        answer = _Answer("not testable here", str(missing), None, "")
+    return ClaimFinding(
+        id=claim.id,
+        says=claim.says,
+        source=claim.source,
+        kind=claim.kind,
+        verdict=answer.verdict,
+        reason=answer.reason,
+        threshold=answer.threshold,
+        estimate=answer.estimate,
+        published=test.published,
+    )
+
+
+# -- one function a kind --------------------------------------------------------------------
+
+
+def _speedup(test: Ratio, samples: Samples) -> _Answer:
+    """Times: base over cell; rates and other figures where higher is better: cell over base."""
+    inverse = samples.better(test.indicator) == "lower"
+    top, bottom = (test.over, test.of) if inverse else (test.of, test.over)
+    return _bounded(_ratio(test.indicator, top, bottom, samples), test.at_least, test.at_most)
+
+
+def _ratio_of(test: Ratio, samples: Samples) -> _Answer:
+    return _bounded(
+        _ratio(test.indicator, test.of, test.over, samples), test.at_least, test.at_most
+    )
+
+
+def _ratio(indicator: str, top: Cell, bottom: Cell, samples: Samples) -> Estimate:
+    estimate = ratio_estimate(
+        samples.values(top, indicator), samples.values(bottom, indicator), pilot=samples.pilot
+    )
+    if estimate is None:
+        raise MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
+    return estimate
+
+
+def _bounded(estimate: Estimate, at_least: float | None, at_most: float | None) -> _Answer:
+    """Supported if the whole interval keeps the bounds, refuted if all of it breaks one."""
+    threshold = " and ".join(
+        f"{words} {bound:g}"
+        for words, bound in (("at least", at_least), ("at most", at_most))
+        if bound is not None
+    )
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return _Answer("undecided", "one trial has no interval", estimate, threshold)
+    least = float("-inf") if at_least is None else at_least
+    most = float("inf") if at_most is None else at_most
+    if least <= low and high <= most:
+        return _Answer("supported", "the whole interval keeps the bound", estimate, threshold)
+    if high < least or low > most:
+        return _Answer("refuted", "the whole interval lies beyond the bound", estimate, threshold)
+    return _Answer("undecided", "the interval contains the bound", estimate, threshold)
+
+
+def _constant_within(test: ConstantWithin, samples: Samples) -> _Answer:
+    """Each level's mean against the mean over all levels, simultaneously (Bonferroni)."""
+    columns = _columns(test.factor, test.where, test.indicator, samples)
+    threshold = f"within ±{test.within * 100:g} %"
+    everything = [mean(values) for values in columns.values()]
+    centre = mean(everything)
+    if centre <= 0 or any(len(values) < 2 for values in columns.values()):
+        return _Answer("undecided", "a level has one trial only", None, threshold)
+    confidence = 1 - 0.05 / len(columns)
+    worst: tuple[float, Level, Estimate] | None = None
+    inside = True
+    for level, values in columns.items():
+        others = [value for name, column in columns.items() if name != level for value in column]
+        estimate = ratio_estimate(values, others, confidence)
+        if estimate is None or estimate.low is None or estimate.high is None:
+            return _Answer("undecided", f"no interval at {test.factor}={level}", None, threshold)
+        if estimate.low > 1 + test.within or estimate.high < 1 - test.within:
+            reason = f"{test.factor}={level} lies beyond it"
+            return _Answer("refuted", reason, estimate, threshold)
+        inside &= 1 - test.within <= estimate.low and estimate.high <= 1 + test.within
+        distance = abs(estimate.value - 1)
+        if worst is None or distance > worst[0]:
+            worst = (distance, level, estimate)
+    assert worst is not None
+    reason = f"furthest off at {test.factor}={worst[1]}"
+    return _Answer("supported" if inside else "undecided", reason, worst[2], threshold)
+
+
+def _best_setting(test: BestSetting, samples: Samples) -> _Answer:
+    columns = _columns(test.factor, test.where, test.indicator, samples)
+    better = samples.better(test.indicator)
+    best = best_set(list(columns.values()), lower_is_better=better != "higher", pilot=samples.pilot)
+    levels = [list(columns)[index] for index in best.members]
+    threshold = f"among {', '.join(map(str, test.among))}"
+    said = f"cannot be told from the best: {', '.join(map(str, levels))}"
+    if all(level in test.among for level in levels):
+        return _Answer("supported", said, None, threshold)
+    if not any(level in test.among for level in levels):
+        return _Answer("refuted", said, None, threshold)
+    return _Answer("undecided", said, None, threshold)
+
+
+def _mapping(test: Mapping_, samples: Samples) -> _Answer:
+    columns = _columns(test.factor, test.where, test.indicator, samples, needed=test.table)
+    wrong = [
+        f"{level} gave {_few(values)} instead of {test.table[str(level)]:g}"
+        for level, values in columns.items()
+        if str(level) in test.table and set(values) != {test.table[str(level)]}
+    ]
+    if wrong:
+        return _Answer("refuted", "; ".join(wrong), None, "exactly the table")
+    return _Answer("supported", f"all {len(test.table)} levels agree", None, "exactly the table")
+
+
+def _few(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(set(values))[:4])
+
+
+def _spread(test: Spread, samples: Samples) -> _Answer:
+    """The coefficient of variation with McKay's interval (1932; Vangel 1996)."""
+    values = samples.values(test.of, test.indicator)
+    if len(values) < 3 or mean(values) == 0:
+        return _Answer("undecided", "fewer than three trials", None, "")
+    estimate = variation_estimate(values)
+    return _bounded(estimate, test.at_least, test.at_most)
+
+
+def _order(test: Order, samples: Samples) -> _Answer:
+    """Every neighbouring pair, simultaneously (Bonferroni)."""
+    lower = samples.better(test.indicator) != "higher"
+    pairs = list(zip(test.cells, test.cells[1:], strict=False))
+    sure, closest = True, None
+    for ahead, behind in pairs:
+        first, second = (behind, ahead) if lower else (ahead, behind)
+        estimate = ratio_estimate(
+            samples.values(first, test.indicator),
+            samples.values(second, test.indicator),
+            1 - 0.05 / max(1, len(pairs)),
+        )
+        if estimate is None or estimate.low is None or estimate.high is None:
+            return _Answer("undecided", "a cell has no interval", estimate, "in this order")
+        if estimate.high < 1:
+            return _Answer("refuted", f"{_words(behind)} is ahead of {_words(ahead)}", estimate,
+                           "in this order")  # fmt: skip
+        sure &= estimate.low > 1
+        if closest is None or estimate.value < closest.value:
+            closest = estimate
+    verdict: VerdictName = "supported" if sure else "undecided"
+    reason = "every step is sure" if sure else "a step cannot be told from none"
+    return _Answer(verdict, reason, closest, "in this order")
+
+
+def _words(cell: Cell) -> str:
+    return " ".join(f"{name}={level}" for name, level in cell.items())
+
+
+def _columns(
+    factor: str,
+    where: Cell,
+    indicator: str,
+    samples: Samples,
+    needed: Mapping[str, float] | None = None,
+) -> dict[Level, Sequence[float]]:
+    """Values by level of a factor; with ``needed`` only those levels, and all of them."""
+    levels = samples.levels(factor)
+    if needed is not None:
+        known = {str(level) for level in levels}
+        for name in needed:
+            if name not in known:
+                raise MissingError(f"{factor}={name} was not run")
+        levels = [level for level in levels if str(level) in needed]
+    if len(levels) < 2 and needed is None:
+        raise MissingError(f"{factor} was run at one level only")
+    return {level: samples.values({**where, factor: level}, indicator) for level in levels}
+
+
+_TESTS: dict[str, Callable[[Any, Samples], _Answer]] = {
+    "speedup": _speedup,
+    "ratio": _ratio_of,
+    "constant_within": _constant_within,
+    "best_setting": _best_setting,
+    "mapping": _mapping,
+    "spread": _spread,
+    "order": _order,
+}

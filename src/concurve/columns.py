@@ -1,0 +1,105 @@
+"""Numbers from columns of a CSV file that anybody wrote.
+
+The first line names the columns; comma, semicolon or tab separate them; lines that begin with ``#``
+and empty lines are passed over. Nothing is guessed: a cell that is not a number is an error with
+its line.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concurve.errors import ConcurveError
+
+_SEPARATORS = (",", ";", "\t")
+
+
+def read_columns(file: Path, names: Sequence[str]) -> dict[str, list[float]]:
+    """The named columns of a CSV file, as finite numbers above 0. ``-`` is standard input.
+
+    Raises:
+        ConcurveError: the file cannot be read, is empty, lacks a column, or has a cell that is not
+            a finite number above 0.
+    """
+    rows = _rows(_text(file), file)
+    if not rows:
+        raise ConcurveError(f"{file} is empty", "a first line with names, then a line a trial")
+    heading = [name.strip() for name in rows[0][1]]
+    places = {name: _place(name, heading, file) for name in names}
+    if len(rows) == 1:
+        raise ConcurveError(f"{file} has names but no rows", "a line a trial below the names")
+    return {
+        name: [_number(cells, place, name, line, file) for line, cells in rows[1:]]
+        for name, place in places.items()
+    }
+
+
+def _text(file: Path) -> str:
+    if str(file) == "-":
+        return sys.stdin.read()
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConcurveError(f"{file}: {error.strerror}", "the path of a CSV file") from error
+    except UnicodeDecodeError as error:
+        raise ConcurveError(f"{file} is not text in UTF-8", "save it as CSV in UTF-8") from error
+
+
+def _rows(text: str, file: Path) -> list[tuple[int, list[str]]]:
+    """Rows that are not empty, with their line numbers."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not lines:
+        return []
+    separator = max(_SEPARATORS, key=lines[0][1].count)
+    content = io.StringIO("\n".join(line for _, line in lines))
+    try:
+        parsed = list(csv.reader(content, delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise ConcurveError(
+            f"{file} is not CSV: {error}", "a line a trial, one separator"
+        ) from error
+    if len(parsed) != len(lines):
+        raise ConcurveError(f"{file} has a quoted cell over several lines", "a line a trial")
+    return [(number, cells) for (number, _), cells in zip(lines, parsed, strict=True)]
+
+
+def _place(name: str, heading: list[str], file: Path) -> int:
+    if heading.count(name) > 1:
+        raise ConcurveError(
+            f"{file} has {heading.count(name)} columns {name!r}", "one name a column"
+        )
+    if name in heading:
+        return heading.index(name)
+    lower = {column.lower(): column for column in heading}
+    near = difflib.get_close_matches(name.lower(), list(lower), n=1)
+    remedy = f"did you mean {lower[near[0]]!r}?" if near else f"one of {', '.join(heading)}"
+    raise ConcurveError(f"{file} has no column {name!r}", remedy)
+
+
+def _number(cells: list[str], place: int, name: str, line: int, file: Path) -> float:
+    where = f"{file}, line {line}, column {name!r}"
+    if place >= len(cells) or not cells[place].strip():
+        raise ConcurveError(f"{where}: no value", "leave out the lines of what was not measured")
+    text = cells[place].strip()
+    try:
+        value = float(text)
+    except ValueError:
+        raise ConcurveError(
+            f"{where}: {text!r} is not a number", "for example 1200 or 1.2e3"
+        ) from None
+    if not math.isfinite(value) or value <= 0:
+        raise ConcurveError(
+            f"{where}: {text} is not a finite number above 0",
+            "leave out the lines of what was not measured",
+        )
+    return value

@@ -1,0 +1,33 @@
+"""Where trials run: this machine first, a cluster later."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from concurve.wire import TrialSpec
+
+
+class Problem(NamedTuple):
+    """Why a role of a spec cannot start here: ``kind`` is ``not_found``, ``not_executable`` or
+    ``control_refused``."""
+
+    role: str
+    kind: str
+    message: str
+
+
+class Engine(Protocol):
+    """Runs trials one at a time."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        """Run one trial and give its raw record.
+
+        Raises:
+            RunError: the runner itself failed.
+            KeyboardInterrupt: the user stopped it; everything of the trial was ended.
+        """
+        ...
+
+    def check(self, spec: TrialSpec) -> list[Problem]:
+        """What would keep the roles of a spec from starting, without starting them."""
+        ...

@@ -1,0 +1,98 @@
+"""Trials on this machine, through ``concurve-trial``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from concurve import native
+from concurve.engine import Problem
+from concurve.errors import HostError, RunError
+from concurve.wire import TrialSpec, encode_spec
+
+#: Set by the runner in the environment of every process of a trial, to the trial's name.
+TRIAL_VARIABLE = "CONCURVE_TRIAL"
+
+#: How long an interrupted runner may take to end its processes and write its record.
+STOP_SECONDS = 15
+
+
+class LocalEngine:
+    """One fresh ``concurve-trial`` a trial: spec on stdin, record on stdout, prose on stderr."""
+
+    def __init__(self, runner: Path | None = None) -> None:
+        self._runner = str(runner or native.runner())
+
+    def run(self, spec: TrialSpec) -> bytes:
+        """Run one trial; see :meth:`concurve.engine.Engine.run`."""
+        try:
+            return self._call([], encode_spec(spec))
+        except RunError:
+            _end_orphans(spec.trial)
+            raise
+
+    def check(self, spec: TrialSpec) -> list[Problem]:
+        """Launch every role suspended, read its controls back, and end it again."""
+        answer = json.loads(self._call(["check"], encode_spec(spec)))
+        return [
+            Problem(role["name"], role["problem"]["kind"], role["problem"]["message"])
+            for role in answer["roles"]
+            if role.get("problem")
+        ]
+
+    def probes(self) -> dict[str, Any]:
+        """Which sources of measurement this host grants, each with a reason where it does not."""
+        answer: dict[str, Any] = json.loads(self._call(["probes"], b""))
+        return answer
+
+    def _call(self, arguments: list[str], stdin: bytes) -> bytes:
+        try:
+            # A process group of its own: ^C reaches us alone, and we tell the runner once.
+            process = subprocess.Popen(
+                [self._runner, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+            )
+        except OSError as error:
+            raise HostError(
+                f"the trial runner {self._runner} cannot be started: {error.strerror}", "make build"
+            ) from error
+        try:
+            stdout, stderr = process.communicate(stdin)
+        except BaseException:
+            _end(process)
+            raise
+        if process.returncode != 0 or not stdout:
+            raise RunError(
+                f"the trial runner failed with exit code {process.returncode}: "
+                f"{stderr.decode(errors='replace').strip() or 'it said nothing'}",
+                "concurve resume last, once the cause is mended",
+            )
+        return stdout
+
+
+def _end_orphans(trial: str) -> None:
+    """End what a runner left that was killed itself (out of memory, say): every process of a
+    trial carries its name."""
+    mark = f"{TRIAL_VARIABLE}={trial}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is not ours
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the runner end everything of its trial, and wait for that."""
+    process.terminate()
+    try:
+        process.communicate(timeout=STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,61 @@
+"""The one tree of errors.
+
+Every message says what failed, where, and what to try. Only :mod:`concurve.cli` turns an
+error into an exit code.
+"""
+
+
+class ConcurveError(Exception):
+    """Base of every error that Concurve raises on purpose.
+
+    ``what`` says what failed and where, ``remedy`` what to try; ``str()`` joins them.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        self.what = what
+        self.remedy = remedy
+        super().__init__(f"{what}\n  try: {remedy}" if remedy else what)
+
+
+class StudyError(ConcurveError):
+    """A study (file or command line) that cannot be run as written."""
+
+    exit_code = 2
+
+
+class HostError(ConcurveError):
+    """This machine does not grant or does not have what the study needs."""
+
+    exit_code = 3
+
+
+class StoreError(ConcurveError):
+    """The store cannot be opened, read or written."""
+
+    exit_code = 4
+
+
+class RunError(ConcurveError):
+    """A run could not go on; what was measured so far is stored."""
+
+    exit_code = 5
+
+
+class RunInterruptedError(ConcurveError):
+    """The user stopped the run; it can be resumed."""
+
+    exit_code = 130
+
+
+class ComparisonError(ConcurveError):
+    """Two runs that cannot be compared as asked."""
+
+    exit_code = 6
+
+
+class VerdictError(ConcurveError):
+    """A comparison came out as ``--fail-on`` asked to be told of."""
+
+    exit_code = 10

@@ -1,0 +1,38 @@
+"""A number with its uncertainty: the one type in which figures travel."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A value with its interval.
+
+    ``value`` is the point estimate; ``low`` and ``high`` bound its interval at ``confidence``
+    and are ``None`` where ``n`` trials cannot bear one (a single trial). ``median``, ``min``,
+    ``max`` and ``stdev`` describe the trials behind it where there are such.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 1
+    unit: str = ""
+    confidence: float = 0.95
+    median: float | None = None
+    min: float | None = None
+    max: float | None = None
+    stdev: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval, in the unit of the value."""
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / 2
+
+    @property
+    def precision(self) -> float | None:
+        """Half the interval relative to the value; ``None`` without an interval or at 0."""
+        half = self.half_width
+        return None if half is None or self.value == 0 else abs(half / self.value)

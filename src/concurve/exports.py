@@ -1,0 +1,120 @@
+"""A run's views as files: each is whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from concurve.analysis import findings_of
+from concurve.errors import ConcurveError
+from concurve.findings import Findings
+from concurve.report.json import RawTrial
+from concurve.store import Store
+
+Format = Literal["json", "csv", "markdown", "html"]
+
+FORMATS: dict[str, Format] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+}
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's ending asks for.
+
+    Raises:
+        ConcurveError: an ending that stands for none.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ConcurveError(
+            f"{path}: no format for the ending {path.suffix!r}",
+            f"an ending of {', '.join(FORMATS)}",
+        )
+    return FORMATS[path.suffix.lower()]
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before anything is measured.
+
+    Raises:
+        ConcurveError: the folder is missing or not writable, or the path is a folder.
+    """
+    folder = path.parent
+    if path.is_dir():
+        raise ConcurveError(f"{path} is a folder", "the name of a file")
+    if not folder.is_dir():
+        raise ConcurveError(f"the folder {folder} does not exist", f"mkdir -p {folder}")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise ConcurveError(f"{path} cannot be written", "a place you may write to")
+
+
+def render(findings: Findings, store: Store, kind: Format) -> bytes:
+    """A run in a format."""
+    if kind == "json":
+        from concurve.report.json import to_json
+
+        return to_json(findings, raw_trials(findings, store)) + b"\n"
+    if kind == "csv":
+        from concurve.report import csv
+
+        return csv.cells(findings).encode()
+    if kind == "markdown":
+        from concurve.report.markdown import to_markdown
+
+        return to_markdown(findings).encode()
+    from concurve.report.html import to_html
+
+    return to_html(findings).encode()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole: beside its place first, then moved there.
+
+    Raises:
+        ConcurveError: it could not be written; an older file is as it was.
+    """
+    check_writable(path)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as f:
+            temporary = Path(f.name)
+            f.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise ConcurveError(
+            f"{path} could not be written: {error.strerror}", "another place or more space"
+        ) from error
+
+
+def write_run(store: Store, run: str, files: dict[Format, Path]) -> None:
+    """Write the asked-for views of a stored run."""
+    if not files:
+        return
+    findings = findings_of(store, store.find_run(run))
+    for kind, path in files.items():
+        write(path, render(findings, store, kind))
+
+
+def raw_trials(findings: Findings, store: Store) -> Iterator[RawTrial]:
+    """Every raw trial of a run in the form that the JSON export takes."""
+    used = {(dot.cell, dot.block, dot.attempt) for dot in findings.dots if dot.used}
+    causes = {
+        (reject.cell, reject.block, reject.attempt): f"{reject.cause}: {reject.detail}"
+        for reject in findings.rejects
+    }
+    for key, record in store.records(findings.run.id):
+        yield (key.cell, key.block, key.attempt, tuple(key) in used, causes.get(key), record)

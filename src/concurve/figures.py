@@ -1,0 +1,64 @@
+"""Figures of trials as they are kept beside the records: packed, so that long runs show at once.
+
+A trial's figures are their names as a JSON array, a zero byte, and the values as little-endian
+doubles. Trials of a run nearly always have the same names, so a whole run is read as one table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class FigureTable(NamedTuple):
+    """Figures of many trials: one row a trial, one column a name; NaN where a trial has none."""
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def row(self, index: int) -> dict[str, float]:
+        """The figures of one trial."""
+        pairs = zip(self.names, self.values[index].tolist(), strict=True)
+        return {name: value for name, value in pairs if not math.isnan(value)}
+
+
+def encode_figures(figures: Mapping[str, float]) -> bytes:
+    """A trial's figures, as stored."""
+    import numpy as np
+
+    values = np.fromiter(figures.values(), "<f8", len(figures))
+    return msgspec.json.encode(list(figures)) + b"\0" + values.tobytes()
+
+
+def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
+    """The figures of many trials, in their order."""
+    import numpy as np
+
+    bodies: dict[bytes, list[bytes]] = {}
+    places: dict[bytes, list[int]] = {}
+    count = 0
+    for blob in blobs:
+        heading, _, body = blob.partition(b"\0")
+        bodies.setdefault(heading, []).append(body)
+        places.setdefault(heading, []).append(count)
+        count += 1
+    columns = {heading: msgspec.json.decode(heading, type=list[str]) for heading in bodies}
+    names = tuple(dict.fromkeys(name for some in columns.values() for name in some))
+    blocks = {
+        heading: np.frombuffer(b"".join(bodies[heading]), "<f8").reshape(len(bodies[heading]), -1)
+        for heading, some in columns.items()
+        if some
+    }
+    if len(bodies) == len(blocks) == 1:
+        return FigureTable(names, next(iter(blocks.values())))
+    values = np.full((count, len(names)), np.nan)
+    for heading, block in blocks.items():
+        values[np.ix_(places[heading], [names.index(name) for name in columns[heading]])] = block
+    return FigureTable(names, values)

@@ -1,0 +1,104 @@
+"""Levels of a factor, as written in a study or on the command line.
+
+An item is a number, a word, a range ``1..16``, a range with a step ``1..16+3`` or a factor
+``1..64*2``, or a share of the machine's CPUs ``50%``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from concurve.errors import StudyError
+from concurve.findings import Level
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
+_INTEGER = re.compile(r"-?\d+")
+_DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
+
+LEVELS_MAX = 10_000
+
+EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200%"
+
+
+def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
+    """The levels that a comma-separated text stands for.
+
+    ``cpus`` is what percentages refer to; ``where`` names the parameter in messages.
+
+    Raises:
+        StudyError: empty, malformed or repeated levels.
+    """
+    items = [item.strip() for item in text.split(",")]
+    if any(not item for item in items):
+        raise StudyError(f"{where}: an empty level in {text!r}", EXAMPLE)
+    return resolve_levels(items, cpus, where)
+
+
+def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level, ...]:
+    """Levels with ranges written out and percentages resolved, checked for repeats.
+
+    Raises:
+        StudyError: none at all, malformed, too many, or repeated.
+    """
+    if not items:
+        raise StudyError(f"{where}: no levels", EXAMPLE)
+    levels: list[Level] = []
+    came_from: dict[Level, Level] = {}
+    for item in items:
+        for level in _expand(item, cpus, where):
+            if level in came_from:
+                origin = came_from[level]
+                also = f" (from {origin!r} and {item!r})" if origin != item else ""
+                raise StudyError(f"{where}: level {level!r} is repeated{also}", "name each once")
+            came_from[level] = item
+            levels.append(level)
+            if len(levels) > LEVELS_MAX:
+                raise StudyError(f"{where}: more than {LEVELS_MAX} levels", "a wider step")
+    return tuple(levels)
+
+
+def _expand(item: Level, cpus: int, where: str) -> list[Level]:
+    if isinstance(item, bool):
+        raise StudyError(f"{where}: level {item!r} is a boolean", 'words in quotes: "on", "off"')
+    if isinstance(item, float) and not math.isfinite(item):
+        raise StudyError(f"{where}: level {item!r} is not finite", EXAMPLE)
+    if not isinstance(item, str):
+        return [item]
+    if match := _PERCENT.fullmatch(item):
+        return [max(1, round(float(match[1]) * cpus / 100))]
+    if match := _RANGE.fullmatch(item):
+        return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
+    return [_scalar(item)]
+
+
+def _range(
+    first: Decimal, last: Decimal, sign: str, by: str | None, item: str, where: str
+) -> list[Level]:
+    step = Decimal(by) if by else Decimal(1)
+    if last < first:
+        raise StudyError(f"{where}: range {item!r} runs backwards", f"{last}..{first}")
+    if sign == "+" and step <= 0:
+        raise StudyError(f"{where}: range {item!r} has no step", "a step above 0: 1..16+3")
+    if sign == "*" and (step <= 1 or first <= 0):
+        raise StudyError(
+            f"{where}: range {item!r} does not grow", "a start above 0, a factor above 1: 1..64*2"
+        )
+    levels: list[Level] = []
+    value = first
+    while value <= last and len(levels) <= LEVELS_MAX:
+        levels.append(int(value) if value == value.to_integral_value() else float(value))
+        value = value * step if sign == "*" else value + step
+    return levels
+
+
+def _scalar(text: str) -> Level:
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    return text

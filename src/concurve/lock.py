@@ -1,0 +1,67 @@
+"""One measurement at a time per machine.
+
+An advisory lock on a file that every user can open. The kernel drops it with its holder, so
+nothing is left behind by a killed run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from concurve.errors import HostError
+
+LOCK_NAME = "concurve-measurement.lock"
+
+
+def lock_path() -> Path:
+    """``CONCURVE_LOCK``, else a file in ``/run/lock`` or ``/tmp``."""
+    given = os.environ.get("CONCURVE_LOCK")
+    if given:
+        return Path(given)
+    shared = Path("/run/lock")
+    return (shared if os.access(shared, os.W_OK) else Path("/tmp")) / LOCK_NAME
+
+
+@contextmanager
+def measurement_lock(what: str) -> Iterator[None]:
+    """Hold the machine's measurement lock; ``what`` tells others who holds it.
+
+    Raises:
+        HostError: another measurement runs, or the file cannot be opened.
+    """
+    path = lock_path()
+    try:
+        descriptor = _open(path)
+    except OSError as error:
+        raise HostError(
+            f"the measurement lock {path} cannot be opened: {error.strerror}",
+            "CONCURVE_LOCK=FILE names another, the same for all users of the machine",
+        ) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 400, 0).decode(errors="replace").strip()
+            raise HostError(
+                f"another measurement runs on this machine: {holder or 'holder unknown'}",
+                "wait until it is done; two at once would disturb each other",
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"pid {os.getpid()}, {what}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    try:
+        # Without O_CREAT first: protected_regular refuses it on another user's file in /tmp.
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        os.fchmod(descriptor, 0o666)
+        return descriptor

@@ -1,0 +1,100 @@
+"""What would make figures of this machine doubtful. Pure: facts in, items out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+
+class Item(NamedTuple):
+    """One thing looked at: ``ok``, ``!!`` (figures may suffer) or ``--`` (not granted)."""
+
+    mark: Literal["ok", "!!", "--"]
+    name: str
+    says: str
+    remedy: str = ""
+
+
+def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
+    """Judge a machine's description and the sources that the runner found."""
+    absent = facts.get("absent", {})
+    items = [
+        _processor(facts),
+        _governor(facts, absent),
+        _setting(facts, absent, "boost", "off",
+                 "frequency varies with load and temperature: "
+                 "echo 0 > /sys/devices/system/cpu/cpufreq/boost"),
+        _smt(facts, absent),
+        _virtualisation(facts),
+        _quota(facts),
+        _autogroup(facts, absent),
+    ]  # fmt: skip
+    items += [
+        Item("ok", name, "granted")
+        if probe.get("granted")
+        else Item("--", name, str(probe.get("reason", "not granted")))
+        for name, probe in probes.items()
+        if isinstance(probe, dict)
+    ]
+    return items
+
+
+def _processor(facts: dict[str, Any]) -> Item:
+    topology, allowed = facts.get("topology", {}), facts.get("cpus_allowed", [])
+    online = topology.get("cpus", len(allowed))
+    says = f"{facts.get('cpu_model', 'unknown')}, {online} CPUs online, {len(allowed)} allowed"
+    if len(allowed) < online:
+        return Item("!!", "CPUs", says, "this process may not use all CPUs: taskset, cpuset")
+    return Item("ok", "CPUs", says)
+
+
+def _governor(facts: dict[str, Any], absent: dict[str, str]) -> Item:
+    if "governor" not in facts:
+        return Item("--", "frequency governor", absent.get("governor", "not read"))
+    if facts["governor"] == "performance":
+        return Item("ok", "frequency governor", "performance")
+    return Item("!!", "frequency governor", facts["governor"],
+                "cpupower frequency-set -g performance")  # fmt: skip
+
+
+def _setting(
+    facts: dict[str, Any], absent: dict[str, str], name: str, good: str, remedy: str
+) -> Item:
+    if name not in facts:
+        return Item("--", name, absent.get(name, "not read"))
+    return Item("ok" if facts[name] == good else "!!", name, facts[name],
+                "" if facts[name] == good else remedy)  # fmt: skip
+
+
+def _smt(facts: dict[str, Any], absent: dict[str, str]) -> Item:
+    if "smt" not in facts:
+        return Item("--", "SMT", absent.get("smt", "not read"))
+    if facts["smt"] == "on":
+        return Item("!!", "SMT", "on: two CPUs may share a core",
+                    "--cpus with one CPU a core, or echo off > "
+                    "/sys/devices/system/cpu/smt/control")  # fmt: skip
+    return Item("ok", "SMT", facts["smt"])
+
+
+def _virtualisation(facts: dict[str, Any]) -> Item:
+    kind = facts.get("virtualisation", "unknown")
+    if kind in ("none", "none seen"):
+        return Item("ok", "virtualisation", kind)
+    return Item("!!", "virtualisation", kind,
+                "others may take CPU: trials with steal are redone and named")  # fmt: skip
+
+
+def _quota(facts: dict[str, Any]) -> Item:
+    cgroup = facts.get("cgroup", {})
+    quota = cgroup.get("cpu_quota_us", cgroup.get("cpu_max", "none"))
+    if quota == "none":
+        return Item("ok", "CPU quota", f"none (cgroup v{cgroup.get('version', '?')})")
+    return Item("!!", "CPU quota", str(quota),
+                "the cgroup throttles: figures stop at its quota")  # fmt: skip
+
+
+def _autogroup(facts: dict[str, Any], absent: dict[str, str]) -> Item:
+    if "autogroup" not in facts:
+        return Item("--", "autogroup", absent.get("autogroup", "not read"))
+    if facts["autogroup"] == "1":
+        return Item("ok", "autogroup", "on: nice acts inside a session only; roles share one")
+    return Item("ok", "autogroup", "off")

@@ -1,0 +1,110 @@
+"""What is known of a run before its first trial, and stored with it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+import secrets
+import shlex
+import sys
+from typing import Any
+
+import msgspec
+
+from concurve import machine, native
+from concurve.errors import StudyError
+from concurve.plan import Plan, make_plan
+from concurve.store import RunRow
+from concurve.study import Rules, Study
+from concurve.units import format_duration
+
+
+class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Study, effort and seed, the rules in force, and the machine with everything that ran."""
+
+    id: str
+    study: Study
+    effort: str
+    seed: int
+    started: str
+    again: str
+    machine: dict[str, Any]
+    programs: dict[str, Any]
+    versions: dict[str, str]
+    rules: Rules
+
+    def plan(self) -> Plan:
+        """The plan that this run follows."""
+        plan = make_plan(self.study, self.effort, self.seed)
+        return msgspec.structs.replace(plan, rules=self.rules)
+
+    def row(self) -> RunRow:
+        """The run as it is stored when it begins."""
+        return RunRow(
+            self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
+        )
+
+
+def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
+    """The head of a new run on this machine."""
+    now = datetime.datetime.now(datetime.UTC)
+    plan = make_plan(study, effort, seed)
+    return RunHead(
+        id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        study=study,
+        effort=effort,
+        seed=seed,
+        started=now.isoformat(timespec="seconds"),
+        again=again,
+        machine=machine.describe_machine(),
+        programs=_programs(study),
+        versions=machine.versions(),
+        rules=plan.rules,
+    )
+
+
+def decode_head(row: RunRow) -> RunHead:
+    """The head of a stored run."""
+    return msgspec.json.decode(row.head, type=RunHead)
+
+
+def with_allowance(head: RunHead, seconds: float) -> RunHead:
+    """The head with a longer time allowance, for a run that is resumed.
+
+    Raises:
+        StudyError: a shorter one, by which the stored trials would not have been made.
+    """
+    allowed = head.rules.time_allowed_seconds
+    if seconds < allowed:
+        raise StudyError(
+            f"run {head.id} was allowed {format_duration(allowed)}, "
+            f"{format_duration(seconds)} are less",
+            f"--max-time {math.ceil(allowed)}s or more, or no --max-time",
+        )
+    rules = msgspec.structs.replace(head.rules, time_allowed_seconds=seconds)
+    return msgspec.structs.replace(head, rules=rules)
+
+
+def draw_seed() -> int:
+    """A seed for the order of trials, to be recorded."""
+    return random.SystemRandom().randrange(2**31)
+
+
+def again_line(seed: int) -> str:
+    """The command line of this process, with the seed that it drew."""
+    given = sys.argv[1:]
+    drawn = [] if "--seed" in given else ["--seed", str(seed)]
+    return shlex.join(["concurve", *given[:1], *drawn, *given[1:]])
+
+
+def _programs(study: Study) -> dict[str, Any]:
+    """Which files the roles' commands stand for, by role; commands with placeholders left out."""
+    programs: dict[str, Any] = {}
+    for role in study.roles:
+        if role.program is not None:
+            path = native.program(role.program, f"role {role.name}")
+            programs[role.name] = machine.describe_program(str(path))
+        elif "{" not in role.command[0]:
+            programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
+    return programs

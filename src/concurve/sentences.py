@@ -1,0 +1,201 @@
+"""What a run says in plain sentences: answers, warnings and notes."""
+
+from __future__ import annotations
+
+from concurve.estimate import Estimate
+from concurve.findings import BestFinding, CellFindings, Finding, Level, Reject
+from concurve.measures import MEASURE_PHASE
+from concurve.plan import Plan, describe
+from concurve.protocol import Protocol
+from concurve.run_head import RunHead
+from concurve.units import format_duration
+
+#: A run time this much above the measured phase is worth telling apart from it.
+START_UP_FACTOR = 1.02
+
+#: Settings of a best set that a sentence names one by one.
+SETTINGS_NAMED = 6
+
+
+def sentences(
+    head: RunHead,
+    protocol: Protocol,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+    state: str,
+    best: tuple[BestFinding, ...],
+) -> list[Finding]:
+    """The answer first, then what casts doubt on it, then how to read it."""
+    plan = protocol.plan
+    answers = [*_answers(plan, cells), *_best(best)]
+    warnings = [
+        *_unfinished(head, protocol, state),
+        *_skipped(plan, cells),
+        *_imprecise(head, plan, cells),
+        *_doubtful(plan, rejects),
+    ]
+    notes = _notes(plan, cells)
+    return [
+        *(Finding(kind="answer", sentence=text) for text in answers),
+        *(Finding(kind="warning", sentence=text) for text in warnings),
+        *(Finding(kind="note", sentence=text) for text in notes),
+    ]
+
+
+def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    """For each group of the other factors: the greatest speed-up, and where it stands."""
+    answers = []
+    for group, members in _groups(plan, cells).items():
+        measured = [cell for cell in members if "speedup" in cell.indicators]
+        if len(measured) < 2:
+            continue
+        best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
+        speedup = best.indicators["speedup"]
+        base = cells[best.index if best.base is None else best.base]
+        place = f"With {group}: " if group else ""
+        if best.index == base.index or (speedup.low is not None and speedup.low <= 1.0):
+            text = f"nothing is shown to be faster than {_own(plan, base)} ({_wall(base)})."
+        else:
+            text = (
+                f"{_own(plan, best)} is {_figure(speedup)} times as fast as {_own(plan, base)} "
+                f"({_wall(base)}), the greatest speed-up."
+            )
+        answers.append(place + text if place else text[0].upper() + text[1:])
+    return answers
+
+
+def _best(best: tuple[BestFinding, ...]) -> list[str]:
+    """Which setting to run, for each group and over all."""
+    return [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
+
+
+def _recommendation(item: BestFinding, whole: bool) -> str:
+    place = (
+        f"With {describe(item.group)}: r" if item.group else "Over all cells: r" if whole else "R"
+    )
+    told = f"{place}un {describe(item.recommended)}"
+    if len(item.settings) == 1:
+        return f"{told}; by {item.label} it is the best of {item.compared} settings."
+    which = "the smallest" if len(item.factors) == 1 else "the one that takes least"
+    decide = f"; {item.decide}" if item.decide else ""
+    return (
+        f"{told}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
+        f"told from the best by {item.label}{decide}."
+    )
+
+
+def _settings(item: BestFinding) -> str:
+    """The members of a best set: ``threads 2, 4 and 8``."""
+    one = len(item.factors) == 1
+    names = [str(next(iter(s.values()))) if one else describe(s) for s in item.settings]
+    if len(names) > SETTINGS_NAMED:
+        names = [*names[: SETTINGS_NAMED - 1], f"{len(names) - SETTINGS_NAMED + 1} more"]
+    glue = ", " if one else "; "
+    text = f"{glue.join(names[:-1])} and {names[-1]}"
+    return f"{item.factors[0]} {text}" if one else text
+
+
+def _groups(plan: Plan, cells: tuple[CellFindings, ...]) -> dict[str, list[CellFindings]]:
+    """Cells that share the levels of all factors but the work factor."""
+    groups: dict[str, list[CellFindings]] = {}
+    for cell in cells:
+        others = {k: v for k, v in cell.parameters.items() if plan.work and k != plan.work}
+        name = describe(_varied(plan, others)) if _varied(plan, others) else ""
+        groups.setdefault(name, []).append(cell)
+    return groups
+
+
+def _varied(plan: Plan, parameters: dict[str, Level]) -> dict[str, Level]:
+    """Without the factors that have one level only: naming them tells nothing."""
+    return {
+        name: level
+        for name, level in parameters.items()
+        if any(cell.parameters[name] != level for cell in plan.cells)
+    }
+
+
+def _own(plan: Plan, cell: CellFindings) -> str:
+    """A cell named inside its group."""
+    if plan.work:
+        return f"{plan.work}={cell.parameters[plan.work]}"
+    return _name(plan, cell.parameters)
+
+
+def _name(plan: Plan, parameters: dict[str, Level]) -> str:
+    return describe(_varied(plan, parameters) or parameters)
+
+
+def _figure(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f} (one trial, no interval)"
+    return f"{estimate.value:.2f} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def _wall(cell: CellFindings) -> str:
+    wall = cell.indicators.get("wall_seconds")
+    return format_duration(wall.value) if wall else "not measured"
+
+
+def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    if state == "complete":
+        return []
+    return [
+        f"This run is {state}: {protocol.done} of {protocol.planned()} trials are in; "
+        f"concurve resume {head.id} goes on."
+    ]
+
+
+def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    return [
+        f"{_name(plan, cell.parameters)} was skipped: {cell.note}."
+        for cell in cells
+        if cell.status == "skipped"
+    ]
+
+
+def _imprecise(head: RunHead, plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    wide = [cell for cell in cells if cell.stop_reason.startswith(("cap", "time"))]
+    if not wide:
+        return []
+    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
+    return [
+        f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
+        f"(±{plan.rules.precision * 100:.0f} %); the widest is {_name(plan, worst.parameters)} "
+        f"with ±{_precision(worst, head.study.primary) * 100:.1f} %."
+    ]
+
+
+def _precision(cell: CellFindings, primary: str) -> float:
+    estimate = cell.indicators.get(primary)
+    return (estimate.precision or 0.0) if estimate else 0.0
+
+
+def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
+    doubtful = [reject for reject in rejects if reject.used]
+    if not doubtful:
+        return []
+    first = doubtful[0]
+    return [
+        f"{len(doubtful)} trials are in use although the machine was not quiet "
+        f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
+    ]
+
+
+def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    notes = []
+    if any(_has_start_up(cell) for cell in cells):
+        notes.append(
+            f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; start-up is "
+            "apart, as run_seconds."
+        )
+    if plan.work:
+        notes.append(
+            "Speed-up is against the base cell of each group; efficiency is speed-up over the "
+            f"ratio of {plan.work}."
+        )
+    return notes
+
+
+def _has_start_up(cell: CellFindings) -> bool:
+    run, wall = cell.indicators.get("run_seconds"), cell.indicators.get("wall_seconds")
+    return run is not None and wall is not None and run.value > START_UP_FACTOR * wall.value

@@ -1,0 +1,369 @@
+"""Runs and trials, append-only. SQLite by default, PostgreSQL by URL.
+
+Records stay raw as they came (compressed); the figures beside them are a cache for fast views
+and can be recomputed from the records. Each trial is one transaction.
+
+History of the format: 1 (2026-11) first version.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from concurve.errors import StoreError
+from concurve.protocol import Outcome, TrialKey
+
+STORE_FORMAT = 1
+
+_tables = sa.MetaData()
+
+_meta = sa.Table(
+    "concurve_meta",
+    _tables,
+    sa.Column("key", sa.String(40), primary_key=True),
+    sa.Column("value", sa.String(200), nullable=False),
+)
+
+_runs = sa.Table(
+    "concurve_runs",
+    _tables,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("study", sa.String(200), nullable=False, index=True),
+    sa.Column("started", sa.String(40), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("head", sa.LargeBinary, nullable=False),
+)
+
+_trials = sa.Table(
+    "concurve_trials",
+    _tables,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("run", sa.ForeignKey("concurve_runs.id"), nullable=False),
+    sa.Column("cell", sa.Integer, nullable=False),
+    sa.Column("block", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("verdict", sa.String(20), nullable=False),
+    sa.Column("cause", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("value", sa.Float),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("figures", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("run", "cell", "block", "attempt"),
+    sa.Index("concurve_trials_in_order", "run", "id"),
+)
+
+_records = sa.Table(
+    "concurve_records",
+    _tables,
+    sa.Column("trial", sa.ForeignKey("concurve_trials.id"), primary_key=True),
+    sa.Column("record", sa.LargeBinary, nullable=False),
+)
+
+
+#: Statements that keep other makers of a store out until the transaction ends.
+_ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(20261121)"}
+
+_FORMAT_QUERY = sa.select(_meta.c.value).where(_meta.c.key == "format")
+
+
+class RunRow(NamedTuple):
+    """A run as listed; ``head`` is the encoded :class:`concurve.run_head.RunHead`."""
+
+    id: str
+    study: str
+    started: str
+    state: str
+    reason: str
+    head: bytes
+
+
+class TrialRow(NamedTuple):
+    """A stored trial without its record."""
+
+    outcome: Outcome
+    figures: bytes
+
+
+class RecordRow(NamedTuple):
+    """A stored trial's raw record."""
+
+    key: TrialKey
+    record: bytes
+
+
+def default_url() -> str:
+    """``CONCURVE_DB``, else a file in the user's data folder."""
+    given = os.environ.get("CONCURVE_DB")
+    if given:
+        return given
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return str(data / "concurve" / "concurve.db")
+
+
+class Store:
+    """Open with a file path or a database URL."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self.url = url or default_url()
+        self._engine = _engine(self.url)
+        with self._errors("opened"):
+            if not self._is_ready():
+                self._create()
+            self._keep_a_log()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    # -- writing --------------------------------------------------------------------------
+
+    def add_run(self, row: RunRow) -> None:
+        """Store a new run."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(_runs.insert().values(row._asdict()))
+
+    def set_state(self, run: str, state: str, reason: str) -> None:
+        """Set the state of a run and the reason for it."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(
+                _runs.update().where(_runs.c.id == run).values(state=state, reason=reason)
+            )
+
+    def set_head(self, run: str, head: bytes) -> None:
+        """Replace the head of a run: its allowance may grow."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(_runs.update().where(_runs.c.id == run).values(head=head))
+
+    def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
+        """Store one trial, whole or not at all."""
+        row = {
+            "run": run,
+            **outcome.key._asdict(),
+            "verdict": outcome.verdict,
+            "cause": outcome.cause,
+            "detail": outcome.detail,
+            "value": outcome.value,
+            "seconds": outcome.seconds,
+            "figures": figures,
+        }
+        with self._errors("written"), self._engine.begin() as connection:
+            result = connection.execute(_trials.insert().values(row))
+            assert result.inserted_primary_key is not None
+            connection.execute(
+                _records.insert().values(
+                    trial=result.inserted_primary_key[0], record=zlib.compress(record, 1)
+                )
+            )
+
+    # -- reading --------------------------------------------------------------------------
+
+    def runs(self, study: str | None = None) -> list[RunRow]:
+        """All runs, the newest last."""
+        query = sa.select(_runs).order_by(_runs.c.started, _runs.c.id)
+        if study is not None:
+            query = query.where(_runs.c.study == study)
+        with self._errors("read"), self._engine.connect() as connection:
+            return [RunRow(*row) for row in connection.execute(query)]
+
+    def find_run(self, name: str) -> RunRow:
+        """A run by its id, the start of its id, or ``last``.
+
+        Raises:
+            StoreError: none or several fit.
+        """
+        rows = self.runs()
+        if name == "last" and rows:
+            return rows[-1]
+        found = [row for row in rows if row.id == name] or [
+            row for row in rows if name and row.id.startswith(name)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(row.id for row in found[:5])
+            raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
+        raise StoreError(
+            f"no run {name!r} among the {len(rows)} in {self.shown()}",
+            "concurve runs lists them; --db names another store",
+        )
+
+    def trials(self, run: str) -> list[TrialRow]:
+        """The trials of a run in the order in which they were made, without records."""
+        c = _trials.c
+        query = (
+            sa.select(c.cell, c.block, c.attempt, c.verdict, c.value, c.seconds, c.cause,
+                      c.detail, c.figures)
+            .where(c.run == run)
+            .order_by(c.id)
+        )  # fmt: skip
+        with self._errors("read"), self._engine.connect() as connection:
+            # All at once: one by one takes twice as long.
+            return [
+                TrialRow(Outcome(TrialKey(cell, block, attempt), *outcome), figures)
+                for cell, block, attempt, *outcome, figures in connection.execute(query).all()
+            ]
+
+    def records(self, run: str) -> Iterator[RecordRow]:
+        """The raw records of a run, in order, one by one."""
+        c = _trials.c
+        query = (
+            sa.select(c.cell, c.block, c.attempt, _records.c.record)
+            .join_from(_trials, _records)
+            .where(c.run == run)
+            .order_by(c.id)
+        )
+        with self._errors("read"), self._engine.connect() as connection:
+            rows = connection.execution_options(yield_per=256).execute(query)
+            for cell, block, attempt, record in rows:
+                yield RecordRow(TrialKey(cell, block, attempt), zlib.decompress(record))
+
+    def first_record(self, run: str) -> bytes | None:
+        """The raw record of a run's first trial."""
+        return next((row.record for row in self.records(run)), None)
+
+    def count(self, run: str) -> int:
+        """Number of stored trials of a run."""
+        query = sa.select(sa.func.count()).where(_trials.c.run == run)
+        with self._errors("read"), self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def has_trials(self, run: str) -> bool:
+        """Is the run stored, with at least one trial?"""
+        return self.count(run) > 0
+
+    def shown(self) -> str:
+        """The store's place without a password."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _is_ready(self) -> bool:
+        """Before anything is touched: is it a store, and one that this version understands?
+
+        Raises:
+            StoreError: it is something else.
+        """
+        with self._engine.connect() as connection:
+            tables = sa.inspect(connection).get_table_names()
+            if _meta.name not in tables:
+                self._check_foreign(tables)
+                return False
+            stored = connection.execute(_FORMAT_QUERY).scalar()
+        if stored is None or (stored.isdigit() and int(stored) <= STORE_FORMAT):
+            return stored is not None
+        raise StoreError(
+            f"{self.shown()} has store format {stored}, this version reads up to "
+            f"{STORE_FORMAT}; nothing was changed",
+            "a newer version of concurve, or another --db",
+        )
+
+    def _check_foreign(self, tables: list[str]) -> None:
+        """A file with tables of others was hardly meant; a server's database may have them."""
+        foreign = sorted(name for name in tables if not name.startswith("concurve_"))
+        if foreign and self._engine.dialect.name == "sqlite":
+            raise StoreError(
+                f"{self.shown()} holds other tables ({', '.join(foreign[:3])}) and no runs; "
+                "nothing was changed",
+                "another file: --db FILE",
+            )
+
+    def _create(self) -> None:
+        """Make the tables and write the format, whole or not at all, and alone: another process
+        may open the same new store."""
+        alone = _ALONE[self._engine.dialect.name]
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql(alone)
+            _tables.create_all(connection)
+            if connection.execute(_FORMAT_QUERY).scalar() is None:
+                row = {"key": "format", "value": str(STORE_FORMAT)}
+                connection.execute(_meta.insert().values(row))
+
+    def _keep_a_log(self) -> None:
+        """SQLite's write-ahead log: others see a run while it goes on. The file remembers it."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._engine.connect() as connection, suppress(sa.exc.OperationalError):
+            # Refused where another process does it now, or where the file may only be read.
+            if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+    @contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        """Database errors in our words; what was stored before stays."""
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+            text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StoreError(
+                f"the store {self.shown()} could not be {verb}: {text}", _remedy(text)
+            ) from error
+
+
+_REMEDIES = {
+    "disk is full": "free some space, then concurve resume last: every finished trial is stored",
+    "readonly": "a folder you may write to: --db FILE or CONCURVE_DB",
+    "unable to open": "a folder that exists and that you may write to: --db FILE or CONCURVE_DB",
+    "not a database": "another file: --db FILE",
+    "is locked": "wait until the other process is done with it",
+    "disk i/o": "another disk: --db FILE; what was stored before is intact",
+    "malformed": "a copy of the file, and sqlite3 FILE .recover",
+    "password": "the right user and password in the URL",
+    "refused": "is the PostgreSQL server up, and the port right?",
+}
+
+
+def _remedy(text: str) -> str:
+    lowered = text.lower()
+    return next((remedy for sign, remedy in _REMEDIES.items() if sign in lowered), "another --db")
+
+
+def _engine(url: str) -> sa.Engine:
+    if "://" not in url:
+        return _sqlite(Path(url))
+    if url.startswith("sqlite:///"):
+        return _sqlite(Path(url.removeprefix("sqlite:///")))
+    scheme, rest = url.split("://", 1)
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
+    try:
+        return sa.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the driver for PostgreSQL is not installed: {error}",
+            "pip install 'concurve[postgresql]'",
+        ) from error
+    except (sa.exc.SQLAlchemyError, ValueError) as error:
+        # Without the URL: it may hold a password.
+        raise StoreError(
+            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        ) from error
+
+
+def _sqlite(path: Path) -> sa.Engine:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder of the store {path} cannot be made: {error.strerror}",
+            "a folder you may write to: --db FILE or CONCURVE_DB",
+        ) from error
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
+
+    @sa.event.listens_for(engine, "connect")
+    def _configure(connection: Any, _: Any) -> None:
+        cursor = connection.cursor()
+        # Full sync: a committed trial survives a crash of the machine.
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    return engine

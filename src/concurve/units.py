@@ -1,0 +1,68 @@
+"""Durations and shares as people write them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from concurve.errors import StudyError
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
+
+
+def parse_duration(text: str | float, where: str) -> float:
+    """Seconds of a duration such as ``90``, ``1.5s``, ``200ms`` or ``4m``.
+
+    ``where`` names the key or option in the message.
+
+    Raises:
+        StudyError: not a duration, or not above 0.
+    """
+    match = _DURATION.fullmatch(str(text))
+    if not match:
+        raise StudyError(
+            f"{where}: {text!r} is not a duration", "a number with a unit: 200ms, 1.5s, 4m, 1h"
+        )
+    seconds = float(match[1]) * _SECONDS[match[2] or "s"]
+    if seconds <= 0:
+        raise StudyError(f"{where}: a duration must be above 0", "for example 30s")
+    return seconds
+
+
+def format_duration(seconds: float) -> str:
+    """A duration for people: ``2.46 ms``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def parse_share(text: str, where: str) -> float:
+    """A share such as ``2%`` or ``0.02``.
+
+    Raises:
+        StudyError: not a share between 0 and 1.
+    """
+    number, percent, _ = text.strip().partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise StudyError(f"{where}: {text!r} is not a share below 1", "for example 2% or 0.02")
+    return share
+
+
+def format_share(share: float) -> str:
+    """A share for people, to two digits: ``0.34 %``, ``2.1 %``, ``120 %``."""
+    percent = 100 * share
+    digits = 0 if percent >= 10 else 1 if percent >= 1 else 2
+    return f"{percent:.{digits}f} %"

@@ -1,0 +1,293 @@
+"""The datum: spec and record of one trial, as they cross the seam to the runner.
+
+The Rust twin is ``crates/concurve-wire``; ``schema/`` holds the JSON Schemas and golden files
+that the tests of both languages read.
+
+History of the format (``FORMAT``):
+
+- 1 (2026-11): first version.
+
+A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
+reason under the same name. Times are integers in nanoseconds, memory in bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from concurve.errors import StoreError
+
+FORMAT = 1
+
+PolicyClass = Literal["other", "batch", "idle", "fifo", "rr", "deadline", "ext"]
+
+
+class _Spec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Base of what is sent: unknown keys are refused on both sides."""
+
+
+class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Base of what comes back: keys of a newer runner are tolerated."""
+
+
+class Policy(_Spec, frozen=True):
+    """A Linux scheduling policy; ``priority`` is 0 for all classes but fifo and rr."""
+
+    class_: PolicyClass = msgspec.field(name="class")
+    priority: int = 0
+
+
+class Controls(_Spec, frozen=True):
+    """What is done to a role before it starts; ``None``: inherited."""
+
+    cpus: tuple[int, ...] | None = None
+    nice: int | None = None
+    policy: Policy | None = None
+
+
+class Sampling(_Spec, frozen=True, omit_defaults=False):
+    """Bounds of the sampler: shortest interval, and greatest share of one CPU."""
+
+    interval_ns_min: int = 10_000_000
+    cpu_share_max: float = 0.005
+
+
+class RoleSpec(_Spec, frozen=True):
+    """A process group of a trial: command line, controls and end rule."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    controls: Controls = Controls()
+    end: Literal["exit", "serve"] = "exit"
+    ready: Literal["launch", "report"] = "launch"
+    after: tuple[str, ...] = ()
+
+
+class TrialSpec(_Spec, frozen=True, omit_defaults=False):
+    """One fresh-process measurement of one cell, as sent to ``concurve-trial``."""
+
+    trial: str
+    roles: tuple[RoleSpec, ...]
+    format: int = FORMAT
+    time_limit_ns: int | msgspec.UnsetType = msgspec.UNSET
+    stop_grace_ns: int = 5_000_000_000
+    output_bytes_max: int = 65_536
+    threads_listed_max: int = 1024
+    sampling: Sampling = Sampling()
+
+
+class Usage(_Record, frozen=True):
+    """Resources used by a tree, a phase or a thread."""
+
+    cpu_ns: int | None = None
+    user_ns: int | None = None
+    system_ns: int | None = None
+    run_queue_ns: int | None = None
+    slices: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    migrations: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    rss_bytes_max: int | None = None
+    rss_bytes_tree_max: int | None = None
+    block_inputs: int | None = None
+    block_outputs: int | None = None
+    absent: dict[str, str] = {}
+
+
+class Exit(_Record, frozen=True):
+    """Exit code or the signal that ended a process; one of the two is set."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+class GrantedControls(_Record, frozen=True):
+    """What was asked for and what the kernel granted, read back from ``/proc``."""
+
+    requested: Controls = Controls()
+    cpus: tuple[int, ...] | None = None
+    nice: int | None = None
+    policy: Policy | None = None
+
+
+class ThreadRecord(_Record, frozen=True):
+    """One thread as last seen; ``source`` is ``exit`` (exact) or ``sample`` (lower bound)."""
+
+    tid: int
+    pid: int
+    name: str
+    source: str
+    usage: Usage = Usage()
+    nice: int | None = None
+    policy: Policy | None = None
+    cpus: tuple[int, ...] | None = None
+
+
+class ThreadsRecord(_Record, frozen=True):
+    """The threads of a role's tree: how many, how many at once, and the listed ones."""
+
+    total: int | None = None
+    peak: int | None = None
+    processes: int | None = None
+    cpu_ns: int | None = None
+    listed: tuple[ThreadRecord, ...] = ()
+    absent: dict[str, str] = {}
+
+
+class PhaseRecord(_Record, frozen=True):
+    """A stretch of a role's life that its program marked on the report channel."""
+
+    name: str
+    begin_ns: int
+    wall_ns: int
+    usage: Usage = Usage()
+    threads_peak: int | None = None
+    open: bool = False
+
+
+class IndicatorLine(_Record, frozen=True):
+    """A figure that the program reported; ``worker`` is ``None`` for the whole program."""
+
+    indicator: str
+    value: float
+    unit: str | None = None
+    worker: str | None = None
+
+
+class HistogramLine(_Record, frozen=True):
+    """An HdrHistogram (V2, base64) that the program reported."""
+
+    histogram: str
+    unit: str
+    encoded: str
+    worker: str | None = None
+
+
+class ReportError(_Record, frozen=True):
+    """A line of the report channel that was not understood."""
+
+    line: int
+    message: str
+    excerpt: str
+
+
+class Output(_Record, frozen=True):
+    """A bounded copy of an output stream."""
+
+    bytes: int = 0
+    head: str = ""
+    tail: str = ""
+    dropped: int = 0
+
+    def text(self) -> str:
+        """What was kept, with a mark where something was dropped."""
+        if not self.tail:
+            return self.head
+        gap = f"\n… {self.dropped} bytes dropped …\n" if self.dropped else ""
+        return self.head + gap + self.tail
+
+
+class RoleRecord(_Record, frozen=True):
+    """One role of the trial; ``stragglers_killed`` are processes that outlived the first one."""
+
+    name: str
+    released_ns: int = 0
+    wall_ns: int = 0
+    pid: int | None = None
+    exit: Exit | None = None
+    ended_by: str | None = None
+    stragglers_killed: int = 0
+    controls: GrantedControls = GrantedControls()
+    usage: Usage = Usage()
+    threads: ThreadsRecord = ThreadsRecord()
+    phases: tuple[PhaseRecord, ...] = ()
+    indicators: tuple[IndicatorLine, ...] = ()
+    histograms: tuple[HistogramLine, ...] = ()
+    facts: dict[str, Any] = {}
+    report_errors: tuple[ReportError, ...] = ()
+    stdout: Output = Output()
+    stderr: Output = Output()
+
+
+class MachineRecord(_Record, frozen=True):
+    """Differences over the trial for the whole machine, all CPUs together."""
+
+    cpus: int | None = None
+    busy_ns: int | None = None
+    steal_ns: int | None = None
+    foreign_cpu_ns: int | None = None
+    tick_ns: int | None = None
+    psi: dict[str, int] = {}
+    absent: dict[str, str] = {}
+
+
+class InstrumentRecord(_Record, frozen=True):
+    """What measuring itself took and how fine it was."""
+
+    samples: int = 0
+    runner_cpu_ns: int = 0
+    sampling_cpu_ns: int = 0
+    sample_interval_ns: int | None = None
+    clock_step_ns: int = 0
+    sources: tuple[str, ...] = ()
+    absent: dict[str, str] = {}
+
+
+class Outcome(_Record, frozen=True):
+    """How a trial ended; ``message`` says what failed and where."""
+
+    kind: str
+    role: str | None = None
+    message: str | None = None
+
+
+class TrialRecord(_Record, frozen=True):
+    """The raw result of one trial."""
+
+    format: int
+    trial: str
+    outcome: Outcome
+    roles: tuple[RoleRecord, ...]
+    runner: str = ""
+    started_unix_ns: int = 0
+    wall_ns: int = 0
+    machine: MachineRecord = MachineRecord()
+    instrument: InstrumentRecord = InstrumentRecord()
+
+    def role(self, name: str) -> RoleRecord | None:
+        """The role of that name, or ``None`` if the trial has none."""
+        return next((role for role in self.roles if role.name == name), None)
+
+
+_spec_encoder = msgspec.json.Encoder()
+_record_decoder = msgspec.json.Decoder(TrialRecord)
+
+
+def encode_spec(spec: TrialSpec) -> bytes:
+    """The JSON that the runner reads on its standard input."""
+    return _spec_encoder.encode(spec)
+
+
+def decode_record(raw: bytes | str) -> TrialRecord:
+    """Read a record, also one of an older format.
+
+    Raises:
+        StoreError: the text is no record, or one of a newer format than this code knows.
+    """
+    try:
+        record = _record_decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"not a trial record: {error}", "was it cut or edited?") from error
+    if record.format > FORMAT:
+        raise StoreError(
+            f"trial record {record.trial} has format {record.format}, this version reads up to "
+            f"{FORMAT}",
+            "use the version of concurve that wrote it, or a newer one",
+        )
+    return record
