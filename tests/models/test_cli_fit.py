@@ -1,0 +1,175 @@
+"""``concurve fit`` from the outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+
+from concurve.cli import app, main
+from tests.models.reference import CURVES, curve
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "schema" / "fit.schema.json").read_text())
+CISCO = str(CURVES / "cisco-mysql.csv")
+CISCO_COLUMNS = ("--x", "threads", "--y", "transactions_per_second")
+
+
+def fit(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["fit", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def fit_json(*arguments: str) -> dict[str, Any]:
+    found = json.loads(fit(*arguments, "--json"))
+    jsonschema.validate(found, SCHEMA)
+    return dict(found)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *argv: str) -> str:
+    monkeypatch.setattr(sys, "argv", ["concurve", "fit", *argv])
+    with pytest.raises(SystemExit) as error:
+        main()
+    assert error.value.code == 1
+    return capsys.readouterr().err
+
+
+def written(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "measured.csv"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def test_table_and_sentences() -> None:
+    text = fit(CISCO, *CISCO_COLUMNS, "--predict", "48,100")
+    assert "usl_sqrt *" in text
+    assert "Peak at N = 38.3 (35.2 to 42.4)" in text
+    assert "coherency limits" in text
+    assert "3.12 times the greatest level measured" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_json() -> None:
+    found = fit_json(CISCO, *CISCO_COLUMNS, "--absolute", "--predict", "48", "--predict", "64")
+    models = {item["name"]: item for item in found["models"]}
+    assert list(models) == [
+        "linear", "amdahl", "amdahl_cap", "usl", "usl_log", "usl_sqrt", "knee",
+    ]  # fmt: skip
+    usl = models["usl"]
+    assert usl["parameters"]["alpha"]["value"] == pytest.approx(0.026715945, rel=1e-4)
+    assert usl["peak"]["n"]["value"] == pytest.approx(35.574, rel=1e-4)
+    assert models["amdahl"]["peak"] is None
+    assert [item["n"] for item in found["predictions"]] == [48, 64]
+    assert found["chosen"] in models
+
+
+def test_what_is_infinite_is_null() -> None:
+    found = fit_json(str(CURVES / "raytracer.csv"), "--x", "processors", "--y", "throughput")
+    models = {item["name"]: item for item in found["models"]}
+    assert models["usl"]["peak"]["n"]["high"] is None
+    assert models["usl"]["peak"]["established"] is False
+    assert models["amdahl_cap"]["parameters"]["cap"]["high"] is None
+
+
+def test_few_levels(tmp_path: Path) -> None:
+    found = fit_json(written(tmp_path, "n,x\n1,10\n2,19\n4,35\n"), "--x", "n", "--y", "x")
+    assert found["criterion"] == "gcv"
+    assert {item["name"] for item in found["left_out"]} >= {"usl", "amdahl_cap"}
+
+
+def test_times() -> None:
+    file = str(CURVES / "java-none.csv")
+    found = fit_json(file, "--x", "threads", "--y", "seconds", "--time", "--predict", "4")
+    assert found["of"] == "time"
+    [prediction] = found["predictions"]
+    assert prediction["low"] < prediction["value"] < prediction["high"]
+    assert prediction["value"] == pytest.approx(35.4, rel=0.05)
+
+
+def test_replicates_are_told(tmp_path: Path) -> None:
+    n, x = curve("raytracer")
+    lines = [f"{a:g};{b * f}" for a, b in zip(n, x, strict=True) for f in (0.99, 1.0, 1.02)]
+    file = written(tmp_path, "n;x\n" + "\n".join(lines))
+    assert "Rows of the same n are replicates: 33 trials at 11 levels." in " ".join(
+        fit(file, "--x", "n", "--y", "x").split()
+    )
+    assert "pooled over all levels" in fit_json(file, "--x", "n", "--y", "x")["error_model"]
+
+
+def test_littles_law_gives_the_third(tmp_path: Path) -> None:
+    n, x = curve("raytracer")
+    rows = [f"{a:g},{b},{a / b}" for a, b in zip(n, x, strict=True)]
+    file = written(tmp_path, "n,x,r\n" + "\n".join(rows))
+    direct = fit_json(file, "--x", "n", "--y", "x")
+    for other in (("--x", "n", "--r", "r"), ("--y", "x", "--r", "r")):
+        found = fit_json(file, *other)
+        assert found["chosen"] == direct["chosen"]
+        assert found["models"][1]["aicc"] == pytest.approx(direct["models"][1]["aicc"])
+        assert any("Little's law" in note for note in found["notes"])
+    fit_json(file, "--x", "n", "--y", "x", "--r", "r")
+
+
+def test_standard_input() -> None:
+    text = Path(CISCO).read_text(encoding="utf-8")
+    result = CliRunner().invoke(app, ["fit", "-", *CISCO_COLUMNS], input=text)
+    assert result.exit_code == 0
+    assert "usl_sqrt *" in result.output
+
+
+def test_chart(tmp_path: Path) -> None:
+    file = tmp_path / "curve.svg"
+    fit(CISCO, *CISCO_COLUMNS, "--export-svg", str(file), "--predict", "64")
+    assert file.read_text(encoding="utf-8").startswith("<svg")
+
+
+GOOD = "n,x,r\n1,10,0.1\n2,19,0.105\n4,35,0.114\n8,60,0.133\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("", ("--x", "n", "--y", "x"), "is empty"),
+        ("# only a remark\n\n", ("--x", "n", "--y", "x"), "is empty"),
+        ("n,x\n", ("--x", "n", "--y", "x"), "names but no rows"),
+        (GOOD, ("--x", "m", "--y", "x"), "no column 'm'"),
+        (GOOD, ("--x", "N", "--y", "x"), "did you mean 'n'?"),
+        (GOOD, ("--x", "n"), "two columns are needed"),
+        (GOOD, ("--x", "n", "--y", "n"), "one column twice"),
+        (GOOD, ("--x", "n", "--r", "r", "--time"), "--time goes with --x and --y alone"),
+        (GOOD.replace("60", "sixty"), ("--x", "n", "--y", "x"), "line 5, column 'x': 'sixty' is"),
+        (GOOD.replace("60", "0"), ("--x", "n", "--y", "x"), "0 is not a finite number above 0"),
+        (GOOD.replace("60", "-6"), ("--x", "n", "--y", "x"), "-6 is not a finite number above 0"),
+        (GOOD.replace("60", "nan"), ("--x", "n", "--y", "x"), "nan is not a finite number"),
+        (GOOD.replace("60", "inf"), ("--x", "n", "--y", "x"), "inf is not a finite number"),
+        (GOOD.replace("60", ""), ("--x", "n", "--y", "x"), "no value"),
+        (GOOD.replace("8,60", "0,60"), ("--x", "n", "--y", "x"), "0 is not a finite number above"),
+        ("n,n\n1,2\n", ("--x", "n", "--y", "x"), "2 columns 'n'"),
+        ("n,x\n1,2\n2,3\n2,3\n", ("--x", "n", "--y", "x"), "at least 3 different numbers"),
+        (GOOD, ("--x", "n", "--y", "x", "--predict", "many"), "'many' is not a number of workers"),
+        (GOOD, ("--x", "n", "--y", "x", "--predict", "-1"), "-1 is not a finite number above 0"),
+        (GOOD.replace("0.133", "0.3"), ("--x", "n", "--y", "x", "--r", "r"), "wrong measurement"),
+    ],
+)
+def test_bad_input_is_refused(
+    text: str,
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = refusal(capsys, monkeypatch, written(tmp_path, text), *arguments)
+    assert message in error
+    assert "try:" in error
+
+
+def test_a_missing_file_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = refusal(capsys, monkeypatch, "no-such-file.csv", "--x", "n", "--y", "x")
+    assert "no-such-file.csv: No such file" in error

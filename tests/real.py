@@ -1,0 +1,84 @@
+"""The laboratory as its users have it: real processes, found again by a mark of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+CONCURVE = str(BIN / "concurve")
+TARGETS = str(BIN / "concurve-targets")
+
+#: Every process of a laboratory started here inherits it.
+MARK = "CONCURVE_TEST_MARK"
+
+
+def missing() -> str | None:
+    """Why the real laboratory cannot be started here, or ``None``."""
+    for name in ("concurve", "concurve-trial", "concurve-targets"):
+        if not (BIN / name).exists() and shutil.which(name) is None:
+            return f"{name} is not built: make build"
+    return None
+
+
+class Lab:
+    """A laboratory with a store, a lock and a working folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.db = folder / "concurve.db"
+        self.mark = uuid.uuid4().hex
+
+    def environment(self, **more: str) -> dict[str, str]:
+        own = {
+            "CONCURVE_DB": str(self.db),
+            "CONCURVE_LOCK": str(self.folder / "lock"),
+            MARK: self.mark,
+        }
+        plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+        return {**plain, "COLUMNS": "80", **own, **more}
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start ``concurve`` without waiting for it."""
+        return subprocess.Popen(
+            [CONCURVE, *arguments],
+            env=self.environment(**environment),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run ``concurve`` to its end."""
+        process = self.start(*arguments, **environment)
+        try:
+            stdout, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+
+    def alive(self) -> dict[int, str]:
+        """Command lines of the living processes that carry our mark."""
+        mark, found = f"{MARK}={self.mark}".encode(), {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(folder.name)] = line.decode(errors="replace").strip()
+            except OSError:
+                continue  # it has ended, or is not ours
+        return found
+
+    def wait_until_alone(self, seconds: float = 10.0) -> dict[int, str]:
+        """Who is still alive when the time is up; empty as soon as nobody is."""
+        deadline = time.monotonic() + seconds
+        while (left := self.alive()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return left

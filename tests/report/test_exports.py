@@ -1,0 +1,152 @@
+"""JSON against its schema, CSV there and back, Markdown's tables."""
+
+from __future__ import annotations
+
+import csv as standard_csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+
+from concurve.estimate import Estimate
+from concurve.report import csv
+from concurve.report.json import to_json
+from concurve.report.markdown import to_markdown
+from tests.report import samples
+
+SCHEMA = Path(__file__).parents[2] / "schema" / "export.schema.json"
+
+
+def refuse_constant(name: str) -> Any:
+    raise AssertionError(f"{name} in the export")
+
+
+def parsed(text: bytes) -> Any:
+    return json.loads(text, parse_constant=refuse_constant)
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_json_fits_its_schema(name: str, validator: jsonschema.Draft202012Validator) -> None:
+    findings = samples.ALL[name]()
+    export = parsed(to_json(findings))
+    validator.validate(export)
+    assert [cell["parameters"] for cell in export["cells"]] == [
+        cell.parameters for cell in findings.cells
+    ]
+
+
+def test_json_embeds_raw_trials_as_they_were_stored(
+    validator: jsonschema.Draft202012Validator,
+) -> None:
+    record = b'{"format":1,"odd":1.50000,"text":"\\u00e9"}'
+    trials = [
+        (1, 0, 0, False, "contaminated: steal", record),
+        (1, 0, 1, True, None, record),
+        (0, 0, 0, True, None, record),
+    ]
+    text = to_json(samples.thread_scaling(), iter(trials))
+    assert text.count(record) == 3
+    export = parsed(text)
+    validator.validate(export)
+    first, second = export["cells"][1]["trials"]
+    assert (first["used"], first["reject_cause"]) == (False, "contaminated: steal")
+    assert second["used"] and "reject_cause" not in second
+    assert len(export["cells"][0]["trials"]) == 1 and not export["cells"][2]["trials"]
+
+
+def test_json_has_no_number_that_is_not_finite(
+    validator: jsonschema.Draft202012Validator,
+) -> None:
+    findings = samples.single_cell()
+    cell = msgspec.structs.replace(
+        findings.cells[0],
+        indicators={
+            "a": Estimate(value=math.nan),
+            "b": Estimate(value=1.0, low=-math.inf, high=2.0, stdev=math.nan),
+        },
+    )
+    export = parsed(to_json(msgspec.structs.replace(findings, cells=(cell,))))
+    validator.validate(export)
+    (shown,) = export["cells"]
+    assert "a" in shown["absent"] and "a" not in shown["indicators"]
+    assert set(shown["indicators"]["b"]) == {"value", "n", "unit", "confidence"}
+
+
+def test_the_schema_refuses_what_it_should(validator: jsonschema.Draft202012Validator) -> None:
+    export = parsed(to_json(samples.thread_scaling()))
+    del export["cells"][0]["indicators"]["wall_seconds"]["high"]
+    assert not validator.is_valid(export)
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(standard_csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_csv_of_cells_comes_back(name: str) -> None:
+    findings = samples.ALL[name]()
+    rows = rows_of(csv.cells(findings))
+    assert len(rows) == len(findings.cells)
+    for row, cell in zip(rows, findings.cells, strict=True):
+        assert {k: row[k] for k in cell.parameters} == {
+            k: str(v) for k, v in cell.parameters.items()
+        }
+        assert row["status"] == cell.status
+        for indicator, figure in cell.indicators.items():
+            assert float(row[indicator]) == figure.value
+            assert row[f"{indicator}_low"] == ("" if figure.low is None else repr(figure.low))
+        for indicator in cell.absent:
+            assert row[indicator] == ""
+
+
+def test_csv_of_trials_has_each_with_its_cause() -> None:
+    findings = samples.troubled()
+    rows = rows_of(csv.trials(findings))
+    assert len(rows) == len(findings.dots)
+    (rejected,) = [row for row in rows if row["used"] == "no"]
+    assert (rejected["cause"], rejected["wall_seconds"]) == ("contaminated", "1.95")
+    assert rejected["cpu_seconds"] == ""
+
+
+def test_csv_tells_a_parameter_from_a_column_of_its_name() -> None:
+    findings = samples.single_cell()
+    cell = msgspec.structs.replace(findings.cells[0], parameters={"status": "x", "threads": 1})
+    (row,) = rows_of(csv.cells(msgspec.structs.replace(findings, cells=(cell,))))
+    assert (row["parameter_status"], row["status"]) == ("x", "ok")
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_markdown_tables_are_rectangular_and_hostile_text_is_inert(name: str) -> None:
+    text = to_markdown(samples.ALL[name]())
+    width = 0
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            width = 0
+            continue
+        bars = line.replace("\\|", "").count("|")
+        assert not width or bars == width, line
+        width = bars
+    outside_code = text.split("## Run it again")[0]
+    assert "<script" not in outside_code.replace("\\<", "")
+    assert not re.search(r"(?<!\\)`", outside_code)
+    assert "\x1b" not in text
+
+
+def test_markdown_fences_a_command_with_backticks() -> None:
+    findings = samples.single_cell()
+    run = msgspec.structs.replace(findings.run, again="echo ```; rm")
+    text = to_markdown(msgspec.structs.replace(findings, run=run))
+    assert "````sh\necho ```; rm\n````" in text

@@ -1,0 +1,142 @@
+"""Numbers as text: signs kept, no digit shown that the interval does not justify."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concurve.estimate import Estimate
+from concurve.report import format as fmt
+
+values = st.floats(min_value=-1e12, max_value=1e12, allow_subnormal=False).filter(
+    lambda v: v == 0 or abs(v) > 1e-12
+)
+halves = st.floats(min_value=1e-12, max_value=1e12)
+
+
+def around(value: float, half: float, unit: str = "") -> Estimate:
+    return Estimate(value=value, low=value - half, high=value + half, n=5, unit=unit)
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        (around(1.482, 0.031, "s"), "1.482 ± 0.031 s"),
+        (around(0.00123, 0.0001, "s"), "1.23 ± 0.10 ms"),
+        (around(0.00000123, 1e-8, "s"), "1.230 ± 0.010 µs"),
+        (around(1_482_000_000, 31_000_000, "ns"), "1.482 ± 0.031 s"),
+        (around(10_485_760, 1_048_576, "bytes"), "10.0 ± 1.0 MiB"),
+        (around(1_234_567, 30_000), "1,235,000 ± 30,000"),
+        (around(1.93, 0.02, "×"), "1.930 ± 0.020×"),
+        (around(0.936, 0.045, "fraction"), "93.6 ± 4.5 %"),
+        (around(25908, 120, "s"), "25,910 ± 120 s"),
+        (around(5.5, 0, ""), "5.5"),
+        (around(0.0, 0.5, ""), "0.00 ± 0.50"),
+        (around(-3, 500, ""), "-3 ± 500"),
+        (around(9.999, 0.1), "10.00 ± 0.10"),
+        (around(2.0, 0.0996), "2.00 ± 0.10"),
+        (Estimate(value=0.00123, unit="s"), "1.23 ms"),
+        (Estimate(value=12345.0), "12,345"),
+        (Estimate(value=math.nan, unit="s"), "– s"),
+        (Estimate(value=2.0, low=-math.inf, high=math.inf), "2"),
+    ],
+)
+def test_estimate(figure: Estimate, text: str) -> None:
+    assert fmt.estimate(figure).text == text
+
+
+def digits_after_point(text: str) -> int:
+    exponent = Decimal(text.replace(",", "")).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent
+
+
+@given(values, halves)
+def test_sign_and_size_survive(value: float, half: float) -> None:
+    shown = fmt.estimate(around(value, half))
+    back = float(shown.value.replace(",", ""))
+    assert (back < 0) == (value < 0)
+    assert (back == 0) == (value == 0)
+    # Rounded to a place of the half width, or to the value's own first digit.
+    assert abs(back - value) <= max(0.5 * abs(value) * 1.000001, 0) or abs(back - value) <= half
+
+
+@given(values, halves)
+def test_no_more_digits_than_the_interval_justifies(value: float, half: float) -> None:
+    figure = around(value, half)
+    assert figure.half_width is not None
+    shown = fmt.estimate(figure)
+    if not shown.half:
+        return
+    significant = Decimal(shown.half.replace(",", "")).normalize().as_tuple().digits
+    assert len(significant) <= 2
+    first_digit_of_value = math.floor(math.log10(abs(value))) if value else 0
+    half_place = math.floor(math.log10(float(f"{figure.half_width:.1e}"))) - 1
+    allowed = max(0, -min(half_place, first_digit_of_value))
+    assert digits_after_point(shown.value) <= allowed + (value == 0)
+
+
+@given(values, halves)
+def test_interval_stands_around_the_value(value: float, half: float) -> None:
+    shown = fmt.estimate(around(value, half))
+    assert shown.low is not None and shown.high is not None
+    low, high = (float(bound.replace(",", "")) for bound in (shown.low, shown.high))
+    assert low <= high
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from(["", "s", "bytes", "km"]))
+def test_no_float_breaks_it(value: float, unit: str) -> None:
+    assert fmt.estimate(Estimate(value=value, unit=unit)).text
+    assert fmt.estimate(Estimate(value=value, low=value, high=value, unit=unit)).text
+
+
+def test_a_column_shares_a_scale_that_keeps_its_values_readable() -> None:
+    assert fmt.scale_for([1.8, 0.9, 0.4], "s").symbol == "s"
+    assert fmt.scale_for([0.4, 0.3], "s").symbol == "ms"
+    assert fmt.scale_for([12.0, 0.002, 0.003], "s").symbol == "ms"
+    assert fmt.scale_for([], "s").symbol == "s"
+    assert fmt.scale_for([0.0], "bytes").symbol == "B"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (40.2, "40 s"),
+        (59.6, "1 min 0 s"),
+        (130, "2 min 10 s"),
+        (3599.7, "1 h 0 min"),
+        (3900, "1 h 5 min"),
+        (180_000, "2 d 2 h"),
+        (math.inf, "–"),
+    ],
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert fmt.duration(seconds) == text
+
+
+def test_precision() -> None:
+    assert fmt.precision(around(100, 2.1)) == "±2.1 %"
+    assert fmt.precision(around(100, 21)) == "±21 %"
+    assert fmt.precision(around(0, 1)) == ""
+    assert fmt.precision(around(1e-9, 1)) == "±>999 %"
+
+
+@given(st.text())
+def test_clean_text_steers_nothing(text: str) -> None:
+    cleaned = fmt.clean(text)
+    assert len(cleaned) == len(text)
+    assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in cleaned)
+
+
+@pytest.mark.parametrize(
+    ("level", "text"), [(4, "4"), (0.5, "0.5"), (2.0, "2"), ("a\nb", "a b"), (1e300, "1e+300")]
+)
+def test_level(level: int | float | str, text: str) -> None:
+    assert fmt.level(level) == text

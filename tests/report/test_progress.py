@@ -1,0 +1,113 @@
+"""The progress line: drawn between trials only, one line, never too wide."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+from rich.cells import cell_len
+
+from concurve.estimate import Estimate
+from concurve.report.progress import Progress
+
+HERE = {"threads": 4, "cpus": 2}
+SO_FAR = Estimate(value=1.482, low=1.451, high=1.513, n=3, unit="s")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_live_line() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.begin(60, "thread-scaling: 12 cells")
+    line.trial_starts(HERE, 1, 0, 5, 60, 44.0)
+    line.trial_ended(HERE, SO_FAR, "ok", "")
+    drawn = out.getvalue()
+    line.trial_starts(HERE, 2, 0, 11, 60, 40.2)
+    last = out.getvalue()[len(drawn) :]
+    assert last.strip() == "[12/60]  threads=4 cpus=2  trial 3  1.482 s ±2.1 %  about 40 s left"
+    assert last.startswith("\r")
+
+
+def test_nothing_is_written_while_a_trial_runs_or_for_one_that_is_used() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    before = threading.active_count()
+    line.begin(3, "x")
+    line.trial_starts(HERE, 0, 0, 0, 3, None)
+    drawn = out.getvalue()
+    assert threading.active_count() == before
+    line.trial_ended(HERE, SO_FAR, "ok", "")
+    assert out.getvalue() == drawn
+    line.trial_ended(HERE, SO_FAR, "contaminated", "contaminated: steal 12 %")
+    assert "steal 12 %\n" in out.getvalue()
+
+
+def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    for number in range(50):
+        line.trial_ended(HERE, SO_FAR, "contaminated", f"foreign_cpu: others used {number} %")
+    line.trial_ended(HERE, SO_FAR, "error", "exit code 1")
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 5
+    assert "further trials with foreign_cpu" in lines[3] and "exit code 1" in lines[4]
+
+
+def test_the_line_covers_an_older_longer_one_and_leaves_nothing() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.trial_starts({"name": "a" * 40}, 0, 0, 0, 3, 1000.0)
+    long = len(out.getvalue())
+    line.trial_starts({"n": 1}, 0, 0, 1, 3, None)
+    second = out.getvalue()[long:]
+    assert len(second) >= long
+    line.finish()
+    assert out.getvalue().endswith("\r") and out.getvalue().rsplit("\r", 2)[1].isspace()
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_the_line_fits(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    wide = {"collector": "数据库" * 30, "\x1b[31m": "x"}
+    line.trial_ended(wide, SO_FAR, "ok", "")
+    line.trial_starts(wide, 0, 1, 0, 60, 40.0)
+    assert cell_len(out.getvalue().strip("\r")) < int(columns)
+    assert "\x1b" not in out.getvalue()
+
+
+def test_plain_lines_are_few() -> None:
+    out, clock = io.StringIO(), Clock()
+    line = Progress(out, live=False, clock=clock)
+    for trial in range(1000):
+        clock.now += 0.05
+        line.trial_starts(HERE, trial // 5, 0, trial, 1000, None)
+        line.trial_ended(HERE, SO_FAR, "ok", "")
+    lines = out.getvalue().splitlines()
+    assert 30 <= len(lines) <= 51
+    assert "\r" not in out.getvalue()
+
+
+def test_plain_lines_come_in_long_blocks_too() -> None:
+    out, clock = io.StringIO(), Clock()
+    line = Progress(out, live=False, clock=clock)
+    for trial in range(60):
+        clock.now += 1.0
+        line.trial_starts(HERE, 0, 0, trial, 60, None)
+    assert len(out.getvalue().splitlines()) == 6
+
+
+def test_a_stream_that_is_no_terminal_gets_plain_lines() -> None:
+    out = io.StringIO()
+    line = Progress(out)
+    line.trial_starts(HERE, 0, 0, 0, 3, 2.0)
+    assert out.getvalue() == "[1/3]  threads=4 cpus=2  trial 1  about 2.0 s left\n"

@@ -1,0 +1,113 @@
+"""The terminal view: it fits, it is plain where it must be, and it names what it leaves out."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+from rich.cells import cell_len
+
+from concurve.findings import Findings
+from concurve.report import terminal
+from tests.report import samples
+
+
+class Screen(io.StringIO):
+    """A terminal that remembers what was written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def printed(findings: Findings, report: str | None = None) -> str:
+    out = io.StringIO()
+    terminal.show(findings, out, report)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+@pytest.mark.parametrize("width", [30, 45, 80, 132])
+def test_fits_its_width(name: str, width: int) -> None:
+    for line in terminal.lines(samples.ALL[name](), width):
+        assert cell_len(line.plain) <= width, line.plain
+
+
+@pytest.mark.parametrize("name", samples.ALL)
+def test_plain_output_has_no_escapes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = printed(samples.ALL[name]())
+    assert "\x1b" not in text
+    assert all(cell_len(line) <= 80 for line in text.splitlines())
+    assert not set(text) & set("│─┃━┏┓")
+
+
+def test_colours_on_a_terminal_only_and_not_against_no_color(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def on_screen() -> str:
+        screen = Screen()
+        terminal.show(samples.troubled(), screen)
+        return screen.getvalue()
+
+    assert "\x1b[33m" in on_screen()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in on_screen()
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in on_screen()
+
+
+def test_columns_are_stable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row of the body has its fields where the heading's rule says."""
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = printed(samples.troubled()).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("----"))
+    rule = lines[at]
+    gaps = [i for i, char in enumerate(rule) if char == " "]
+    for row in lines[at + 1 : at + 13]:
+        assert all(row[i : i + 1] in ("", " ") for i in gaps), row
+        assert row.split()[1] in {"1", "2", "8", "32", "128", "512"}
+
+
+def test_wanted_indicators_come_first_and_others_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = printed(samples.thread_scaling())
+    heading = next(line for line in text.splitlines() if line.startswith("cpus"))
+    assert "wall time (s)" in heading and "speed-up" in heading
+    for name in ("migrations", "rss_bytes_max", "--export-csv"):
+        assert name in text
+
+
+def test_says_what_happened() -> None:
+    text = printed(samples.troubled(), report="out/report.html")
+    assert "! The machine is virtual" in text
+    assert "3 trials rejected: error 2, contaminated 1" in text
+    assert "skipped: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
+    assert "! interrupted: stopped by SIGINT in block 5" in text
+    assert text.endswith("report: out/report.html\n")
+
+
+def test_ascii_streams_get_ascii() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    terminal.show(samples.text_factor(), stream)
+    stream.flush()
+    assert b"+-" in raw.getvalue()
+    assert all(len(line) <= 80 for line in raw.getvalue().splitlines())
+
+
+def test_import_stays_light() -> None:
+    code = (
+        "import sys, concurve.report.terminal, concurve.report.progress, concurve.report.html,"
+        " concurve.report.charts\n"
+        "heavy = {'altair', 'vl_convert', 'jinja2', 'pandas', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,66 @@
+"""Concurve from Python, on real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import concurve
+from concurve.native import binary
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> concurve.Run:
+    """A small real run in this test's own store."""
+    return concurve.sweep(
+        [str(binary("concurve-targets")), "busy", "--threads", "{threads}", "--cpu-ms", "5"],
+        {"threads": [1, 2]},
+        repeats="2",
+        seed=1,
+    )
+
+
+def test_a_run_gives_a_frame_of_cells_and_one_of_trials(swept: concurve.Run) -> None:
+    frame = swept.frame()
+    assert list(frame["threads"]) == [1, 2]
+    assert (frame["trials"] == 2).all()
+    assert (frame["wall_seconds_low"] <= frame["wall_seconds"]).all()
+    assert (frame["wall_seconds"] <= frame["wall_seconds_high"]).all()
+    assert frame["operations"].notna().all(), "what the program reports is a column"
+    trials = swept.trials()
+    assert trials["used"].sum() == 4
+    assert len(trials) == len(swept.records()) >= 4
+
+
+def test_a_run_is_found_again_and_written(swept: concurve.Run, tmp_path: Path) -> None:
+    assert concurve.load("last").id == swept.id
+    assert [run.id for run in concurve.runs()] == [swept.id]
+    exported = json.loads(swept.write(tmp_path / "run.json").read_text())
+    assert len(exported["cells"]) == 2
+    with pytest.raises(concurve.ConcurveError, match="no format for the ending"):
+        swept.write(tmp_path / "run.docx")
+
+
+def test_a_study_from_a_file_runs(tmp_path: Path) -> None:
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        '[study]\nname = "mine"\nquestion = "?"\n[factors]\nn = [1, 2]\n'
+        '[[roles]]\nname = "target"\ncommand = ["sh", "-c", "exit 0 # {n}"]\n'
+    )
+    run = concurve.run(study, repeats="2", effort="quick")
+    assert list(run.frame()["n"]) == [1, 2]
+    assert run.findings.run.study == "mine"
+
+
+def test_the_package_itself_is_imported_at_once() -> None:
+    script = "import sys, concurve; sys.exit('numpy' in sys.modules or 'sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+    assert {"run", "sweep", "load", "runs"} <= set(concurve.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        concurve.nonsense  # noqa: B018

@@ -1,0 +1,96 @@
+"""Was the machine ours? Each sign, its limit, and what must not count as a sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.contamination import judge
+from concurve.wire import GrantedControls, RoleSpec, TrialRecord, TrialSpec
+from tests.fakes import record_of
+
+SPEC = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("x",)),))
+SECOND = 1_000_000_000
+
+
+def record(
+    machine: dict[str, Any] | None = None,
+    usage: dict[str, Any] | None = None,
+    granted: tuple[int, ...] | None = None,
+    peak: int | None = 1,
+    roles: int = 1,
+) -> TrialRecord:
+    """A quiet trial of one second on two CPUs, changed as told."""
+    quiet = record_of(SPEC, 1.0)
+    role = quiet.roles[0]
+    role = msgspec.structs.replace(
+        role,
+        usage=msgspec.structs.replace(role.usage, **(usage or {})),
+        controls=GrantedControls(cpus=granted),
+        threads=msgspec.structs.replace(role.threads, peak=peak),
+    )
+    return msgspec.structs.replace(
+        quiet,
+        machine=msgspec.structs.replace(quiet.machine, **(machine or {})),
+        roles=(role,) * roles,
+    )
+
+
+def causes(trial: TrialRecord, workers: int | None = None) -> list[str]:
+    return [sign.cause for sign in judge(trial, workers)]
+
+
+def test_a_quiet_trial_has_no_sign() -> None:
+    assert causes(record()) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "share", "cause"),
+    [("steal_ns", 0.019, None), ("steal_ns", 0.021, "steal"),
+     ("foreign_cpu_ns", 0.049, None), ("foreign_cpu_ns", 0.051, "foreign_cpu")],
+)  # fmt: skip
+def test_a_share_of_the_machines_cpu_time_counts_above_its_limit(
+    field: str, share: float, cause: str | None
+) -> None:
+    trial = record(machine={field: round(share * 2 * SECOND)})
+    assert causes(trial) == ([cause] if cause else [])
+
+
+def test_a_coarse_counter_must_move_by_several_ticks() -> None:
+    short = msgspec.structs.replace(record(machine={"steal_ns": 20_000_000}), wall_ns=10_000_000)
+    assert causes(short) == [], "two ticks of 10 ms say nothing"
+    three = msgspec.structs.replace(record(machine={"steal_ns": 30_000_000}), wall_ns=10_000_000)
+    assert causes(three) == ["steal"]
+
+
+def test_absent_readings_are_no_sign() -> None:
+    trial = record(
+        machine={"steal_ns": None, "foreign_cpu_ns": None, "cpus": None, "tick_ns": None},
+        usage={"run_queue_ns": None, "cpu_ns": None},
+        peak=None,
+    )
+    assert causes(trial) == []
+    assert causes(msgspec.structs.replace(trial, wall_ns=0)) == []
+
+
+def test_waiting_counts_only_while_there_is_a_cpu_for_every_worker() -> None:
+    waits = {"run_queue_ns": 60_000_000}
+    assert causes(record(usage=waits)) == ["run_queue"]
+    assert causes(record(usage=waits), workers=2) == ["run_queue"]
+    assert causes(record(usage=waits), workers=3) == []
+    assert causes(record(usage=waits, granted=(0,)), workers=2) == [], "two workers on one CPU"
+    assert causes(record(usage={"run_queue_ns": 49_000_000})) == [], "below the limit"
+    assert causes(record(usage={"run_queue_ns": 9_000_000, "cpu_ns": SECOND // 100})) == [], (
+        "a slice or two"
+    )
+    assert causes(record(usage=waits, roles=2)) == [], "a background role makes others wait"
+
+
+def test_the_worst_sign_comes_first_and_says_how_much() -> None:
+    trial = record(machine={"steal_ns": SECOND, "foreign_cpu_ns": SECOND // 5})
+    first, second = judge(trial)
+    assert (first.cause, second.cause) == ("steal", "foreign_cpu")
+    assert first.share == pytest.approx(0.5)
+    assert "50.0 %" in first.detail and "limit 2 %" in first.detail

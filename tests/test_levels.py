@@ -1,0 +1,82 @@
+"""Levels: what each notation stands for, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.errors import StudyError
+from concurve.findings import Level
+from concurve.levels import LEVELS_MAX, parse_levels, resolve_levels
+
+GOOD: dict[str, tuple[Level, ...]] = {
+    "1,2,4,8": (1, 2, 4, 8),
+    " 1 , 2 ": (1, 2),
+    "8,1": (8, 1),
+    "1..4": (1, 2, 3, 4),
+    "3..3": (3,),
+    "-1..1": (-1, 0, 1),
+    "1..10+4": (1, 5, 9),
+    "1..64*2": (1, 2, 4, 8, 16, 32, 64),
+    "1..50*3": (1, 3, 9, 27),
+    "0.1..0.3+0.1": (0.1, 0.2, 0.3),
+    "1,2..4,16..64*2": (1, 2, 3, 4, 16, 32, 64),
+    "50%,100%,200%": (2, 4, 8),
+    "none,method,object": ("none", "method", "object"),
+    "0.5,-2": (0.5, -2),
+    "v1.2.3": ("v1.2.3",),
+    "007": (7,),
+}
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_a_notation_stands_for_its_levels(text: str) -> None:
+    levels = parse_levels(text, 4, "-P n")
+    assert levels == GOOD[text]
+    assert [type(level) for level in levels] == [type(level) for level in GOOD[text]]
+
+
+BAD = {
+    "": "an empty level",
+    "1,,2": "an empty level",
+    "1,2,": "an empty level",
+    "1,2,1": "level 1 is repeated",
+    "1,1.0": "is repeated",
+    "1..4,3": "level 3 is repeated",
+    "4..1": "runs backwards",
+    "1..9+0": "has no step",
+    "1..9*1": "does not grow",
+    "0..9*2": "does not grow",
+    "a,b,a": "level 'a' is repeated",
+    "0..100000000": f"more than {LEVELS_MAX} levels",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_level_is_refused_with_place_and_remedy(text: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_levels(text, 4, "-P threads")
+    assert refused.value.what.startswith("-P threads: ")
+    assert BAD[text] in refused.value.what
+    assert refused.value.remedy
+
+
+def test_a_repeat_that_percentages_hide_is_explained() -> None:
+    with pytest.raises(StudyError, match=r"level 1 is repeated \(from '50%' and '100%'\)"):
+        parse_levels("50%,100%", 1, "-P n")
+
+
+def test_percentages_never_fall_below_one_cpu() -> None:
+    assert parse_levels("1%", 2, "-P n") == (1,)
+
+
+def test_levels_of_a_file_keep_their_types() -> None:
+    assert resolve_levels([1, 2.5, "on", "4..6"], 2, "factors, n") == (1, 2.5, "on", 4, 5, 6)
+
+
+def test_no_levels_and_booleans_are_refused() -> None:
+    with pytest.raises(StudyError, match="factors, n: no levels"):
+        resolve_levels([], 2, "factors, n")
+    with pytest.raises(StudyError, match="is a boolean"):
+        resolve_levels([True], 2, "factors, n")
+    with pytest.raises(StudyError, match="is not finite"):
+        resolve_levels([1.0, float("nan")], 2, "factors, n")

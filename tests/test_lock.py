@@ -1,0 +1,104 @@
+"""One measurement at a time: who is refused, and when the lock is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from concurve.errors import HostError
+from concurve.lock import lock_path, measurement_lock
+
+HOLD = """
+import subprocess, sys
+from concurve.lock import measurement_lock
+with measurement_lock("concurve run other (study)"):
+    child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL) if sys.argv[1:] else None
+    print(child.pid if child else 0, flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(*arguments: str) -> tuple[subprocess.Popen[str], int]:
+    """Another process that holds the lock until its standard input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_measurement_is_refused_and_the_first_is_named() -> None:
+    process, _ = holder()
+    try:
+        with pytest.raises(HostError) as refused, measurement_lock("mine"):
+            pytest.fail("two at once")
+        assert f"pid {process.pid}, concurve run other (study)" in refused.value.what
+        assert "wait" in refused.value.remedy
+    finally:
+        end(process)
+
+
+def test_the_lock_is_gone_with_a_holder_that_is_killed() -> None:
+    process, _ = holder()
+    end(process)
+    with measurement_lock("mine"):
+        assert f"pid {os.getpid()}, mine" in lock_path().read_text()
+
+
+def test_a_child_does_not_keep_the_lock_of_a_killed_holder() -> None:
+    process, child = holder("with a child")
+    end(process)
+    try:
+        os.kill(child, 0)
+        with measurement_lock("mine"):
+            pass
+    finally:
+        os.kill(child, 9)
+
+
+def test_it_is_free_again_after_use_and_after_an_error() -> None:
+    for _ in range(2):
+        with pytest.raises(RuntimeError), measurement_lock("mine"):
+            raise RuntimeError
+    with measurement_lock("mine"):
+        pass
+
+
+def test_within_one_process_it_is_held_once() -> None:
+    with (
+        measurement_lock("first"),
+        pytest.raises(HostError, match="first"),
+        measurement_lock("second"),
+    ):
+        pytest.fail("two at once")
+
+
+def test_every_user_may_open_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "new"))
+    mask = os.umask(0o077)
+    try:
+        with measurement_lock("mine"):
+            pass
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666
+
+
+def test_a_lock_that_cannot_be_opened_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "no" / "folder"))
+    with pytest.raises(HostError, match="cannot be opened: No such file"), measurement_lock("mine"):
+        pass

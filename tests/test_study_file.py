@@ -1,0 +1,225 @@
+"""Study files: the whole one, and each refusal with file, key and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concurve.catalogue import entries, find_study
+from concurve.errors import StudyError
+from concurve.study import DEFAULT_RULES, Extract, Study, unused_factors
+from concurve.study_file import load_study, parse_study
+
+HEAD = '[study]\nname = "mine"\nquestion = "How?"\n'
+FACTORS = "[factors]\nthreads = [1, 2]\n"
+ROLE = '[[roles]]\nname = "target"\ncommand = ["./mine", "{threads}"]\n'
+MINIMAL = HEAD + FACTORS + ROLE
+
+
+def parse(text: str) -> Study:
+    return parse_study(text, 4, "mine.toml")
+
+
+def refusal(text: str) -> StudyError:
+    with pytest.raises(StudyError) as refused:
+        parse(text)
+    return refused.value
+
+
+def test_a_minimal_study_has_all_defaults() -> None:
+    study = parse(MINIMAL)
+    assert [(factor.name, factor.levels) for factor in study.factors] == [("threads", (1, 2))]
+    assert study.primary == "wall_seconds"
+    assert study.efforts["quick"].rules == DEFAULT_RULES["quick"]
+    assert study.roles[0].end == "exit"
+
+
+def test_a_full_study_reaches_every_field() -> None:
+    study = parse(
+        """
+[study]
+name = "full"
+title = "All keys"
+question = "How?"
+source = "§1"
+[factors]
+threads = "1..8*2"
+sync = ["none", "cas"]
+share = ["50%", "100%"]
+[[roles]]
+name = "load"
+command = ["./load", "{sync}"]
+[[roles]]
+name = "target"
+after = ["load"]
+program = "mandelbrot"
+arguments = ["--threads", "{threads}"]
+env = { N = "{share}" }
+cwd = "/tmp"
+controls = { cpus = 2, nice = "{share}", policy = "batch" }
+end = "serve"
+ready = "report"
+[protocol]
+work = "threads"
+base = { threads = 2 }
+target = "target"
+repeats = [3, 9]
+precision = 0.03
+timeout = "2m"
+[effort.quick]
+repeats = 4
+time_allowed = "30s"
+factors = { sync = ["none"] }
+[hooks]
+setup = "echo {threads}"
+check = "true"
+[[indicators]]
+name = "rate"
+better = "higher"
+unit = "1/s"
+label = "total rate"
+pattern = 'rate=(\\d+)'
+[[claims]]
+id = "c1"
+says = "Twice."
+kind = "speedup"
+at_least = 1.9
+of = { threads = 2 }
+over = { threads = 1 }
+"""
+    )
+    assert study.factors[0].levels == (1, 2, 4, 8)
+    assert study.factors[2].levels == (2, 4)
+    assert [factor.levels for factor in study.factors_at("quick")][1] == ("none",)
+    assert [factor.levels for factor in study.factors_at("normal")][1] == ("none", "cas")
+    quick, normal = study.efforts["quick"].rules, study.efforts["normal"].rules
+    assert (quick.repeats_min, quick.repeats_max, quick.time_allowed_seconds) == (4, 4, 30)
+    assert (normal.repeats_min, normal.repeats_max, normal.precision) == (3, 9, 0.03)
+    assert normal.timeout_seconds == quick.timeout_seconds == 120
+    target = study.roles[1]
+    assert target.controls.texts() == {"cpus": "2", "nice": "{share}", "policy": "batch"}
+    assert study.extracts == (Extract(name="rate", pattern=r"rate=(\d+)", unit="1/s"),)
+    assert study.primary == "rate"
+    assert study.claims[0].test == {
+        "at_least": 1.9,
+        "of": {"threads": 2},
+        "over": {"threads": 1},
+    }
+    assert unused_factors(study) == []
+
+
+REFUSALS = {
+    # text: (what the message names, what the remedy offers)
+    "not toml [": ("not TOML", "line"),
+    MINIMAL.replace("name", "nmae", 1): ("study: unknown key 'nmae'", "did you mean 'name'?"),
+    MINIMAL + "[protocl]\nx = 1\n": ("unknown key 'protocl'", "did you mean 'protocol'?"),
+    MINIMAL + "comand = 1\n": ("roles 'target': unknown key 'comand'", "did you mean 'command'?"),
+    MINIMAL + "zzzz = 1\n": ("roles 'target': unknown key 'zzzz'", "the keys are"),
+    MINIMAL + "controls = { cpu = 1 }\n": (
+        "roles 'target', controls: unknown key 'cpu'", "did you mean 'cpus'?"),
+    MINIMAL + "[hooks]\nprepair = 'x'\n": (
+        "hooks: unknown key 'prepair'", "did you mean 'prepare'?"),
+    MINIMAL + "[effort.quik]\n": ("effort: unknown key 'quik'", "did you mean 'quick'?"),
+    MINIMAL + "[effort.quick]\nrepeat = 3\n": (
+        "effort, quick: unknown key 'repeat'", "did you mean 'repeats'?"),
+    MINIMAL + "[[indicators]]\nname = 'x'\nunits = 's'\n": (
+        "indicators 'x': unknown key 'units'", "did you mean 'unit'?"),
+    MINIMAL.replace('"How?"', "5"): ("study, question: expected 'str', got 'int'", ""),
+    MINIMAL.replace("[1, 2]", "[1, true]"): ("factors", ""),
+    MINIMAL.replace("[1, 2]", "{ a = 1 }"): ("factors", ""),
+    MINIMAL.replace("[1, 2]", "5"): ("factors", ""),
+    MINIMAL + "end = 'never'\n": ("roles 'target', end: invalid enum value 'never'", ""),
+    MINIMAL + "[protocol]\nprecision = 'high'\n": ("protocol, precision", ""),
+    MINIMAL.replace('"./mine", "{threads}"', ""): ("role target has no command", "command"),
+    MINIMAL.replace("[1, 2]", "[]"): ("factors, threads: no levels", "1,2,4,8"),
+    MINIMAL.replace("[1, 2]", "[1, 2, 1]"): ("factors, threads: level 1 is repeated", "once"),
+    MINIMAL.replace("[1, 2]", '"1,,2"'): ("factors, threads: an empty level", "1,2,4,8"),
+    MINIMAL.replace("{threads}", "{thread}"): (
+        "role target, argument 2: placeholder {thread} has no parameter",
+        "did you mean {threads}?"),
+    HEAD + "[factors]\n" + ROLE: ("no factors", "[factors]"),
+    "roles = []\n" + HEAD + FACTORS: ("no roles", "[[roles]]"),
+    HEAD + FACTORS: ("missing required field 'roles'", ""),
+    MINIMAL + "program = 'mandelbrot'\n": ("roles 'target': one of program and command", "program"),
+    MINIMAL + "arguments = ['x']\n": ("roles 'target': arguments go with program", "command"),
+    MINIMAL + "end = 'serve'\n": ("every role serves", 'end = "exit"'),
+    MINIMAL + "after = ['server']\n": ("role target waits for 'server'", "one of target"),
+    MINIMAL + "after = ['target']\n": ("role target waits for 'target'", ""),
+    HEAD + FACTORS + ROLE.replace("target", "early") + "after = ['target']\n" + ROLE: (
+        "role early waits for 'target', which stands later", "before early"),
+    HEAD + FACTORS + ROLE.replace("target", "server") + "end = 'serve'\n" + ROLE
+    + "after = ['server']\n": (
+        "role target waits for 'server', which serves and so never exits", 'ready = "report"'),
+    MINIMAL + ROLE: ("role 'target' is named twice", "one name for each"),
+    MINIMAL.replace('"target"', '"the target"'): ("role 'the target': not a name", "letters"),
+    MINIMAL + "[protocol]\ntarget = 'targt'\n": (
+        "the measured role 'targt' is not there", "did you mean 'target'?"),
+    MINIMAL + "[protocol]\nwork = 'thread'\n": (
+        "work 'thread' is no factor", "did you mean 'threads'?"),
+    MINIMAL.replace("[1, 2]", "['a', 'b']") + "[protocol]\nwork = 'threads'\n": (
+        "work 'threads' has levels that are no numbers", "counts"),
+    MINIMAL + "[protocol]\nbase = { thread = 1 }\n": (
+        "base 'thread' is no factor", "did you mean 'threads'?"),
+    MINIMAL + "[protocol]\nbase = { threads = 3 }\n": (
+        "base threads=3 is not among the levels", "one of 1, 2"),
+    MINIMAL + "[protocol]\nrepeats = [5]\n": ("protocol: repeats [5]", "[5, 30]"),
+    MINIMAL + "[protocol]\nrepeats = [9, 3]\n": ("repeats 9..3", "5..30"),
+    MINIMAL + "[protocol]\nrepeats = 0\n": ("repeats 0..0", "at least 1"),
+    MINIMAL + "[protocol]\nprecision = 2.0\n": ("precision 2.0", "0.02"),
+    MINIMAL + "[protocol]\ntimeout = 'soon'\n": ("protocol: timeout: 'soon'", "200ms"),
+    MINIMAL + "[effort.quick]\ntime_allowed = '0s'\n": ("effort.quick: time_allowed", "30s"),
+    MINIMAL + "[effort.quick]\nfactors = { thread = [1] }\n": (
+        "effort quick: factor 'thread' is not in the study", "did you mean 'threads'?"),
+    MINIMAL + "[effort.quick]\nfactors = { threads = [] }\n": (
+        "effort.quick, factors, threads: no levels", "1,2,4,8"),
+    MINIMAL.replace("threads = [1, 2]", "effort = [1, 2]").replace("{threads}", "{effort}"): (
+        "factor 'effort' is a built-in name", "another name"),
+    MINIMAL + "[[indicators]]\nname = 'x'\npattern = '(unclosed'\n": (
+        "--extract x: '(unclosed' is no regular expression", "--extract"),
+    MINIMAL + "[[indicators]]\nname = 'x'\npattern = 'rate'\n": ("'rate' has no group", "(\\d+)"),
+    MINIMAL + "[[claims]]\nid = 'c'\nkind = 'speedup'\n": ("claims 'c': no says", "says"),
+    MINIMAL + "[hooks]\nsetup = 'echo {nowhere}'\n": (
+        "--setup: placeholder {nowhere} has no parameter", "nowhere"),
+    MINIMAL + "[hooks]\nsetup = 5\n": ("hooks, setup: expected 'str", ""),
+    "hooks = 5\n" + MINIMAL: ("hooks: expected a table", ""),
+    "study = 5\n" + FACTORS + ROLE: ("study: expected a table", ""),
+    "roles = 5\n" + HEAD + FACTORS: ("roles: expected an array", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSALS, ids=[what for what, _ in REFUSALS.values()])
+def test_a_refusal_names_file_key_and_remedy(text: str) -> None:
+    what, remedy = REFUSALS[text]
+    error = refusal(text)
+    assert error.what.startswith("mine.toml: ")
+    assert what in error.what
+    assert remedy in error.remedy
+    assert error.remedy
+    assert "\n" not in error.what
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.toml", tmp_path):
+        with pytest.raises(StudyError, match=str(path)):
+            load_study(path, 2)
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(StudyError, match=r"binary\.toml: cannot be read"):
+        load_study(binary, 2)
+
+
+def test_every_packaged_study_loads_and_uses_all_its_factors() -> None:
+    assert entries()
+    for entry in entries():
+        study = find_study(entry.name, 2)
+        assert study.name == entry.name
+        assert unused_factors(study) == []
+
+
+def test_an_unknown_study_gets_a_guess() -> None:
+    with pytest.raises(StudyError) as refused:
+        find_study("thread-scalling", 2)
+    assert refused.value.remedy == "did you mean 'thread-scaling'?"
+    with pytest.raises(StudyError, match="one of thread-scaling"):
+        find_study("zzz", 2)

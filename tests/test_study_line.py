@@ -1,0 +1,155 @@
+"""The options of ``concurve sweep`` as a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from concurve.controls import ControlsTemplate
+from concurve.errors import StudyError
+from concurve.study import Extract, Hooks, Study, choose_work, unused_factors
+from concurve.study_line import (
+    parse_base,
+    parse_environment,
+    parse_extract,
+    parse_repeats,
+    rules_from_options,
+    sweep_study,
+)
+
+
+def study_of(*command: str, parameters: tuple[tuple[str, str], ...] = (), **more: Any) -> Study:
+    return sweep_study(command or ("./mine", "{threads}"), parameters or (("threads", "1,2"),), 2,
+                       **more)  # fmt: skip
+
+
+def test_options_become_a_study() -> None:
+    study = study_of(
+        "/opt/bin/my renderer", "--threads", "{threads}", "--on", "{cpus}",
+        parameters=(("threads", "1..4*2"), ("cpus", "1,2")),
+        controls=ControlsTemplate(cpus="{cpus}", nice="5"),
+        env={"OMP_NUM_THREADS": "{threads}"},
+        hooks=Hooks(prepare="sync"),
+        background=("2@nice=5,cpus=0,1", "{threads}"),
+        extracts=(r"rate=(\d+) req/s:1/s",),
+        base_text="threads=2",
+        rules={"repeats_min": 3},
+    )  # fmt: skip
+    assert study.name == "sweep-my-renderer"
+    assert [factor.levels for factor in study.factors] == [(1, 2, 4), (1, 2)]
+    first, second, target = study.roles
+    assert (first.name, first.program, first.end, first.ready) == (
+        "background", "targets", "serve", "report"
+    )  # fmt: skip
+    assert first.controls == ControlsTemplate(cpus="0,1", nice="5")
+    assert (first.copies, second.copies, second.name) == ("2", "{threads}", "background2")
+    assert target.env == {"OMP_NUM_THREADS": "{threads}"}
+    assert [indicator.name for indicator in study.indicators] == ["wall_seconds", "rate"]
+    assert study.base == {"threads": 2}
+    assert {effort.rules.repeats_min for effort in study.efforts.values()} == {3}
+    assert choose_work(study) == "threads"
+
+
+def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
+    study = sweep_study(["true"], [], 2)
+    assert study.factors == ()
+    assert study.question == "How does true scale?"
+    assert choose_work(study) is None
+
+
+def test_which_parameter_counts_as_concurrency() -> None:
+    assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
+    two = (("n", "1,2"), ("m", "1,2"))
+    assert choose_work(study_of("m", parameters=two)) is None, "not told, so not guessed"
+    assert choose_work(study_of("m", parameters=two, work="m")) == "m"
+    clients = (("n", "1,2"), ("clients", "1,2"))
+    assert choose_work(study_of("m", parameters=clients)) == "clients"
+
+
+def test_a_parameter_that_nothing_mentions_is_seen() -> None:
+    assert unused_factors(study_of("mine", parameters=(("threads", "1,2"),))) == ["threads"]
+
+
+@pytest.mark.parametrize(
+    ("text", "extract"),
+    [
+        (r"rate=(\d+)", Extract(name="rate", pattern=r"(\d+)")),
+        (r"rate=(\d+) req/s:1/s", Extract(name="rate", pattern=r"(\d+) req/s", unit="1/s")),
+        (r"t=took (\d+) ms:ms", Extract(name="t", pattern=r"took (\d+) ms", unit="ms")),
+        (r"t=at: (\d+)", Extract(name="t", pattern=r"at: (\d+)")),
+        (r"t=x=(\d+)", Extract(name="t", pattern=r"x=(\d+)")),
+        (r"t=(?:a|b): (\d+)", Extract(name="t", pattern=r"(?:a|b): (\d+)")),
+    ],
+)
+def test_extracts(text: str, extract: Extract) -> None:
+    assert parse_extract(text) == extract
+
+
+REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
+    "no name": ({"extracts": (r"(\d+)",)}, "not NAME=REGEX"),
+    "no pattern": ({"extracts": ("rate=",)}, "not NAME=REGEX"),
+    "no group": ({"extracts": ("rate=rate",)}, "has no group"),
+    "bad regex": ({"extracts": ("rate=(",)}, "no regular expression"),
+    "twice": ({"extracts": (r"a=(\d)", r"a=(\d)")}, "'a' is named twice"),
+    "own name": ({"extracts": (r"wall_seconds=(\d)",)}, "'wall_seconds' is named twice"),
+    "background count": ({"background": ("many",)}, "no number of competitors"),
+    "background key": ({"background": ("2@color=red",)}, "'color=red' is no setting"),
+    "background part": ({"background": ("2@nice=1,7",)}, "'7' is no setting"),
+    "base": ({"base_text": "threads=9"}, "--base 'threads=9'"),
+    "base form": ({"base_text": "threads"}, "--base 'threads'"),
+    "work": ({"work": "clients"}, "work 'clients' is no factor"),
+    "levels": ({"parameters": (("threads", "1,1"),)}, "-P threads: level 1 is repeated"),
+    "empty": ({"parameters": (("threads", ""),)}, "-P threads: an empty level"),
+    "named twice": (
+        {"parameters": (("threads", "1"), ("threads", "2"))}, "'threads' is named twice"),
+    "not a name": ({"parameters": (("a b", "1"), ("threads", "1"))}, "'a b': not a name"),
+    "built in": ({"parameters": (("effort", "1"), ("threads", "1"))}, "a built-in name"),
+    "control": ({"controls": ControlsTemplate(nice="{nise}")}, "nice: placeholder {nise}"),
+    "hook": ({"hooks": Hooks(check="test {x}")}, "--check: placeholder {x}"),
+    "not UTF-8": ({"env": {"A": "\udcff"}}, "env A: '\\udcff' is not UTF-8"),
+    "a level not UTF-8": (
+        {"parameters": (("threads", "a,\udcff"),)}, "factor threads: '\\udcff' is not UTF-8"),
+    "env": ({"env": {"A": "{x}"}}, "env A: placeholder {x}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_names_the_option_and_the_remedy(name: str) -> None:
+    options, says = REFUSALS[name]
+    with pytest.raises(StudyError) as refused:
+        study_of(**options)
+    assert says in refused.value.what
+    assert refused.value.remedy
+
+
+def test_no_command_and_a_missing_parameter() -> None:
+    for command in ([], [""]):
+        with pytest.raises(StudyError, match="no command"):
+            sweep_study(command, [], 2)
+    with pytest.raises(StudyError, match=r"argument 2: placeholder \{threads\} has no parameter"):
+        sweep_study(["mine", "{threads}"], [], 2)
+
+
+def test_environment_base_and_repeats() -> None:
+    assert parse_environment(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+    for text in ("A", "=1"):
+        with pytest.raises(StudyError, match="--env"):
+            parse_environment([text])
+    assert parse_base("a=1,b=x", {"a": (1, 2), "b": ("x",)}) == {"a": 1, "b": "x"}
+    assert parse_base(None, {}) == {}
+    assert (parse_repeats("5..30"), parse_repeats("10")) == ((5, 30), (10, 10))
+    for text in ("0", "5..3", "five", "5...9", "-1"):
+        with pytest.raises(StudyError, match=r"--repeats .*: not MIN\.\.MAX"):
+            parse_repeats(text)
+
+
+def test_rules_from_options() -> None:
+    assert rules_from_options(None, None, None, None) == {}
+    assert rules_from_options("3..4", 0.1, "2s", "1m") == {
+        "repeats_min": 3,
+        "repeats_max": 4,
+        "precision": 0.1,
+        "timeout_seconds": 2.0,
+        "time_allowed_seconds": 60.0,
+    }

@@ -1,0 +1,56 @@
+"""Placeholders: what is one, what is not, and what each refusal says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concurve.errors import StudyError
+from concurve.templates import check_placeholders, placeholders, render
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("--threads={threads}", "--threads=4"),
+        ("{threads}{threads}", "44"),
+        ("{sync}-{threads}", "cas-4"),
+        ("{{threads}}", "{threads}"),
+        ("awk '{print $1}'", "awk '{print $1}'"),
+        ("{}", "{}"),
+        ("${HOME}", None),
+        ('{"a": 1}', '{"a": 1}'),
+        ("{ threads }", "{ threads }"),
+    ],
+)
+def test_only_names_in_braces_are_placeholders(text: str, rendered: str | None) -> None:
+    if rendered is None:
+        assert placeholders(text) == ["HOME"]
+    else:
+        assert render(text, {"threads": 4, "sync": "cas"}) == rendered
+
+
+def test_a_value_is_never_rendered_again() -> None:
+    assert render("{a}", {"a": "{b}", "b": "wrong"}) == "{b}"
+
+
+@given(st.text(alphabet="ab {}$'\"0", max_size=30))
+def test_any_text_renders_once_its_placeholders_are_known(text: str) -> None:
+    check_placeholders(text, placeholders(text), "here")
+    render(text, dict.fromkeys(placeholders(text), "x"))
+
+
+def test_an_unknown_placeholder_is_named_with_the_nearest_and_both_ways_out() -> None:
+    with pytest.raises(StudyError) as refused:
+        check_placeholders("--n {thread}", ["threads", "effort"], "command line: argument 2")
+    assert refused.value.what == "command line: argument 2: placeholder {thread} has no parameter"
+    assert "did you mean {threads}?" in refused.value.remedy
+    assert "-P thread LEVELS" in refused.value.remedy
+    assert "{{thread}}" in refused.value.remedy
+
+
+def test_a_placeholder_unlike_any_parameter_gets_no_guess() -> None:
+    with pytest.raises(StudyError) as refused:
+        check_placeholders("{zebra}", ["threads"], "here")
+    assert "did you mean" not in refused.value.remedy

@@ -1,0 +1,34 @@
+"""Durations, read and written."""
+
+from __future__ import annotations
+
+import pytest
+
+from concurve.errors import StudyError
+from concurve.units import format_duration, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("1.5s", 1.5), ("200ms", 0.2), ("4m", 240), ("1h", 3600), ("7 us", 7e-6),
+     (30, 30), (2.5, 2.5), (" 3 s ", 3)],
+)  # fmt: skip
+def test_a_duration_in_seconds(text: str | float, seconds: float) -> None:
+    assert parse_duration(text, "--timeout") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "5 d", "-3s", "1e3", "inf", "nan", "1,5s", "0", "0s"])
+def test_what_is_no_duration_is_refused_with_the_option(text: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_duration(text, "--timeout")
+    assert refused.value.what.startswith("--timeout: ")
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.85, "850 ms"), (3.24, "3.2 s"), (12.4, "12 s"), (89.4, "89 s"), (120, "2 min"),
+     (200, "3 min 20 s"), (7500, "2 h 05 min"), (3599.9, "1 h 00 min")],
+)  # fmt: skip
+def test_a_duration_for_people(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
