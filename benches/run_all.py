@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Measure what the project promises of itself; exit with 1 if a bound is missed.
+
+make bench
+.venv/bin/python benches/run_all.py --only exact --only light
+.venv/bin/python benches/run_all.py --quick          # a smoke run, judges nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import aa
+import demo
+import exact
+import kernel
+import light
+import probing
+import scale
+from measuring import Bench, exit_code, quiet_warning, show
+
+import models
+from concurve.machine import allowed_cpus, describe_machine
+
+SUBJECTS: dict[str, Bench] = {
+    "exact": exact.figures,  # as exact as hyperfine, perf and the kernel's own accounts
+    "light": light.figures,  # what a trial costs beyond the command
+    "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
+    "scale": scale.figures,  # showing a very long run
+    "models": models.figures,  # fitting a thousand curves
+    "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
+    "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
+    "demo": demo.figures,  # make demo
+}
+
+
+def main() -> int:
+    """Measure the chosen subjects and judge their bounds."""
+    options = parse_options()
+    print_machine()
+    chosen = [SUBJECTS[name] for name in options.only or SUBJECTS]
+    figures = show(chosen, options.quick)
+    missed = [figure.name for figure in figures if figure.held is False]
+    if missed and not options.quick:
+        print(f"\nmissed: {'; '.join(missed)}")
+    return exit_code(figures, options.quick)
+
+
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", choices=SUBJECTS, help="repeatable")
+    parser.add_argument("--quick", action="store_true", help="a smoke run; judges no bound")
+    return parser.parse_args()
+
+
+def print_machine() -> None:
+    """Figures mean little without the machine, and less on a busy one."""
+    machine = describe_machine()
+    print(f"{machine['cpu_model']}, {len(allowed_cpus())} CPUs, Linux {machine['kernel']}")
+    if warning := quiet_warning():
+        print(warning)
+    print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
