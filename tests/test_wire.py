@@ -20,6 +20,7 @@ from concurve.wire import (
     RoleSpec,
     TrialRecord,
     TrialSpec,
+    Waits,
     decode_record,
     encode_spec,
 )
@@ -28,6 +29,7 @@ from tests.fakes import record_of
 SCHEMA = Path(__file__).parents[1] / "schema"
 SPECS = sorted((SCHEMA / "golden").glob("trial-spec-*.json"))
 RECORDS = sorted((SCHEMA / "golden").glob("trial-record-*.json"))
+NO_KINDS = ("readings", "futex_words", "futexes")
 LINES = (SCHEMA / "golden" / "report-lines-1.jsonl").read_text().splitlines()
 
 
@@ -77,6 +79,29 @@ def test_a_golden_record_is_understood_whole(path: Path) -> None:
     validator("trial-record").validate(raw)
     record = decode_record(path.read_bytes())
     assert plain(json.loads(msgspec.json.encode(record))) == plain(raw), "no key is lost"
+
+
+def test_the_golden_waits_add_up() -> None:
+    record = decode_record((SCHEMA / "golden" / "trial-record-1-waits.json").read_bytes())
+    (role,) = record.roles
+    phase = role.phases[0]
+    thread = role.threads.listed[0]
+    for waits in (role.waits, phase.waits, thread.waits):
+        assert waits is not None
+        kinds = [name for name in Waits.__struct_fields__ if name not in NO_KINDS]
+        assert waits.readings == sum(getattr(waits, kind) for kind in kinds) > 0
+    assert role.waits is not None and role.waits.futexes[0].threads > 1
+    assert thread.waits is not None and not thread.waits.futexes
+    assert thread.lived_ns
+    for bare in (role.phases[1], role.threads.listed[1]):
+        assert bare.waits is None and bare.absent["waits"]
+
+
+def test_a_record_from_before_the_waits_loads() -> None:
+    record = decode_record((SCHEMA / "golden" / "trial-record-1-threads.json").read_bytes())
+    (role,) = record.roles
+    assert role.waits is None and not role.absent
+    assert all(thread.waits is None for thread in role.threads.listed)
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -5,7 +5,8 @@ that the tests of both languages read.
 
 History of the format (``FORMAT``):
 
-- 1 (2026-11): first version.
+- 1 (2026-11): first version. Records written before ``waits`` and ``lived_ns`` were added lack them
+  without a reason.
 
 A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
 reason under the same name. Times are integers in nanoseconds, memory in bytes.
@@ -100,6 +101,43 @@ class Usage(_Record, frozen=True):
     absent: dict[str, str] = {}
 
 
+class FutexWaits(_Record, frozen=True):
+    """A futex word, and how often threads were seen waiting there.
+
+    ``address`` is hexadecimal with ``0x``; ``pid`` says whose, in roles of several processes only;
+    ``threads`` are the different ones that were seen there.
+    """
+
+    address: str
+    readings: int
+    threads: int
+    pid: int | None = None
+
+
+class Waits(_Record, frozen=True):
+    """What threads were seen doing at the moments of samples.
+
+    Counts are of readings, of one thread in one sample each: ``readings`` is the sum of
+    ``running`` (on a CPU or runnable) and the kinds of waiting from ``futex`` to ``other``.
+    ``disk`` holds uninterruptible waits outside system calls too, such as page faults.
+    ``futexes`` are the words seen most, most first (at most 8, none for a single thread), of the
+    ``futex_words`` that were seen.
+    """
+
+    readings: int = 0
+    running: int = 0
+    futex: int = 0
+    disk: int = 0
+    network: int = 0
+    poll: int = 0
+    pipe: int = 0
+    sleep: int = 0
+    child: int = 0
+    other: int = 0
+    futex_words: int = 0
+    futexes: tuple[FutexWaits, ...] = ()
+
+
 class Exit(_Record, frozen=True):
     """Exit code or the signal that ended a process; one of the two is set."""
 
@@ -117,7 +155,10 @@ class GrantedControls(_Record, frozen=True):
 
 
 class ThreadRecord(_Record, frozen=True):
-    """One thread as last seen; ``source`` is ``exit`` (exact) or ``sample`` (lower bound)."""
+    """One thread as last seen; ``source`` is ``exit`` (exact) or ``sample`` (lower bound).
+
+    ``lived_ns`` is the time from its birth to its death.
+    """
 
     tid: int
     pid: int
@@ -127,6 +168,9 @@ class ThreadRecord(_Record, frozen=True):
     nice: int | None = None
     policy: Policy | None = None
     cpus: tuple[int, ...] | None = None
+    lived_ns: int | None = None
+    waits: Waits | None = None
+    absent: dict[str, str] = {}
 
 
 class ThreadsRecord(_Record, frozen=True):
@@ -148,7 +192,9 @@ class PhaseRecord(_Record, frozen=True):
     wall_ns: int
     usage: Usage = Usage()
     threads_peak: int | None = None
+    waits: Waits | None = None
     open: bool = False
+    absent: dict[str, str] = {}
 
 
 class IndicatorLine(_Record, frozen=True):
@@ -206,6 +252,7 @@ class RoleRecord(_Record, frozen=True):
     controls: GrantedControls = GrantedControls()
     usage: Usage = Usage()
     threads: ThreadsRecord = ThreadsRecord()
+    waits: Waits | None = None
     phases: tuple[PhaseRecord, ...] = ()
     indicators: tuple[IndicatorLine, ...] = ()
     histograms: tuple[HistogramLine, ...] = ()
@@ -213,6 +260,7 @@ class RoleRecord(_Record, frozen=True):
     report_errors: tuple[ReportError, ...] = ()
     stdout: Output = Output()
     stderr: Output = Output()
+    absent: dict[str, str] = {}
 
 
 class MachineRecord(_Record, frozen=True):

@@ -10,7 +10,7 @@ use concurve_probe::clock;
 use concurve_probe::perf::{Counts, ThreadRead};
 use concurve_probe::schedstat::Schedstat;
 use concurve_probe::taskstats::ExitAccount;
-use concurve_wire::record::{ThreadRecord, ThreadSource, Usage};
+use concurve_wire::record::{Absent, ThreadRecord, ThreadSource, Usage};
 use concurve_wire::spec::Policy;
 
 /// Exits that wait for their process to become known; the oldest give way.
@@ -416,7 +416,10 @@ impl Ledger {
             nice: Some(account.nice),
             policy: static_priority(account.policy, seen.policy),
             cpus: seen.cpus,
+            lived_ns: Some(account.elapsed_ns),
             usage: usage(sums, true, migrations),
+            waits: None,
+            absent: Absent::new(),
         };
         self.book(role, record, sums);
         if account.last {
@@ -450,7 +453,10 @@ impl Ledger {
             nice: Some(reading.nice),
             policy: reading.policy,
             cpus: seen.cpus,
+            lived_ns: None,
             usage: usage(sums, reading.switches.is_some(), reading.migrations),
+            waits: None,
+            absent: Absent::new(),
         };
         self.book(role, record, sums);
     }
@@ -496,7 +502,10 @@ impl Ledger {
             nice: seen.nice,
             policy: seen.policy,
             cpus: seen.cpus,
+            lived_ns: None,
             usage: usage(sums, seen.switches.is_some(), migrations),
+            waits: None,
+            absent: Absent::new(),
         };
         self.book(role, record, sums);
     }

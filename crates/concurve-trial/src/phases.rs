@@ -81,7 +81,9 @@ impl Phases {
                 wall_ns: end.at_ns - begin.at_ns,
                 usage: difference(&begin, &end),
                 threads_peak: threads_peak(begin.at_ns, end.at_ns),
+                waits: None,
                 open,
+                absent: Absent::new(),
             })
             .collect()
     }

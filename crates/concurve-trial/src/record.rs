@@ -144,6 +144,7 @@ fn role_record(mut role: Role, index: usize, ledger: &mut Ledger, first_ns: u64)
         controls: role.controls,
         usage,
         threads,
+        waits: None,
         phases: role
             .phases
             .finish(first_ns, |begin_ns, end_ns| match miscount {
@@ -157,6 +158,7 @@ fn role_record(mut role: Role, index: usize, ledger: &mut Ledger, first_ns: u64)
         stragglers_killed: role.stragglers_killed,
         stdout: role.stdout.excerpt.finish(),
         stderr: role.stderr.excerpt.finish(),
+        absent: Absent::new(),
     }
 }
 

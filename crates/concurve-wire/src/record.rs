@@ -82,6 +82,9 @@ pub struct RoleRecord {
     /// The whole process tree of the role over its whole life.
     pub usage: Usage,
     pub threads: ThreadsRecord,
+    /// What its threads were seen doing over the whole life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
     #[serde(default)]
     pub phases: Vec<PhaseRecord>,
     #[serde(default)]
@@ -98,6 +101,8 @@ pub struct RoleRecord {
     pub stragglers_killed: u64,
     pub stdout: Output,
     pub stderr: Output,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +215,15 @@ pub struct ThreadRecord {
     pub policy: Option<Policy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Vec<u32>>,
+    /// From its birth to its death.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lived_ns: Option<u64>,
     pub usage: Usage,
+    /// What it was seen doing, without the list of futex words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,9 +247,57 @@ pub struct PhaseRecord {
     /// Greatest number of threads alive at once; absent where `threads.peak` is a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads_peak: Option<u64>,
+    /// What the role's threads were seen doing between its edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
     /// The program exited, or was killed, inside the phase.
     #[serde(default)]
     pub open: bool,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: Absent,
+}
+
+/// What threads were seen doing at the moments of samples. Counts are of readings, of one thread
+/// in one sample each: `readings` is the sum of `running` and the kinds of waiting after it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Waits {
+    pub readings: u64,
+    /// On a CPU, or runnable.
+    pub running: u64,
+    /// In a futex call that waits: a lock, a condition, a join.
+    pub futex: u64,
+    /// Synchronising or accessing a file or a block device, or in an uninterruptible wait outside
+    /// system calls, such as a page fault.
+    pub disk: u64,
+    /// Sending, receiving, accepting, connecting; reading or writing a socket.
+    pub network: u64,
+    /// Waiting for one of several descriptors.
+    pub poll: u64,
+    /// Reading or writing a pipe, a FIFO, a terminal or an eventfd.
+    pub pipe: u64,
+    pub sleep: u64,
+    /// Waiting for a child process.
+    pub child: u64,
+    pub other: u64,
+    /// Different futex words that threads were seen waiting at.
+    pub futex_words: u64,
+    /// The words that were seen most, most first; bounded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub futexes: Vec<FutexWaits>,
+}
+
+/// A futex word, and how often threads were seen waiting there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FutexWaits {
+    /// Hexadecimal, with `0x`.
+    pub address: String,
+    /// Whose address it is; only in roles of several processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub readings: u64,
+    /// Different threads that were seen there.
+    pub threads: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
