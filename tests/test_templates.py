@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concurve.errors import StudyError
-from concurve.templates import check_placeholders, placeholders, render
+from concurve.templates import check_placeholders, expand, placeholders, render
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,23 @@ from concurve.templates import check_placeholders, placeholders, render
         ("${HOME}", None),
         ('{"a": 1}', '{"a": 1}'),
         ("{ threads }", "{ threads }"),
+        ("{class.nice}", "-5"),
+        ("{{class.nice}}", "{class.nice}"),
+        ("{class.}", "{class.}"),
+        ("{1.2}", "{1.2}"),
     ],
 )
 def test_only_names_in_braces_are_placeholders(text: str, rendered: str | None) -> None:
     if rendered is None:
         assert placeholders(text) == ["HOME"]
     else:
-        assert render(text, {"threads": 4, "sync": "cas"}) == rendered
+        assert render(text, {"threads": 4, "sync": "cas", "class.nice": -5}) == rendered
+
+
+def test_an_argument_that_is_a_list_becomes_several_or_none() -> None:
+    values = {"jvm.options": ("-Xint", "-ea"), "none.options": (), "threads": 2}
+    arguments = ["{jvm.options}", "--threads", "{threads}", "{none.options}", "{{jvm.options}}"]
+    assert expand(arguments, values) == ["-Xint", "-ea", "--threads", "2", "{jvm.options}"]
 
 
 def test_a_value_is_never_rendered_again() -> None:

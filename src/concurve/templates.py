@@ -1,7 +1,8 @@
 """Placeholders: ``{threads}`` in commands, controls and environments.
 
 Only ``{identifier}`` is a placeholder, so that ``{}`` and ``awk '{print $1}'`` pass as they are;
-``{{threads}}`` stands for a literal ``{threads}``.
+``{{threads}}`` stands for a literal ``{threads}``. ``{class.nice}`` is a part of what a level
+stands for.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ from collections.abc import Iterable, Mapping
 from concurve.errors import StudyError
 from concurve.findings import Level
 
-_PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_-]*)\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}")
-
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+_PATH = rf"{NAME.pattern}(?:\.{NAME.pattern})?"
+
+_PLACEHOLDER = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
+
+#: What a placeholder stands for: a level, or several arguments.
+Value = Level | tuple[str, ...]
 
 
 def placeholders(text: str) -> list[str]:
@@ -23,11 +29,25 @@ def placeholders(text: str) -> list[str]:
     return [match[2] for match in _PLACEHOLDER.finditer(text) if match[2]]
 
 
-def render(text: str, values: Mapping[str, Level]) -> str:
-    """The text with each placeholder replaced by its value."""
+def render(text: str, values: Mapping[str, Value]) -> str:
+    """The text with each placeholder replaced by its value, which is no list."""
     return _PLACEHOLDER.sub(
         lambda match: "{" + match[1] + "}" if match[1] else str(values[match[2]]), text
     )
+
+
+def expand(arguments: Iterable[str], values: Mapping[str, Value]) -> list[str]:
+    """The arguments rendered; one that is nothing but a placeholder for a list becomes as many
+    arguments as the list has."""
+    expanded: list[str] = []
+    for argument in arguments:
+        whole = _PLACEHOLDER.fullmatch(argument)
+        value = values[whole[2]] if whole and whole[2] else None
+        if isinstance(value, tuple):
+            expanded.extend(value)
+        else:
+            expanded.append(render(argument, values))
+    return expanded
 
 
 def check_placeholders(text: str, known: Iterable[str], where: str) -> None:
