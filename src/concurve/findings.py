@@ -17,6 +17,23 @@ Level = int | float | str
 CellStatus = Literal["ok", "partial", "skipped", "pending"]
 
 
+class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a test document says of a study (document 002, §7.3): the test case's number and area,
+    the ``goal`` of the design that it serves, its objective, the results expected, the conditions,
+    the indicators and the steps."""
+
+    __test__ = False  # not one of pytest's
+
+    id: str
+    objective: str
+    area: str = ""
+    goal: str = ""
+    expected: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    indicators: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an indicator is: its unit, its better direction and how to call it."""
 
@@ -176,6 +193,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             if dot.used and name in dot.values:
                 columns.setdefault(dot.cell, []).append(dot.values[name])
         return columns
+
+    def blocks(self, name: str) -> dict[int, dict[int, float]]:
+        """The same by cell and block."""
+        blocks: dict[int, dict[int, float]] = {}
+        for dot in self.dots:
+            if dot.used and name in dot.values:
+                blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
+        return blocks
 
     @property
     def best_overall(self) -> BestFinding | None:

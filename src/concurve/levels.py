@@ -62,6 +62,11 @@ def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level
     return tuple(levels)
 
 
+def parse_level(text: str) -> Level:
+    """One level as written where it stands alone: a whole number, a decimal, or a word."""
+    return _scalar(text)
+
+
 def _expand(item: Level, cpus: int, where: str) -> list[Level]:
     if isinstance(item, bool):
         raise StudyError(f"{where}: level {item!r} is a boolean", 'words in quotes: "on", "off"')

@@ -16,8 +16,10 @@ import msgspec
 
 from concurve.controls import ControlsTemplate
 from concurve.errors import StudyError
-from concurve.findings import Level
-from concurve.templates import NAME, check_placeholders
+from concurve.findings import Level, TestCase
+from concurve.published import PublishedFigure
+from concurve.meanings import check_lists, check_meanings, meaning_texts, part_names
+from concurve.templates import NAME, Value, check_placeholders
 
 EffortName = Literal["quick", "normal", "rigorous"]
 
@@ -53,12 +55,14 @@ class Role(_Frozen, frozen=True):
     """A process group of each trial, with placeholders.
 
     Either ``program`` (a packaged one, with its ``arguments`` in ``command``) or a whole
-    ``command``. ``copies`` starts the role several times.
+    ``command``. ``prefix`` is a command that starts the rest, such as ``setpriv``. ``copies``
+    starts the role several times.
     """
 
     name: str
     command: tuple[str, ...]
     program: str | None = None
+    prefix: tuple[str, ...] = ()
     env: dict[str, str] = {}
     cwd: str | None = None
     controls: ControlsTemplate = ControlsTemplate()
@@ -155,7 +159,10 @@ class Study(_Frozen, frozen=True):
     claims: tuple[Claim, ...] = ()
     work: str | None = None
     base: dict[str, Level] = {}
+    meanings: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
+    test_case: TestCase | None = None
+    published: tuple[PublishedFigure, ...] = ()
 
     @property
     def primary(self) -> str:
@@ -210,9 +217,24 @@ def choose_work(study: Study) -> str | None:
 
 def texts(study: Study) -> Iterator[tuple[str, str]]:
     """Every text of the study that may hold placeholders, with the place it stands."""
+    yield from arguments(study)
+    yield from single_texts(study)
+
+
+def arguments(study: Study) -> Iterator[tuple[str, str]]:
+    """The texts that are arguments of a command line."""
     for role in study.roles:
+        for position, argument in enumerate(role.prefix):
+            yield f"role {role.name}, prefix {position + 1}", argument
         for position, argument in enumerate(role.command):
             yield f"role {role.name}, argument {position + 1}", argument
+
+
+def single_texts(study: Study) -> Iterator[tuple[str, str]]:
+    """The texts that are none."""
+    for role in study.roles:
+        if role.program:
+            yield f"role {role.name}, program", role.program
         for key, value in role.env.items():
             yield f"role {role.name}, env {key}", value
         if role.cwd:
@@ -235,8 +257,11 @@ def check(study: Study, where: str) -> None:
     _check_names(study, where)
     _check_encoding(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
+    check_meanings(study.meanings, _all_levels(study), where)
     for place, text in texts(study):
-        check_placeholders(text, known, f"{where}: {place}")
+        check_placeholders(text, known + part_names(study.meanings), f"{where}: {place}")
+    check_lists(study.meanings, arguments(study), where, arguments=True)
+    check_lists(study.meanings, single_texts(study), where, arguments=False)
     _check_extracts(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)
@@ -245,8 +270,22 @@ def check(study: Study, where: str) -> None:
 
 def unused_factors(study: Study) -> list[str]:
     """Factors that no text mentions: varying them changes nothing."""
-    used = " ".join(text for _, text in texts(study))
-    return [factor.name for factor in study.factors if "{" + factor.name + "}" not in used]
+    used = " ".join(text for _, text in [*texts(study), *meaning_texts(study.meanings)])
+    return [
+        factor.name
+        for factor in study.factors
+        if "{" + factor.name + "}" not in used and "{" + factor.name + "." not in used
+    ]
+
+
+def _all_levels(study: Study) -> dict[str, list[Level]]:
+    """The levels of each factor at any effort; the efforts themselves are one, too."""
+    levels = {factor.name: list(factor.levels) for factor in study.factors}
+    for effort in study.efforts.values():
+        for name, own in effort.factors.items():
+            known = levels.setdefault(name, [])
+            known += [level for level in own if level not in known]
+    return {**levels, "effort": list(EFFORTS)}
 
 
 def _check_names(study: Study, where: str) -> None:

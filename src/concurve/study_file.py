@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,11 +12,17 @@ from concurve import study as domain
 from concurve.claim_kinds import check_claims
 from concurve.controls import ControlsTemplate
 from concurve.errors import StudyError
-from concurve.findings import Level
+from concurve.findings import Level, TestCase
 from concurve.levels import parse_levels, resolve_levels
+from concurve.published import PublishedFigure, load_published
+from concurve.toml_file import read_tables, read_text
+from concurve.templates import Value
 from concurve.units import parse_duration
 
 Text = str | int
+
+#: The files beside a study, or beside the folders of a campaign's studies.
+PUBLISHED_NAME, CAMPAIGN_NAME = "published.csv", "campaign.toml"
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -41,6 +45,7 @@ class _Controls(_Table, frozen=True):
 class _Role(_Table, frozen=True):
     name: str
     program: str | None = None
+    prefix: list[str] = []
     command: list[str] | None = None
     arguments: list[str] = []
     env: dict[str, str] = {}
@@ -91,6 +96,17 @@ class _Indicator(_Table, frozen=True):
     pattern: str | None = None
 
 
+class _TestCase(_Table, frozen=True):
+    id: str
+    objective: str
+    area: str = ""
+    goal: str = ""
+    expected: list[str] = []
+    conditions: list[str] = []
+    indicators: list[str] = []
+    steps: list[str] = []
+
+
 class _File(_Table, frozen=True):
     study: _Head
     factors: dict[str, list[Level] | str]
@@ -100,21 +116,47 @@ class _File(_Table, frozen=True):
     hooks: _Hooks = _Hooks()
     indicators: list[_Indicator] = []
     claims: list[dict[str, Any]] = []
+    levels: dict[str, dict[str, dict[str, Level | list[str]]]] = {}
+    test_case: _TestCase | None = None
 
 
 def load_study(path: Path, cpus: int) -> domain.Study:
-    """Read a study file.
+    """Read a study file, with the published figures that stand beside it or in its campaign.
 
     ``cpus`` is what levels such as ``50%`` refer to.
 
     Raises:
         StudyError: unreadable, not TOML, unknown key, wrong type, or a study that cannot be run.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: cannot be read: {error}", "the path of a study file") from error
-    return parse_study(text, cpus, str(path))
+    study = parse_study(read_text(path, "a study file"), cpus, str(path))
+    published = tuple(_published_beside(path))
+    _check_published(published, study, path)
+    return msgspec.structs.replace(study, published=published)
+
+
+def _published_beside(path: Path) -> Iterator[PublishedFigure]:
+    """Figures of ``published.csv`` in the study's folder, else its own ones of the campaign's."""
+    own, shared = path.parent / PUBLISHED_NAME, path.parent.parent / PUBLISHED_NAME
+    if own.is_file():
+        for figures in load_published(own).values():
+            yield from figures
+    elif shared.is_file() and (path.parent.parent / CAMPAIGN_NAME).is_file():
+        yield from load_published(shared).get(path.resolve().parent.name, ())
+
+
+def _check_published(
+    published: tuple[PublishedFigure, ...], study: domain.Study, path: Path
+) -> None:
+    """Refuse a figure whose cell no run of the study could have."""
+    names = [factor.name for factor in study.factors]
+    for figure in published:
+        for name in figure.base_parameters:
+            if name not in names:
+                raise StudyError(
+                    f"{path}: {PUBLISHED_NAME}: table {figure.table}, {figure.row}, "
+                    f"{figure.column}: {name!r} is no factor of {study.name}",
+                    f"one of {', '.join(names)}",
+                )
 
 
 def parse_study(text: str, cpus: int, where: str) -> domain.Study:
@@ -123,25 +165,12 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     Raises:
         StudyError: as :func:`load_study`.
     """
-    study = _to_study(_read(text, where), cpus, where)
+    file = read_tables(text, where, _File, _KEYS, "docs/studies.md")
+    study = _to_study(file, cpus, where)
     domain.check(study, where)
     check_claims(study, where)
     return study
 
-
-def _read(text: str, where: str) -> _File:
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{where}: not TOML: {error}", "the line and column named") from error
-    try:
-        return msgspec.convert(tables, _File)
-    except msgspec.ValidationError as error:
-        raise _explain(str(error), tables, where) from error
-
-
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<at>.*)`)?")
-_OTHER = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
 
 _KEYS: dict[str, type[msgspec.Struct]] = {
     "": _File,
@@ -155,39 +184,8 @@ _KEYS: dict[str, type[msgspec.Struct]] = {
     "rigorous": _Effort,
     "hooks": _Hooks,
     "indicators": _Indicator,
+    "test_case": _TestCase,
 }
-
-
-def _explain(message: str, tables: dict[str, Any], where: str) -> StudyError:
-    """msgspec's message in the words of the file."""
-    if match := _UNKNOWN.fullmatch(message):
-        place, key = _place(match["at"], tables), match["key"]
-        table = _KEYS.get(re.sub(r"\[.*?\]", "", (match["at"] or "").lstrip(".")).split(".")[-1])
-        known = list(table.__struct_encode_fields__) if table else []
-        near = difflib.get_close_matches(key, known, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-        return StudyError(f"{where}: {place}unknown key {key!r}", remedy)
-    other = _OTHER.fullmatch(message)
-    assert other is not None
-    what = other["what"].replace("Object", "table").replace("`object`", "a table")
-    what = what.replace("`array`", "an array").replace("`", "'")
-    return StudyError(
-        f"{where}: {_place(other['at'], tables)}{what[0].lower()}{what[1:]}",
-        "the type that docs/studies.md gives for this key",
-    )
-
-
-def _place(at: str | None, tables: dict[str, Any]) -> str:
-    """``.roles[0].controls`` → ``roles 'target', controls: ``."""
-    if not at:
-        return ""
-    path = at.lstrip(".")
-    if match := re.match(r"(\w+)\[(\d+)\]", path):
-        entries = tables.get(match[1], [])
-        entry = entries[int(match[2])] if int(match[2]) < len(entries) else {}
-        name = entry.get("name") or entry.get("id") if isinstance(entry, dict) else None
-        path = path.replace(match[0], f"{match[1]} {name!r}" if name else match[0], 1)
-    return path.replace("[...]", "").replace(".", ", ") + ": "
 
 
 def _to_study(file: _File, cpus: int, where: str) -> domain.Study:
@@ -223,14 +221,42 @@ def _to_study(file: _File, cpus: int, where: str) -> domain.Study:
         claims=tuple(_claim(claim, where) for claim in file.claims),
         work=file.protocol.work,
         base=file.protocol.base,
+        meanings=_meanings(file.levels),
         target=file.protocol.target,
+        test_case=_test_case(file.test_case, where),
     )
+
+
+def _test_case(table: _TestCase | None, where: str) -> TestCase | None:
+    if table is None:
+        return None
+    for key in ("id", "objective"):
+        if not getattr(table, key).strip():
+            raise StudyError(f"{where}: test_case, {key}: empty", "a few words")
+    fields = msgspec.structs.asdict(table)
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return TestCase(**{**fields, **lists})
 
 
 def _levels(levels: list[Level] | str, cpus: int, where: str) -> tuple[Level, ...]:
     if isinstance(levels, str):
         return parse_levels(levels, cpus, where)
     return resolve_levels(levels, cpus, where)
+
+
+def _meanings(
+    levels: dict[str, dict[str, dict[str, Level | list[str]]]],
+) -> dict[str, dict[str, dict[str, Value]]]:
+    return {
+        factor: {
+            level: {
+                part: tuple(value) if isinstance(value, list) else value
+                for part, value in parts.items()
+            }
+            for level, parts in entries.items()
+        }
+        for factor, entries in levels.items()
+    }
 
 
 def _role(role: _Role, where: str) -> domain.Role:
@@ -247,6 +273,7 @@ def _role(role: _Role, where: str) -> domain.Role:
     return domain.Role(
         name=role.name,
         program=role.program,
+        prefix=tuple(role.prefix),
         command=tuple(role.command or role.arguments),
         env=role.env,
         cwd=role.cwd,

@@ -1,0 +1,82 @@
+"""TOML → a frozen type: what does not fit is refused in the words of the file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from concurve.errors import StudyError
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+Keys = Mapping[str, type[msgspec.Struct]]
+"""The type of each table, by the last part of its name; ``""`` is the whole file."""
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<at>.*)`)?")
+_OTHER = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file; ``what`` says what it should be.
+
+    Raises:
+        StudyError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: cannot be read: {error}", f"the path of {what}") from error
+
+
+def read_tables(text: str, where: str, whole: type[T], keys: Keys, page: str) -> T:
+    """The tables of a TOML text as ``whole``; ``page`` documents them.
+
+    Raises:
+        StudyError: not TOML, an unknown key, or a wrong type; with file, key and remedy.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{where}: not TOML: {error}", "the line and column named") from error
+    try:
+        return msgspec.convert(tables, whole)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), tables, where, keys, page) from error
+
+
+def _explain(message: str, tables: dict[str, Any], where: str, keys: Keys, page: str) -> StudyError:
+    """msgspec's message in the words of the file."""
+    if match := _UNKNOWN.fullmatch(message):
+        place, key = _place(match["at"], tables), match["key"]
+        table = keys.get(re.sub(r"\[.*?\]", "", (match["at"] or "").lstrip(".")).split(".")[-1])
+        known = list(table.__struct_encode_fields__) if table else []
+        near = difflib.get_close_matches(key, known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+        return StudyError(f"{where}: {place}unknown key {key!r}", remedy)
+    other = _OTHER.fullmatch(message)
+    assert other is not None
+    what = other["what"].replace("Object", "table").replace("`object`", "a table")
+    what = what.replace("`array`", "an array").replace("`", "'")
+    return StudyError(
+        f"{where}: {_place(other['at'], tables)}{what[0].lower()}{what[1:]}",
+        f"the type that {page} gives for this key",
+    )
+
+
+def _place(at: str | None, tables: dict[str, Any]) -> str:
+    """``.roles[0].controls`` → ``roles 'target', controls: ``."""
+    if not at:
+        return ""
+    path = at.lstrip(".")
+    if match := re.match(r"(\w+)\[(\d+)\]", path):
+        entries = tables.get(match[1], [])
+        entry = entries[int(match[2])] if int(match[2]) < len(entries) else {}
+        name = entry.get("name") or entry.get("id") if isinstance(entry, dict) else None
+        path = path.replace(match[0], f"{match[1]} {name!r}" if name else match[0], 1)
+    return path.replace("[...]", "").replace(".", ", ") + ": "
