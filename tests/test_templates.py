@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concurve.errors import StudyError
-from concurve.templates import check_placeholders, expand, placeholders, render
+from concurve.templates import Value, check_placeholders, expand, placeholders, render
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_only_names_in_braces_are_placeholders(text: str, rendered: str | None) 
 
 
 def test_an_argument_that_is_a_list_becomes_several_or_none() -> None:
-    values = {"jvm.options": ("-Xint", "-ea"), "none.options": (), "threads": 2}
+    values: dict[str, Value] = {"jvm.options": ("-Xint", "-ea"), "none.options": (), "threads": 2}
     arguments = ["{jvm.options}", "--threads", "{threads}", "{none.options}", "{{jvm.options}}"]
     assert expand(arguments, values) == ["-Xint", "-ea", "--threads", "2", "{jvm.options}"]
 

@@ -9,8 +9,7 @@ from typing import get_args
 import msgspec
 
 from concurve.errors import HostError, StudyError
-from concurve.findings import Level
-from concurve.templates import render
+from concurve.templates import Value, render
 from concurve.wire import Controls, Policy, PolicyClass
 
 POLICIES = ("other", "batch", "idle", "fifo", "rr")
@@ -29,7 +28,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: text for name, text in pairs.items() if text is not None}
 
     def resolve(
-        self, values: Mapping[str, Level], allowed_cpus: Sequence[int], where: str
+        self, values: Mapping[str, Value], allowed_cpus: Sequence[int], where: str
     ) -> Controls:
         """What the runner is told, for one cell on this machine.
 

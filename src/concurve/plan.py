@@ -17,8 +17,9 @@ import msgspec
 
 from concurve.errors import StudyError
 from concurve.findings import Level
+from concurve.meanings import part_values
 from concurve.study import Role, Rules, Study, choose_work
-from concurve.templates import render
+from concurve.templates import Value, expand, render
 from concurve.wire import RoleSpec, TrialSpec
 
 ProgramFinder = Callable[[str, str], Path]
@@ -52,9 +53,10 @@ class Plan(msgspec.Struct, frozen=True):
         random.Random(f"{self.seed}/{block}").shuffle(cells)
         return cells
 
-    def values(self, cell: Cell) -> dict[str, Level]:
+    def values(self, cell: Cell) -> dict[str, Value]:
         """What the placeholders of a cell stand for."""
-        return {**cell.parameters, "effort": self.effort}
+        levels = {**cell.parameters, "effort": self.effort}
+        return {**levels, **part_values(self.study.meanings, levels)}
 
     def workers(self, cell: Cell) -> float | None:
         """The level of the factor that counts as concurrency, if there is one."""
@@ -154,9 +156,10 @@ def _role_specs(
             f"{where}: the measured role has {copies} copies",
             "one copy, or another [protocol] target",
         )
-    argv = [render(argument, values) for argument in role.command]
+    argv = expand(role.command, values)
     if role.program is not None:
-        argv.insert(0, str(find_program(role.program, where)))
+        argv.insert(0, str(find_program(render(role.program, values), where)))
+    argv[:0] = expand(role.prefix, values)
     return tuple(
         RoleSpec(
             name=role.name if copies == "1" else f"{role.name}-{copy + 1}",

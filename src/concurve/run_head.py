@@ -17,6 +17,7 @@ from concurve.errors import StudyError
 from concurve.plan import Plan, make_plan
 from concurve.store import RunRow
 from concurve.study import Rules, Study
+from concurve.templates import render
 from concurve.units import format_duration
 
 
@@ -58,7 +59,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         started=now.isoformat(timespec="seconds"),
         again=again,
         machine=machine.describe_machine(),
-        programs=_programs(study),
+        programs=_programs(plan),
         versions=machine.versions(),
         rules=plan.rules,
     )
@@ -98,13 +99,17 @@ def again_line(seed: int) -> str:
     return shlex.join(["concurve", *given[:1], *drawn, *given[1:]])
 
 
-def _programs(study: Study) -> dict[str, Any]:
-    """Which files the roles' commands stand for, by role; commands with placeholders left out."""
+def _programs(plan: Plan) -> dict[str, Any]:
+    """Which files the roles' commands stand for, by role, and by program where a role has several;
+    commands with placeholders left out."""
     programs: dict[str, Any] = {}
-    for role in study.roles:
+    for role in plan.study.roles:
         if role.program is not None:
-            path = native.program(role.program, f"role {role.name}")
-            programs[role.name] = machine.describe_program(str(path))
+            names = dict.fromkeys(render(role.program, plan.values(cell)) for cell in plan.cells)
+            for name in names:
+                path = native.program(name, f"role {role.name}")
+                key = role.name if len(names) == 1 else f"{role.name}: {name}"
+                programs[key] = machine.describe_program(str(path))
         elif "{" not in role.command[0]:
             programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
     return programs

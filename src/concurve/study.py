@@ -17,8 +17,8 @@ import msgspec
 from concurve.controls import ControlsTemplate
 from concurve.errors import StudyError
 from concurve.findings import Level, TestCase
-from concurve.published import PublishedFigure
 from concurve.meanings import check_lists, check_meanings, meaning_texts, part_names
+from concurve.published import PublishedFigure
 from concurve.templates import NAME, Value, check_placeholders
 
 EffortName = Literal["quick", "normal", "rigorous"]

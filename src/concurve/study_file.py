@@ -15,8 +15,8 @@ from concurve.errors import StudyError
 from concurve.findings import Level, TestCase
 from concurve.levels import parse_levels, resolve_levels
 from concurve.published import PublishedFigure, load_published
-from concurve.toml_file import read_tables, read_text
 from concurve.templates import Value
+from concurve.toml_file import read_tables, read_text
 from concurve.units import parse_duration
 
 Text = str | int

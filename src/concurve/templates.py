@@ -36,6 +36,12 @@ def render(text: str, values: Mapping[str, Value]) -> str:
     )
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text is one placeholder and nothing else."""
+    match = _PLACEHOLDER.fullmatch(text)
+    return bool(match and match[2])
+
+
 def expand(arguments: Iterable[str], values: Mapping[str, Value]) -> list[str]:
     """The arguments rendered; one that is nothing but a placeholder for a list becomes as many
     arguments as the list has."""
