@@ -1,0 +1,88 @@
+"""What levels stand for: parts in every text of a role, and each refusal with its remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concurve.errors import StudyError
+from concurve.plan import make_plan, trial_spec
+from concurve.study import unused_factors
+from concurve.study_file import parse_study
+from concurve.wire import RoleSpec
+
+STUDY = """
+[study]
+name = "classes"
+question = "What does a class give?"
+
+[factors]
+kernel = ["jvm", "native"]
+class = ["low", "high"]
+
+[levels.kernel]
+jvm = { program = "targets", options = ["--kind", "{class}"] }
+native = { program = "mandelbrot", options = [] }
+
+[levels.class]
+low = { nice = 10, prefix = ["nice", "-n", "1"] }
+high = { nice = -5, prefix = [] }
+
+[levels.effort]
+quick = { width = 10 }
+normal = { width = 100 }
+rigorous = { width = 1000 }
+
+[[roles]]
+name = "target"
+program = "{kernel.program}"
+prefix = ["{class.prefix}"]
+arguments = ["{kernel.options}", "--width", "{effort.width}"]
+controls = { nice = "{class.nice}" }
+"""
+
+
+def role_of(kernel: str, class_: str, effort: str = "quick") -> RoleSpec:
+    plan = make_plan(parse_study(STUDY, 2, "here"), effort, 1)
+    (cell,) = [c for c in plan.cells if c.parameters == {"kernel": kernel, "class": class_}]
+    return trial_spec(plan, cell, "t", (0, 1), lambda name, where: Path("/bin") / name).roles[0]
+
+
+def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:
+    low = role_of("jvm", "low")
+    assert low.argv == (
+        "nice", "-n", "1", "/bin/targets", "--kind", "low", "--width", "10",
+    )  # fmt: skip
+    assert low.controls.nice == 10
+    high = role_of("native", "high", "rigorous")
+    assert high.argv == ("/bin/mandelbrot", "--width", "1000")
+    assert high.controls.nice == -5
+
+
+def test_a_factor_of_which_only_parts_are_used_is_used() -> None:
+    assert unused_factors(parse_study(STUDY, 2, "here")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what", "remedy"),
+    [
+        ("[levels.kernel]", "[levels.kernal]", "levels.kernal is no factor", "'kernel'"),
+        ("low = { nice", "slow = { nice", "'slow' is no level", "'low'"),
+        ("low = { nice = 10, prefix", "low = { prefix", "'low' has no 'nice'", "for every level"),
+        ("native = { program", "native-2 = { program", "'native-2' is no level", "'native'"),
+        ("high = { nice = -5, prefix = [] }", "", "'high' stands for nothing", "an entry"),
+        ("{effort.width}", "{effort.with}", "placeholder {effort.with}", "{effort.width}"),
+        ('"{class.prefix}"', '"x{class.prefix}"', "is a list", "argument of its own"),
+        ('nice = "{class.nice}"', 'nice = "{class.prefix}"', "is a list", "a text instead"),
+        ('"--kind", "{class}"', '"--kind", "{clas}"', "placeholder {clas}", "{class}"),
+    ],
+)
+def test_refusals_name_the_place_and_the_remedy(
+    before: str, after: str, what: str, remedy: str
+) -> None:
+    assert STUDY.count(before) == 1
+    with pytest.raises(StudyError) as refused:
+        parse_study(STUDY.replace(before, after), 2, "here")
+    assert what in refused.value.what and refused.value.what.startswith("here: ")
+    assert remedy in refused.value.remedy
