@@ -32,6 +32,7 @@ from concurve.run_head import RunHead, decode_head
 from concurve.sentences import sentences
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
 from concurve.store import RunRow, Store, TrialRow
+from concurve.thread_measures import THREAD_INDICATORS
 from concurve.wire import TrialRecord, decode_record
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _indicator_infos(
     declared = {item.name: item for item in head.study.indicators}
     infos = []
     for name in [*own, *(name for name in names if name not in own)]:
-        base = own.get(name) or _of_role(name, own)
+        base = own.get(name) or THREAD_INDICATORS.get(name) or _of_role(name, own)
         if base is None and name not in units:
             base = fairness_info(name)
         asked = declared.get(name)

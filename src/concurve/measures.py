@@ -16,6 +16,7 @@ import msgspec
 from concurve.findings import IndicatorInfo
 from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows
 from concurve.study import Extract
+from concurve.thread_measures import thread_figures
 from concurve.wire import RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
@@ -36,6 +37,8 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
                   note="runnable, waiting for a CPU; all threads together"),
     IndicatorInfo(name="voluntary_switches", label="voluntary switches", better="lower"),
     IndicatorInfo(name="involuntary_switches", label="involuntary switches", better="lower"),
+    IndicatorInfo(name="context_switches", label="context switches", better="lower",
+                  note="voluntary and involuntary"),
     IndicatorInfo(name="migrations", label="migrations", better="lower",
                   note="moves from one CPU to another"),
     IndicatorInfo(name="threads_peak", label="threads at peak", better="neither"),
@@ -46,6 +49,10 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="rate_per_worker", label="rate per worker", unit="1/s", better="higher"),
     IndicatorInfo(name="run_seconds", label="run time", unit="s", better="lower",
                   note="release to exit, start-up included"),
+    IndicatorInfo(name="run_cpu_seconds", label="CPU time of the run", unit="s", better="lower",
+                  note="whole life, start-up included"),
+    IndicatorInfo(name="cpus_used", label="CPUs used", better="higher",
+                  note="CPU time over wall time"),
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
 )  # fmt: skip
@@ -153,6 +160,8 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
         _add(f"{prefix}{name}", field, usages, 1e-9, values, absent)
     for name in _COUNTS:
         _add(f"{prefix}{name}", name, usages, 1, values, absent)
+    _add(f"{prefix}run_cpu_seconds", "cpu_ns", [role.usage], 1e-9, values, absent)
+    _combine(prefix, values, absent)
     _add(f"{prefix}rss_bytes_max", "rss_bytes_max", [role.usage], 1, values, absent)
     if role.threads.peak is None:
         absent[f"{prefix}threads_peak"] = role.threads.absent.get("peak", "not read")
@@ -163,6 +172,26 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
             values[prefix + line.indicator] = line.value
             result.units[prefix + line.indicator] = line.unit or ""
     _fairness(role, prefix, result)
+    figures, reasons = thread_figures(role)
+    values.update({prefix + name: figure for name, figure in figures.items()})
+    absent.update({prefix + name: reason for name, reason in reasons.items()})
+
+
+def _combine(prefix: str, values: dict[str, float], absent: dict[str, str]) -> None:
+    """Figures made of two others; absent for the reason of the one that is."""
+    switches = f"{prefix}voluntary_switches", f"{prefix}involuntary_switches"
+    missing = [name for name in switches if name in absent]
+    if missing:
+        absent[f"{prefix}context_switches"] = absent[missing[0]]
+    else:
+        values[f"{prefix}context_switches"] = sum(values[name] for name in switches)
+    cpu, wall = f"{prefix}cpu_seconds", values[f"{prefix}wall_seconds"]
+    if cpu in absent:
+        absent[f"{prefix}cpus_used"] = absent[cpu]
+    elif wall > 0:
+        values[f"{prefix}cpus_used"] = values[cpu] / wall
+    else:
+        absent[f"{prefix}cpus_used"] = "no wall time"
 
 
 def fairness_info(name: str) -> IndicatorInfo | None:
