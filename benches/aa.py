@@ -38,17 +38,17 @@ def figures(quick: bool) -> Iterator[Figure]:
         + "; ".join(f"{name}: {_words(said)}" for name, said in told.items()),
         told["busy"] + told["noisy"],
         ("faster", "slower"),
-        Bound(high=FALSE_MAX),
+        Bound(high=FALSE_MAX, counted=True),
     )
     levels = work, round(work * SLOWER)
     command = target("busy", "--iterations", "{iterations}")
-    found = verdicts(command, "iterations", levels, max(1, pairs // 2))
+    found = verdicts(command, "iterations", levels, pairs)
     yield _share(
         "A/B: a slow-down of 5 % found",
         f"{found.total()} runs at normal effort with 5 % more to do; {_words(found)}",
         found,
         ("slower",),
-        Bound(low=FOUND_MIN),
+        Bound(low=FOUND_MIN, counted=True),
     )
 
 

@@ -47,14 +47,19 @@ class MissingToolError(Exception):
 
 class Bound(NamedTuple):
     """What is promised of a figure. ``parity`` bounds hold as long as the interval touches them:
-    two equally fast programs can never be told to be on the right side."""
+    two equally fast programs can never be told to be on the right side. ``counted`` bounds are
+    on a count out of a number that the promise names ("at most 10 of 200"): the count itself is
+    judged, and its interval stands beside it."""
 
     low: float | None = None
     high: float | None = None
     parity: bool = False
+    counted: bool = False
 
     def holds(self, estimate: Estimate) -> bool:
-        """Is the whole interval inside (for parity: any part of it)?"""
+        """Is the whole interval inside (for parity: any part of it; counted: the value)?"""
+        if self.counted:
+            estimate = Estimate(value=estimate.value)
         low = estimate.value if estimate.low is None else estimate.low
         high = estimate.value if estimate.high is None else estimate.high
         if self.parity:

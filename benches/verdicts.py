@@ -15,7 +15,7 @@ import numpy as np
 
 from concurve.stats.best import best_set
 from concurve.stats.changes import change_points
-from concurve.stats.comparison import Method, compared, directions
+from concurve.stats.comparison import LogRatio, Method, compared, compared_in_pairs, directions
 from concurve.stats.students import t_quantile
 
 PILOT, CAP, PRECISION, EFFECT = 5, 30, 0.02, 0.02
@@ -96,18 +96,31 @@ def ratios(experiments: int) -> Iterator[str]:
 
 
 def verdicts(experiments: int) -> Iterator[str]:
-    """What the protocol at normal effort says of equal programs, and of one 5 % slower."""
+    """What the protocol at normal effort says of equal programs, and of one 5 % slower: by the
+    trials of two runs (Welch), and by the blocks of one."""
     for cv in (0.005, 0.01, 0.02, 0.03, 0.05, 0.08):
-        false = same = found = 0
-        for _ in range(experiments):
-            base, again, slower = (two_stages(mean, cv) for mean in (1, 1, 1.05))
-            pairs = [compared([x], [base], pilots=(PILOT, PILOT)) for x in (again, slower)]
-            equal, other = (directions([pair], EFFECT)[0] for pair in pairs)
-            false += equal in ("higher", "lower")
-            same += equal == "same"
-            found += other == "higher"
-        shares = [f"{count / experiments:.3f}" for count in (false, same, found)]
-        yield "verdict | CV {} | false {} | same {} | 5 % found {}".format(cv, *shares)
+        for method in ("welch", "pairs"):
+            false = same = found = 0
+            for _ in range(experiments):
+                base, again, slower = (two_stages(mean, cv) for mean in (1, 1, 1.05))
+                equal, other = (said(x, base, method) for x in (again, slower))
+                false += equal in ("higher", "lower")
+                same += equal == "same"
+                found += other == "higher"
+            shares = [f"{count / experiments:.3f}" for count in (false, same, found)]
+            yield "verdict | CV {} | {} | false {} | same {} | 5 % found {}".format(
+                cv, method, *shares
+            )
+
+
+def said(top: list[float], bottom: list[float], method: str) -> str:
+    """The verdict on two cells."""
+    if method == "welch":
+        ratio: LogRatio | None = compared([top], [bottom], pilots=(PILOT, PILOT))
+    else:
+        blocks = min(len(top), len(bottom))
+        ratio = compared_in_pairs(top[:blocks], bottom[:blocks], PILOT)
+    return directions([ratio], EFFECT)[0]
 
 
 def changes(experiments: int) -> Iterator[str]:

@@ -17,7 +17,12 @@ from concurve.errors import ComparisonError
 from concurve.findings import Comparison, Findings, Level
 from concurve.report.comparison import lines, to_json
 from concurve.same_machine import is_same_machine, machine_differences
-from concurve.stats.comparison import benjamini_hochberg, compared, directions
+from concurve.stats.comparison import (
+    benjamini_hochberg,
+    compared,
+    compared_in_pairs,
+    directions,
+)
 from concurve.store import Store
 from concurve.study import Rules
 from tests.made import made_run
@@ -79,6 +84,27 @@ def test_sessions_that_differ_widen_the_interval(method: str) -> None:
     narrow = compared(pooled, pooled, method)  # type: ignore[arg-type]
     assert wide is not None and narrow is not None
     assert wide.interval()[1] > 1.5 * narrow.interval()[1]
+
+
+def test_pairs_cover_the_truth_and_take_out_what_a_block_shares() -> None:
+    rng = np.random.default_rng(7)
+    held = narrower = 0
+    for _ in range(400):
+        weather = rng.lognormal(0, 0.2, 8)
+        top, bottom = (mean * weather * rng.lognormal(0, 0.02, 8) for mean in (1.05, 1.0))
+        pairs = compared_in_pairs(list(top), list(bottom), pilot=5)
+        alone = compared([list(top)], [list(bottom)])
+        assert pairs is not None and alone is not None
+        low, high = pairs.interval()
+        held += low <= math.log(1.05) <= high
+        narrower += high - low < 0.5 * (alone.interval()[1] - alone.interval()[0])
+    assert held / 400 >= 0.915, "seeded"
+    assert narrower > 380
+
+
+def test_pairs_need_two_blocks_and_values_above_0() -> None:
+    assert compared_in_pairs([1.0], [1.0]) is None
+    assert compared_in_pairs([1.0, 0.0], [1.0, 1.0]) is None
 
 
 def said(top: list[float], bottom: list[float], effect: float = 0.02) -> str:
@@ -168,6 +194,37 @@ def test_two_levels_inside_one_run(store: Store) -> None:
     ]  # fmt: skip
     assert len(compare_levels(run, "sync").cells) == 4, "all others over the first"
     assert len(compare_levels(run, "n", ("2", "1")).cells) == 3, "levels as text"
+
+
+def test_blocks_that_one_level_no_longer_has_say_nothing_of_the_ratio(store: Store) -> None:
+    """The machine slows down to a half when the steady level has its precision."""
+    seen: dict[str, int] = {}
+
+    def seconds(side: str) -> float:
+        seen[side] = seen.get(side, 0) + 1
+        wobble = 1.0 if side == "steady" else 1 + 0.05 * (seen[side] % 3 - 1)
+        return wobble * (2.0 if seen[side] > 5 else 1.0)
+
+    run = made_run(
+        store, seconds, cv=0.001, rules=Rules(repeats_min=5, repeats_max=30),
+        side=("steady", "wild"),
+    )  # fmt: skip
+    trials = [cell.trials for cell in run.cells]
+    assert trials[0] == 5 < trials[1]
+    (cell,) = compare_levels(run, "side").cells
+    assert cell.ratio is not None and cell.ratio.n == 5
+    assert cell.ratio.value == pytest.approx(1, abs=0.05)
+    assert cell.verdict == "undecided"
+    assert "the 5 blocks that hold both" in cell.note
+    (pairs,) = compare_levels(run, "side", (), Options(method="pairs")).cells
+    assert pairs.ratio is not None and pairs.ratio.n == 5 and not pairs.note
+    jsonschema.validate(json.loads(to_json(compare_levels(run, "side"))), SCHEMA)
+
+
+def test_two_runs_make_no_pairs(store: Store) -> None:
+    base, new = pair(store, lambda _: 1.0)
+    with pytest.raises(ComparisonError, match="no blocks in common"):
+        compare_runs([base], [new], Options(method="pairs"))
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,22 @@ from concurve.findings import (
     Level,
 )
 from concurve.same_machine import is_same_machine, machine_differences
-from concurve.stats.comparison import Direction, LogRatio, Method, compared, directions
+from concurve.stats.comparison import (
+    Direction,
+    LogRatio,
+    Method,
+    compared,
+    compared_in_pairs,
+    directions,
+)
 from concurve.stats.moments import mean
-from concurve.stats.welch import growth
+from concurve.stats.welch import growth, log_ratio
 
 #: Differences below this share are not worth the name, unless another is given.
 EFFECT = 0.02
+
+#: A cell's later trials differ from its earlier ones at this level: once in a hundred by chance.
+_DRIFT_LEVEL = 0.01
 
 #: Cells that a warning names one by one.
 _NAMED_MAX = 3
@@ -78,6 +88,11 @@ def compare_runs(
         raise ComparisonError(
             f"run {min(twice)} stands on both sides",
             "two runs, or --factor NAME --levels BASE,NEW inside one",
+        )
+    if options.method == "pairs":
+        raise ComparisonError(
+            "two runs have no blocks in common, so their trials make no pairs",
+            "--interval welch or --interval bootstrap",
         )
     sides = _side(_names(base), base), _side(_names(new), new)
     common, lonely = _common(*sides)
@@ -195,12 +210,15 @@ class _Draft(NamedTuple):
     better: str
 
 
-_Columns = tuple[tuple[dict[int, list[float]], ...], ...]
+_Blocks = dict[int, float]
+"""Values of a cell's trials in use, by block, in the order in which they were made."""
+
+_Columns = tuple[tuple[dict[int, _Blocks], ...], ...]
 
 
 def _columns(sides: tuple[_Side, _Side], name: str) -> _Columns:
-    """Values by side, session and cell."""
-    return tuple(tuple(run.columns(name) for run in side.sessions) for side in sides)
+    """Values by side, session, cell and block."""
+    return tuple(tuple(run.blocks(name) for run in side.sessions) for side in sides)
 
 
 def _draft(
@@ -211,31 +229,77 @@ def _draft(
     options: Options,
 ) -> _Draft:
     keys = pair.base, pair.new
-    values = [
-        [own.get(cells[key].index, []) for cells, own in zip(side.cells, mine, strict=True)]
+    blocks = [
+        [own.get(cells[key].index, {}) for cells, own in zip(side.cells, mine, strict=True)]
         for side, key, mine in zip(sides, keys, columns, strict=True)
     ]
     figures = [
         side.cells[0][key].indicators.get(info.name) if len(side.sessions) == 1 else None
         for side, key in zip(sides, keys, strict=True)
     ]
-    base, new = values
-    note = _lack(sides, keys, values, info)
+    remark = ""
+    if sides[0].sessions[0] is sides[1].sessions[0] and all(blocks[0] + blocks[1]):
+        blocks, remark = _interleaved(blocks, options.method)
+    base, new = ([list(session.values()) for session in side] for side in blocks)
+    note = _lack(sides, keys, [base, new], info)
     log = None
     if not note:
-        pilots = sides[1].sessions[0].run.pilot, sides[0].sessions[0].run.pilot
-        log = compared(new, base, options.method, pilots, options.seed)
-        note = "" if log else _no_interval(values, options.method)
+        log = _log_ratio(sides, new, base, options)
+        note = remark if log else _no_interval([base, new], options.method)
     cell = CellComparison(
         parameters=pair.parameters,
         indicator=info.name,
         verdict="undecided",
-        ratio=_ratio(new, base, log),
+        ratio=_ratio(new, base, log, options.method),
         base=figures[0],
         new=figures[1],
         note=note,
     )
     return _Draft(cell, log, info.better)
+
+
+def _interleaved(
+    blocks: Sequence[Sequence[_Blocks]], method: Method
+) -> tuple[list[list[_Blocks]], str]:
+    """Trials of two cells of one run that may be held against each other, and a remark.
+
+    A cell that has its precision gets no further trials, the other goes on. Where the latter's
+    own trials then differ from those before, the machine was no longer the same, and only the
+    blocks that hold both count; in pairs it is always so.
+    """
+    (first,), (second,) = blocks
+    both = sorted(first.keys() & second.keys())
+    if method != "pairs" and not any(_drifted(cell, both) for cell in (first, second)):
+        return [[first], [second]], ""
+    common = [[{block: cell[block] for block in both}] for cell in (first, second)]
+    if method == "pairs":
+        return common, ""
+    return common, (
+        f"the machine changed while only one of them was measured; the {len(both)} blocks "
+        "that hold both count"
+    )
+
+
+def _drifted(cell: _Blocks, both: Sequence[int]) -> bool:
+    """Do a cell's trials outside the common blocks differ from those inside?"""
+    inside = [cell[block] for block in both]
+    outside = [value for block, value in cell.items() if block not in set(both)]
+    if min(len(inside), len(outside)) < 2:
+        return False
+    change = log_ratio(outside, inside)
+    return change is not None and min(change.p_above(), change.p_below()) < _DRIFT_LEVEL / 2
+
+
+def _log_ratio(
+    sides: tuple[_Side, _Side],
+    new: Sequence[Sequence[float]],
+    base: Sequence[Sequence[float]],
+    options: Options,
+) -> LogRatio | None:
+    pilots = sides[1].sessions[0].run.pilot, sides[0].sessions[0].run.pilot
+    if options.method == "pairs":
+        return compared_in_pairs(new[0], base[0], pilots[0])
+    return compared(new, base, options.method, pilots, options.seed)
 
 
 def _lack(
@@ -260,15 +324,23 @@ def _no_interval(values: Sequence[Sequence[Sequence[float]]], method: Method) ->
             return "a single trial has no interval"
     if any(mean([mean(session) for session in sessions]) <= 0 for sessions in values):
         return "a mean is not above 0, so there is no ratio"
+    if method == "pairs":
+        if any(value <= 0 for sessions in values for value in sessions[0]):
+            return "a trial's value is not above 0, so it has no ratio (--interval welch)"
+        return "fewer than two blocks hold trials of both"
     return (
         "several runs on one side, so two on each are needed" if method == "welch" else "no ratio"
     )
 
 
 def _ratio(
-    new: Sequence[Sequence[float]], base: Sequence[Sequence[float]], log: LogRatio | None
+    new: Sequence[Sequence[float]],
+    base: Sequence[Sequence[float]],
+    log: LogRatio | None,
+    method: Method,
 ) -> Estimate | None:
-    """The ratio with its 95 % interval; without one where the trials cannot bear it."""
+    """The ratio with its 95 % interval; without one where the trials cannot bear it. In pairs
+    it is the geometric mean of the blocks' ratios, else the ratio of the means."""
     if not all(new) or not all(base):
         return None
     top, bottom = (mean([mean(session) for session in sessions]) for sessions in (new, base))
@@ -278,7 +350,8 @@ def _ratio(
     if log is None:
         return Estimate(value=top / bottom, n=n, unit="×")
     low, high = (math.exp(log.value) * growth(bound - log.value) for bound in log.interval())
-    return Estimate(value=top / bottom, low=low, high=high, n=n, unit="×")
+    value = math.exp(log.value) if method == "pairs" else top / bottom
+    return Estimate(value=value, low=low, high=high, n=n, unit="×")
 
 
 def _verdict(direction: Direction, better: str) -> Change:

@@ -11,6 +11,7 @@ from concurve.cli import options
 if TYPE_CHECKING:
     from concurve.comparison import Options
     from concurve.findings import Comparison
+    from concurve.stats.comparison import Method
     from concurve.store import Store
 
 HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
@@ -52,10 +53,10 @@ are sessions of one experiment. A difference below --effect is not worth the nam
 @click.option(
     "--interval",
     "method",
-    type=click.Choice(["welch", "bootstrap"]),
+    type=click.Choice(["welch", "pairs", "bootstrap"]),
     default="welch",
     show_default=True,
-    help="How intervals are made.",
+    help="How intervals are made; pairs: block by block inside a run.",
 )
 @click.option("--across-machines", is_flag=True, help="Compare runs of different machines.")
 @click.option(
@@ -73,7 +74,7 @@ def verb(
     indicators: tuple[str, ...],
     better: str | None,
     effect: str,
-    method: str,
+    method: Method,
     across_machines: bool,
     fail_on: tuple[str, ...],
     json: bool,
@@ -90,7 +91,7 @@ def verb(
     chosen = comparison.Options(
         indicators=indicators,
         effect=parse_share(effect, "--effect"),
-        method="bootstrap" if method == "bootstrap" else "welch",
+        method=method,
         better=better or "",
         across_machines=across_machines,
     )

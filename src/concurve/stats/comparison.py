@@ -1,9 +1,11 @@
 """Ratios of many pairs of cells, and what may be said of each.
 
-Two intervals of a ratio are to be had. Welch's, on the logarithm, is the rule: it holds its
-level from two trials on. The hierarchical bootstrap (Kalibera & Jones 2013) makes no assumption
-about the shape of the errors, but is too narrow below some twenty trials
-(``docs/method/comparison.md`` has the figures).
+Three intervals of a ratio are to be had. Welch's, on the logarithm, is the rule: it holds its
+level from two trials on. In pairs, block by block as the cells of one run were measured, what
+slows a whole block slows both; on a steady machine that finds less, as it has half the degrees
+of freedom. The hierarchical bootstrap (Kalibera & Jones 2013) makes no assumption about the
+shape of the errors, but is too narrow below some twenty trials (``docs/method/comparison.md``
+has the figures).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from concurve.stats.moments import mean
-from concurve.stats.welch import log_ratio
+from concurve.stats.welch import Difference, log_ratio, mean_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +26,7 @@ RESAMPLES = 10_000
 Sessions = Sequence[Sequence[float]]
 """Values of the trials of a cell, by session: a stored run is a session."""
 
-Method = Literal["welch", "bootstrap"]
+Method = Literal["pairs", "welch", "bootstrap"]
 Direction = Literal["higher", "lower", "same", "undecided"]
 
 
@@ -94,6 +96,23 @@ def compared(
     if not all(columns):
         return None
     return log_ratio(columns[0], columns[1], staged[0], staged[1])
+
+
+def compared_in_pairs(
+    top: Sequence[float], bottom: Sequence[float], pilot: int | None = None
+) -> Difference | None:
+    """Mean log ratio of two cells over the blocks that hold both: a randomised block design is
+    analysed by its blocks (Student's t on the differences). ``None`` where a value is not above
+    0 or there are fewer than two blocks.
+
+    A block that one cell no longer has, because it had its precision, says nothing of the ratio:
+    the machine may have been another by then.
+    """
+    if len(top) < 2 or min(*top, *bottom) <= 0:
+        return None
+    logs = [math.log(high / low) for high, low in zip(top, bottom, strict=True)]
+    error = mean_error(logs, pilot)
+    return None if error is None else Difference(mean(logs), error.variance, error.df)
 
 
 def _units(sessions: Sessions) -> Sequence[float]:
