@@ -65,8 +65,9 @@ def grid_cap(rising: LogShape, n: Floats, shapes: Floats) -> Floats:
     return np.concatenate([spread, caps], axis=3).reshape(rows, -1, size + 1)
 
 
-def cap_candidates(log_shape: LogShape, levels: Floats, v: Floats) -> Floats:
-    """Caps (B, K), as log c: between each two levels of the rising curve, and close to each.
+def cap_candidates(log_shape: LogShape, levels: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Caps (B, K), as log c: between each two levels of the rising curve, and close to each; and
+    log g (B, K, L) with each of them.
 
     Between two levels the sum of squares is smooth in c, and may have a minimum of its own. ``v``
     are coordinates of the model or of :data:`CAP`'s chart: both have the shape in between, and
@@ -74,9 +75,12 @@ def cap_candidates(log_shape: LogShape, levels: Floats, v: Floats) -> Floats:
     """
     shape = v[:, 1:].copy()
     shape[:, -1] = np.inf
-    rising, _ = log_shape(np.sort(levels, axis=1), shape)
-    between = (rising[:, 1:] + rising[:, :-1]) / 2
-    return np.concatenate([rising - _BESIDE, rising + _BESIDE, between], axis=1)
+    rising, _ = log_shape(levels, shape)
+    steps = np.take_along_axis(rising, np.argsort(levels, axis=1), axis=1)
+    between = (steps[:, 1:] + steps[:, :-1]) / 2
+    caps = np.concatenate([steps - _BESIDE, steps + _BESIDE, between], axis=1)
+    free, cap = rising[:, None, :], caps[:, :, None]
+    return caps, np.where(free <= cap, free, cap)
 
 
 def coordinates(values: Floats) -> Floats:

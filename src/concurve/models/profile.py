@@ -16,8 +16,9 @@ import numpy as np
 from concurve.models.model import Bools, Floats, Integers, Quantity
 from concurve.models.solver import Curve, Points, minimise, residuals
 
-Alternatives = Callable[[Floats, Floats], Floats]
-"""Levels (B, L) and coordinates (B, p) → other values (B, K) of the last coordinate."""
+Alternatives = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""Levels (B, L) and coordinates (B, p) → other values (B, K) of the last coordinate, and log g
+(B, K, L) with each."""
 
 _RESTARTS = 2
 _EXPANSIONS = 40
@@ -176,7 +177,9 @@ def _crossings(
         guess[:, index] = search.at(search.trial, index)
         found, squares = _least(curve, search.points, guess, free, upper)
         if alternatives is not None:
-            again, less = _restarted(curve, search.points, guess, free, upper, alternatives)
+            again, less = _restarted(
+                curve, search.points, guess, free, upper, alternatives, quantity
+            )
             better = less < squares
             found[better], squares[better] = again[better], less[better]
         root = np.sqrt(np.maximum(squares - search.lowest, 0.0))
@@ -210,21 +213,33 @@ def _restarted(
     free: Bools,
     upper: Floats,
     alternatives: Alternatives,
+    quantity: Quantity,
 ) -> tuple[Floats, Floats]:
     """The best that is reached from the most promising other values of the last coordinate."""
-    values = alternatives(points.levels, guess)
-    count, size = values.shape[1], guess.shape[1]
-    tried = np.repeat(guess, count, axis=0)
-    tried[:, -1] = values.ravel()
-    squares, _, _ = residuals(curve, points.repeated(count), tried)
-    order = np.argsort(squares.reshape(values.shape), axis=1)[:, :_RESTARTS]
+    values, log_g = alternatives(points.levels, guess)
+    order = np.argsort(_squares_at(points, guess, values, log_g, quantity), axis=1)[:, :_RESTARTS]
     values, count = np.take_along_axis(values, order, axis=1), order.shape[1]
+    size = guess.shape[1]
     tried = np.repeat(guess, count, axis=0)
     tried[:, -1] = values.ravel()
     found, squares = _least(curve, points.repeated(count), tried, free, upper)
     best = squares.reshape(values.shape).argmin(axis=1)
     rows = np.arange(len(guess))
     return found.reshape(-1, count, size)[rows, best], squares.reshape(values.shape)[rows, best]
+
+
+def _squares_at(
+    points: Points, guess: Floats, values: Floats, log_g: Floats, quantity: Quantity
+) -> Floats:
+    """Sums of squares (B, K) at other values of the last coordinate, from their curves: far
+    cheaper than each with its derivatives."""
+    tried = np.repeat(guess, values.shape[1], axis=0)
+    tried[:, -1] = values.ravel()
+    log_gamma = quantity.chart(tried)[0][:, 0].reshape(values.shape)
+    fitted = log_gamma[:, :, None] + log_g
+    rest = points.values[:, None, :] - (np.exp(fitted) if points.absolute else fitted)
+    squares = np.einsum("bl,bkl,bkl->bk", points.weights, rest, rest)
+    return np.where(np.isfinite(squares), squares, np.inf)
 
 
 def _endless(search: _Search, quantity: Quantity) -> Bools:
