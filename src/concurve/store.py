@@ -212,8 +212,8 @@ class Store:
                 for cell, block, attempt, *outcome, figures in connection.execute(query).all()
             ]
 
-    def records(self, run: str) -> Iterator[RecordRow]:
-        """The raw records of a run, in order, one by one."""
+    def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
+        """The raw records of a run, or of one cell of it, in order, one by one."""
         c = _trials.c
         query = (
             sa.select(c.cell, c.block, c.attempt, _records.c.record)
@@ -221,6 +221,8 @@ class Store:
             .where(c.run == run)
             .order_by(c.id)
         )
+        if cell is not None:
+            query = query.where(c.cell == cell)
         with self._errors("read"), self._engine.connect() as connection:
             rows = connection.execution_options(yield_per=256).execute(query)
             for cell, block, attempt, record in rows:

@@ -13,6 +13,7 @@ import click
 from concurve import __version__
 from concurve.cli import (
     compare,
+    explain,
     export,
     fit,
     history,
@@ -36,7 +37,9 @@ Examples:
   concurve show last
 """
 
-VERBS = (sweep, run, resume, studies, runs, show, report, compare, history, export, fit, machine)
+VERBS = (
+    sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, machine
+)  # fmt: skip
 
 
 class _InOrder(click.Group):

@@ -93,6 +93,19 @@ def log_ratio(
     return _combined(math.log(means[0] / means[1]), *relative)
 
 
+def difference(
+    top: Sequence[float],
+    bottom: Sequence[float],
+    pilot: int | None = None,
+    pilot_bottom: int | None = None,
+) -> Difference | None:
+    """Difference of two means; ``None`` where a sample has a single trial."""
+    first, second = mean_error(top, pilot), mean_error(bottom, pilot_bottom or pilot)
+    if first is None or second is None:
+        return None
+    return _combined(mean(top) - mean(bottom), first, second)
+
+
 def growth(logarithm: float) -> float:
     """The factor that a logarithm stands for; infinite where no float holds it."""
     return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -1,0 +1,244 @@
+"""What limits each cell of a run: records → :class:`~concurve.findings.Explanation`.
+
+``accounts`` reads a record, ``cells`` puts the trials of a cell together and holds them against
+the base, ``causes`` names the factor. Records are read one cell at a time, and of a cell with
+very many trials the first :data:`TRIALS_READ`.
+"""
+
+from __future__ import annotations
+
+from concurve.analysis import findings_of
+from concurve.errors import RunError
+from concurve.estimate import Estimate
+from concurve.explain.accounts import KINDS, Account, Parts, account, parts_of
+from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN, Verdict, cause_of
+from concurve.explain.cells import Picture, excess, few_readings, picture
+from concurve.findings import CellExplanation, CellFindings, Explanation, Findings, Level
+from concurve.run_head import RunHead, decode_head
+from concurve.store import RunRow, Store
+from concurve.wire import decode_record
+
+#: Trials of a cell whose records are read at most: more would hardly move an estimate.
+TRIALS_READ = 200
+
+_COMPONENTS = ("total", "cpu", "run_queue", "blocked")
+_BAR = ("cpu", "run_queue", *KINDS)
+
+
+def explain_run(store: Store, row: RunRow) -> Explanation:
+    """What limits each cell of a stored run.
+
+    Raises:
+        RunError: the run has no trial in use.
+    """
+    return explain(findings_of(store, row), decode_head(row), store)
+
+
+def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
+    """What limits each cell, from findings that hold the trials one by one, and the records."""
+    parts = parts_of(head.study)
+    pictures = _pictures(findings, parts, head, store)
+    if not pictures:
+        raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
+    counted = {account.counted for cell in pictures.values() for account in cell.accounts}
+    cells = tuple(_cell(cell, findings, pictures, parts) for cell in findings.cells)
+    missing = _everywhere(cells)
+    return Explanation(
+        run=findings.run.id,
+        study=findings.run.study,
+        factors=_varying(findings),
+        work=findings.work.name if findings.work else None,
+        operation="reported by the program" if counted == {True} else "a whole run",
+        cells=cells,
+        missing=missing,
+        notes=tuple(_notes(findings, pictures, parts, counted)),
+    )
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def _pictures(findings: Findings, parts: Parts, head: RunHead, store: Store) -> dict[int, Picture]:
+    """The cells that have trials in use, by index."""
+    used: dict[int, set[tuple[int, int]]] = {}
+    for dot in findings.dots:
+        if dot.used:
+            used.setdefault(dot.cell, set()).add((dot.block, dot.attempt))
+    pictures = {}
+    for index, keys in used.items():
+        found = picture(_accounts(store, head.id, index, keys, parts), head.rules.repeats_min)
+        if found is not None:
+            pictures[index] = found
+    return pictures
+
+
+def _accounts(
+    store: Store, run: str, cell: int, used: set[tuple[int, int]], parts: Parts
+) -> list[Account]:
+    accounts: list[Account] = []
+    for key, raw in store.records(run, cell):
+        if (key.block, key.attempt) in used:
+            found = account(decode_record(raw), parts)
+            accounts += [found] if found is not None else []
+        if len(accounts) == TRIALS_READ:
+            break
+    return accounts
+
+
+# -- one cell ---------------------------------------------------------------------------------
+
+
+def _cell(
+    cell: CellFindings, findings: Findings, pictures: dict[int, Picture], parts: Parts
+) -> CellExplanation:
+    own = pictures.get(cell.index)
+    if own is None:
+        return _unexplained(cell)
+    base_cell = findings.cells[cell.index if cell.base is None else cell.base]
+    base = pictures.get(base_cell.index) if base_cell.index != cell.index else None
+    verdict = cause_of(own, base, parts.clients, parts.serving)
+    known = [name for name in _COMPONENTS if name in own.columns]
+    return CellExplanation(
+        parameters=cell.parameters,
+        cause=verdict.cause,
+        evidence=_sentence(cell, base_cell, own, base, verdict),
+        index=cell.index,
+        base=base_cell.parameters if base is not None else None,
+        per_operation={name: own.estimate(name) for name in known},
+        by_kind={kind: own.estimate(kind) for kind in KINDS} if own.sampled else {},
+        shares=_shares(own),
+        excess=_excesses(own, base) if base is not None else {},
+        threads=own.threads,
+        trials=own.trials,
+        missing=_missing(own),
+    )
+
+
+def _unexplained(cell: CellFindings) -> CellExplanation:
+    why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
+    if cell.status == "skipped":
+        why = f"it was skipped: {cell.note}"
+    return CellExplanation(
+        parameters=cell.parameters,
+        cause="none",
+        evidence=f"Nothing can be said of this cell: {why}.",
+        index=cell.index,
+        trials=0,
+    )
+
+
+def _shares(cell: Picture) -> dict[str, float]:
+    """What the bar of a cell is made of; ``blocked`` is one part where there are no samples."""
+    names = _BAR if cell.sampled else ("cpu", "run_queue", "blocked")
+    return {name: cell.share(name) for name in names if name in cell.columns}
+
+
+def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
+    """By how much each component exceeds the base's."""
+    found = {}
+    for name in (*_COMPONENTS, *KINDS):
+        if name in cell.columns and name in base.columns:
+            more = excess(cell, base, name)
+            n = min(cell.trials, base.trials)
+            found[name] = Estimate(value=more.value, low=more.low, high=more.high, n=n, unit="ns")
+    return found
+
+
+def _missing(cell: Picture) -> dict[str, str]:
+    missing = dict(cell.missing)
+    few = few_readings(cell)
+    if few is not None:
+        missing["waits"] = (
+            f"only {few} readings of what threads were doing, so that the kinds of waiting are a "
+            "guess; longer trials give more"
+        )
+    return missing
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+def _sentence(
+    cell: CellFindings,
+    base_cell: CellFindings,
+    own: Picture,
+    base: Picture | None,
+    verdict: Verdict,
+) -> str:
+    """One sentence of evidence, with its numbers."""
+    where = _named(cell, base_cell) if base is not None else _setting(cell.parameters)
+    start = f"With {where} an operation" if where else "An operation"
+    if base is None or not base.mean("total"):
+        return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
+    ratio = own.mean("total") / base.mean("total")
+    times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
+    said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
+    if min(own.trials, base.trials) < 2:
+        return f"{said}; a single trial of a cell bears no interval, so no excess is named."
+    if verdict.cause == "none" and ratio < 1 + LOSS_MIN:
+        return f"{said}; there is no loss to explain."
+    if verdict.cause == "none" and ratio < 1 + CPU_LOSS_MIN:
+        return f"{said}; no part of the excess stands out of its noise."
+    return f"{said}."
+
+
+def _named(cell: CellFindings, other: CellFindings) -> str:
+    """The levels in which a cell differs from another."""
+    mine = {k: v for k, v in cell.parameters.items() if other.parameters.get(k) != v}
+    return _setting(mine)
+
+
+def _setting(parameters: dict[str, Level]) -> str:
+    return " ".join(f"{name}={level}" for name, level in parameters.items())
+
+
+def _time(ns: float) -> str:
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def _varying(findings: Findings) -> tuple[str, ...]:
+    return tuple(factor.name for factor in findings.factors if len(factor.levels) > 1)
+
+
+def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
+    """What every explained cell lacks for the same reason."""
+    explained = [cell.missing for cell in cells if cell.trials]
+    first = explained[0] if explained else {}
+    return {
+        name: why
+        for name, why in first.items()
+        if all(missing.get(name) == why for missing in explained)
+    }
+
+
+def _notes(
+    findings: Findings, pictures: dict[int, Picture], parts: Parts, counted: set[bool]
+) -> list[str]:
+    """How to read it."""
+    notes = []
+    if parts.clients and parts.subject != findings.roles[0]:
+        notes.append(f"The threads are those of the role {parts.subject}.")
+    if counted != {True}:
+        notes.append(
+            "The program reports no operations, so a whole run counts as one: if its work grows "
+            "with a factor, so does its time, and that is no loss. Report the indicator "
+            "`operations` to have it counted."
+        )
+    idle = max(cell.accounts[0].idle for cell in pictures.values())
+    if idle:
+        notes.append(
+            f"Threads that did less than a tenth of the busiest one's work are left out: up to "
+            f"{idle} in a trial."
+        )
+    doubted = sum(reject.used for reject in findings.rejects)
+    if doubted:
+        notes.append(
+            f"{doubted} trials are in use with a doubt: others took CPU time of the machine."
+        )
+    cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
+    if cut:
+        notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")
+    return notes

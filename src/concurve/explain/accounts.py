@@ -1,0 +1,377 @@
+"""Record → where the thread time of one trial went. Pure.
+
+The time of the *active* threads, those that do the operations, is divided into CPU time, the
+run queue, and the rest, which is blocked; samples say on what (``docs/method/explain.md``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.measures import MEASURE_PHASE, MissedExtractError, extracted
+from concurve.study import Extract, Study
+from concurve.wire import RoleRecord, ThreadRecord, TrialRecord, Usage, Waits
+
+#: What a blocked thread may wait for, as the samples tell.
+KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
+
+#: A thread is active from this share of the busiest one's activity on.
+ACTIVE_SHARE = 0.1
+#: Threads whose lives are longer than the measured phase by more are counted inside it only.
+PHASE_SLACK = 1.1
+#: A thread that is no peer of the active ones deals out their work if it was switched so often.
+DEALER_SWITCHES_MIN = 50
+DEALER_SHARE = 0.25
+
+#: Fewer readings than this say little.
+READINGS_MIN = 30
+
+_JVM_MARK = "VM Thread"
+_JVM_SERVICE = re.compile(
+    r"VM Thread|VM Periodic|GC Thread|G1 |C[12] Compiler|Signal Dispatch|Finalizer|Reference Handl"
+    r"|Common-Cleaner|Service Thread|Monitor Deflat|Notification T|Sweeper thread|Attach Listener"
+    r"|ZDirector|ZDriver|ZStat|ZWorker|ZUncommitter|XDirector|DestroyJavaVM"
+)
+
+
+class Parts(NamedTuple):
+    """Whose time is explained, and who else is in a trial: names of roles.
+
+    ``subject``: the role whose threads do the operations. ``clients`` give it work; ``serving``:
+    it ends when they have ended.
+    """
+
+    subject: str
+    clients: tuple[str, ...]
+    serving: bool
+    extracts: tuple[Extract, ...] = ()
+
+
+class Word(NamedTuple):
+    """Futex words: readings of the words at which several threads waited, the greatest number of
+    threads at one of them, and how many words there were in all."""
+
+    readings: int = 0
+    threads: int = 0
+    words: int = 0
+
+
+class Other(NamedTuple):
+    """Another role of the trial: the CPUs that it used on the average, and its busiest thread's
+    share of one."""
+
+    name: str
+    cpus: float
+    nice: int | None
+    busiest: float
+
+
+class Account(NamedTuple):
+    """Where the thread time of a trial went.
+
+    ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
+    it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
+    the active threads by kind, ``running`` included; empty without samples. ``even`` is false if
+    one of them that is no peer of the others does most; ``dealer`` names a thread beside them
+    that hands out their work, ``dealer_share`` the share of its time that it ran.
+    """
+
+    operations: float
+    counted: bool
+    wall_ns: float
+    thread_ns: float
+    cpu_ns: float
+    run_queue_ns: float | None
+    blocked_ns: float
+    threads: int
+    idle: int
+    cpus: int | None
+    switches: float
+    readings: dict[str, int]
+    word: Word
+    dealer: str
+    dealer_share: float
+    others: tuple[Other, ...]
+    steal_ns: float
+    foreign_ns: float
+    machine_ns: float
+    machine_busy_ns: float
+    nice: int | None
+    missing: dict[str, str]
+
+
+def parts_of(study: Study) -> Parts:
+    """Which role is explained: the measured one, or the server that it is a client of."""
+    roles = {role.name: role for role in study.roles}
+    target = roles[study.target]
+    servers = [name for name in target.after if roles[name].end == "serve"]
+    if servers and target.end == "exit":
+        return Parts(servers[0], (target.name,), True, study.extracts)
+    clients = tuple(
+        role.name for role in study.roles if target.name in role.after and role.end == "exit"
+    )
+    return Parts(target.name, clients, target.end == "serve", study.extracts)
+
+
+def is_role(name: str, role: str) -> bool:
+    """Is it that role, or one of its copies?"""
+    return name == role or bool(re.fullmatch(re.escape(role) + r"-\d+", name))
+
+
+def account(record: TrialRecord, parts: Parts) -> Account | None:
+    """Where the time went; ``None`` if the record has no such role, or it took no time."""
+    role = record.role(parts.subject)
+    if role is None:
+        return None
+    phases = [phase for phase in role.phases if phase.name == MEASURE_PHASE and not phase.open]
+    wall = float(sum(phase.wall_ns for phase in phases)) if phases else float(role.wall_ns)
+    if wall <= 0:
+        return None
+    listed = [thread for thread in role.threads.listed if not _serves(thread, role)]
+    active = _active(listed, wall)
+    missing: dict[str, str] = {}
+    time = _own_time(role, active, wall, bool(phases)) or _tree_time(
+        role, [phase.usage for phase in phases] or [role.usage], len(active), wall
+    )
+    if time.cpu_ns is None:
+        missing["cpu"] = _reason(role.usage, "cpu_ns")
+    if time.run_queue_ns is None:
+        missing["run_queue"] = _reason(role.usage, "run_queue_ns")
+    waits = _waits(role, phases[0].waits if len(phases) == 1 else role.waits, active, missing)
+    readings = _readings(active, waits)
+    if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
+        missing["run_queue"] += "; it is estimated from samples"
+        time = time._replace(run_queue_ns=_sampled_queue(time, readings))
+    spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
+    operations, counted = _operations(record, parts)
+    dealer, share = _dealer(listed, active, wall)
+    machine = record.machine
+    return Account(
+        operations=operations,
+        counted=counted,
+        wall_ns=wall,
+        thread_ns=max(time.thread_ns, spent),
+        cpu_ns=time.cpu_ns or 0.0,
+        run_queue_ns=time.run_queue_ns,
+        blocked_ns=max(0.0, time.thread_ns - spent),
+        threads=time.threads,
+        idle=len(role.threads.listed) - len(active),
+        cpus=len(role.controls.cpus) if role.controls.cpus else machine.cpus,
+        switches=float(sum(thread.usage.voluntary_switches or 0 for thread in active)),
+        readings=readings,
+        word=_word(waits),
+        dealer=dealer,
+        dealer_share=share,
+        others=tuple(_other(other) for other in record.roles if other.name != role.name),
+        steal_ns=float(machine.steal_ns or 0),
+        foreign_ns=float(machine.foreign_cpu_ns or 0),
+        machine_ns=float(record.wall_ns * (machine.cpus or 1)),
+        machine_busy_ns=float(machine.busy_ns or 0),
+        nice=role.controls.nice,
+        missing=missing,
+    )
+
+
+# -- who does the work ------------------------------------------------------------------------
+
+
+def _serves(thread: ThreadRecord, role: RoleRecord) -> bool:
+    """A JVM's own threads compile and collect; they are no workers."""
+    is_jvm = any(other.name.startswith(_JVM_MARK) for other in role.threads.listed)
+    return is_jvm and _JVM_SERVICE.match(thread.name) is not None
+
+
+def _active(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
+    """Threads with a tenth of the busiest one's activity at least; all, if none did anything."""
+    activity = [_activity(thread, wall) for thread in listed]
+    least = ACTIVE_SHARE * max(activity, default=0.0)
+    return [thread for thread, done in zip(listed, activity, strict=True) if done >= least]
+
+
+def _activity(thread: ThreadRecord, wall: float) -> float:
+    """Time that a thread ran, wanted to run, or had the disk work for it. Waits for a network or
+    a pipe do not count: so do idle threads."""
+    usage, waits = thread.usage, thread.waits
+    disk = waits.disk / waits.readings if waits and waits.readings else 0.0
+    lived = wall if thread.lived_ns is None else thread.lived_ns
+    return (usage.cpu_ns or 0) + (usage.run_queue_ns or 0) + disk * lived
+
+
+def _dealer(
+    listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float
+) -> tuple[str, float]:
+    """The thread that hands out work to the others: of another kind than most active ones (by its
+    name without digits, or as the first of its process), and switched about as often as they."""
+    kinds = [_kind(thread) for thread in active]
+    if not kinds:
+        return "", 0.0
+    usual = max(set(kinds), key=kinds.count)
+    if kinds.count(usual) < 2:
+        return "", 0.0
+    peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
+    least = max(DEALER_SWITCHES_MIN, DEALER_SHARE * peers)
+    found = [
+        thread
+        for thread in listed
+        if _kind(thread) != usual and (_switches(thread) >= least or _ran(thread, wall) >= 0.5)
+    ]
+    if not found:
+        return "", 0.0
+    chosen = max(found, key=lambda thread: _ran(thread, wall))
+    return chosen.name, _ran(chosen, wall)
+
+
+def _kind(thread: ThreadRecord) -> tuple[str, bool]:
+    return re.sub(r"\d+", "", thread.name), thread.tid == thread.pid
+
+
+def _switches(thread: ThreadRecord) -> int:
+    return thread.usage.voluntary_switches or 0
+
+
+def _ran(thread: ThreadRecord, wall: float) -> float:
+    """Share of the measured time that a thread ran or wanted to."""
+    return ((thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)) / wall
+
+
+# -- its time ---------------------------------------------------------------------------------
+
+
+class _Time(NamedTuple):
+    thread_ns: float
+    cpu_ns: float | None
+    run_queue_ns: float | None
+    threads: int
+
+
+def _own_time(
+    role: RoleRecord, active: Sequence[ThreadRecord], wall: float, phased: bool
+) -> _Time | None:
+    """From the threads' own accounts, which are exact; ``None`` where they are not complete, or
+    where the threads live on beyond the measured phase."""
+    if not active or any(t.usage.cpu_ns is None or t.source != "exit" for t in active):
+        return None
+    total = role.threads.total
+    if total is not None and total > len(role.threads.listed) and len(active) == len(
+        role.threads.listed
+    ):  # fmt: skip
+        return None  # some that are not listed are as active
+    lived = [wall if thread.lived_ns is None else float(thread.lived_ns) for thread in active]
+    if phased and sum(lived) > PHASE_SLACK * wall * len(active):
+        return None
+    if not phased:
+        lived = [min(life, wall) for life in lived]
+    queued = [thread.usage.run_queue_ns for thread in active]
+    return _Time(
+        sum(lived),
+        float(sum(thread.usage.cpu_ns or 0 for thread in active)),
+        None if None in queued else float(sum(wait or 0 for wait in queued)),
+        _at_once(len(active), role),
+    )
+
+
+def _tree_time(role: RoleRecord, usages: Sequence[Usage], active: int, wall: float) -> _Time:
+    """From the accounts of the whole tree, over the measured phase or the whole life."""
+    unlisted = (role.threads.total or 0) - len(role.threads.listed)
+    many = active == len(role.threads.listed) and unlisted > 0
+    count = _at_once(active + unlisted if many else active, role)
+    cpu = [usage.cpu_ns for usage in usages]
+    queue = [usage.run_queue_ns for usage in usages]
+    return _Time(
+        count * wall,
+        None if None in cpu else float(sum(ns or 0 for ns in cpu)),
+        None if None in queue else float(sum(ns or 0 for ns in queue)),
+        count,
+    )
+
+
+def _sampled_queue(time: _Time, readings: dict[str, int]) -> float:
+    """Samples see a thread running or runnable; what of that is no CPU time is the run queue."""
+    share = readings["running"] / sum(readings.values())
+    return max(0.0, share * time.thread_ns - (time.cpu_ns or 0.0))
+
+
+def _at_once(active: int, role: RoleRecord) -> int:
+    """No more of them at once than the role had threads at its peak."""
+    return max(1, min(active, role.threads.peak or active))
+
+
+# -- what it waited for -----------------------------------------------------------------------
+
+
+def _waits(
+    role: RoleRecord, waits: Waits | None, active: Sequence[ThreadRecord], missing: dict[str, str]
+) -> Waits | None:
+    if waits is None and not any(thread.waits for thread in active):
+        missing["waits"] = role.absent.get(
+            "waits", "the record is older than samples of what threads wait for"
+        )
+    return waits if waits is not None else role.waits
+
+
+def _readings(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str, int]:
+    """Readings of the active threads by kind; of the whole role where threads have none."""
+    sources = [thread.waits for thread in active if thread.waits]
+    if not sources and waits is not None:
+        sources = [waits]
+    found = dict.fromkeys(("running", *KINDS), 0)
+    for source in sources:
+        for kind in found:
+            found[kind] += getattr(source, kind)
+    return found if any(found.values()) else {}
+
+
+def _word(waits: Waits | None) -> Word:
+    if waits is None:
+        return Word()
+    shared = [word for word in waits.futexes if word.threads > 1]
+    top = max(shared, key=lambda word: word.readings, default=None)
+    return Word(top.readings if top else 0, top.threads if top else 0, waits.futex_words)
+
+
+# -- the rest of the trial --------------------------------------------------------------------
+
+
+def _other(role: RoleRecord) -> Other:
+    wall = max(role.wall_ns, 1)
+    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
+    return Other(role.name, (role.usage.cpu_ns or 0) / wall, role.controls.nice, busiest / wall)
+
+
+def _operations(record: TrialRecord, parts: Parts) -> tuple[float, bool]:
+    """Operations that the subject reported, else its clients; else the run is one."""
+    subject = [role for role in record.roles if role.name == parts.subject]
+    clients = [
+        role for role in record.roles if any(is_role(role.name, name) for name in parts.clients)
+    ]
+    for roles in (subject, clients):
+        found = [done for role in roles for done in _reported(role, parts.extracts)]
+        if found:
+            return sum(found), True
+    return 1.0, False
+
+
+def _reported(role: RoleRecord, extracts: Sequence[Extract]) -> list[float]:
+    lines = [
+        line.value
+        for line in role.indicators
+        if line.indicator == "operations" and line.worker is None
+    ]
+    if lines:
+        return lines[-1:]
+    for extract in extracts:
+        if extract.name == "operations":
+            try:
+                return [extracted(extract, role)]
+            except MissedExtractError:
+                continue
+    return []
+
+
+def _reason(usage: Usage | msgspec.Struct, name: str) -> str:
+    absent: dict[str, str] = getattr(usage, "absent", {})
+    return absent.get(name, "the runner gave no reason")

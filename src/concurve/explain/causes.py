@@ -1,0 +1,372 @@
+"""Pictures of a cell and of its base → the cause, with the words of its evidence. Pure.
+
+The component that exceeds the base's most, and by enough, names the factor; what it means is
+asked of the samples and of the other roles (``docs/method/explain.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from concurve.explain.accounts import Other
+from concurve.explain.cells import Excess, Picture, excess
+from concurve.findings import Cause
+
+#: Share of the base's time per operation from which an excess is one.
+LOSS_MIN = 0.02
+#: The same for CPU time, which the machine itself moves (clock, caches, steal).
+CPU_LOSS_MIN = 0.05
+#: A kind of waiting that takes this share of the time limits a cell whatever its base does.
+WHOLE_SHARE = 0.5
+#: Work conservation: with a lock that limits, somebody holds it and runs.
+RUNNING_MIN = 0.9
+#: … but a lock handed from thread to thread leaves the CPU idle for a wake-up each time.
+HANDED_RUNNING_MIN = 0.3
+HANDED_NS_MAX = 300_000.0
+#: A thread that runs this share of the time is used up.
+SATURATED = 0.85
+#: Share of an excess that another must be able to explain to be its cause.
+EXPLAINS = 0.5
+#: Futex waiting beside CPU time, as a share of it, that tells a lock that spins from shared data.
+SPIN_SHARE = 0.1
+#: Share of the readings at futexes that one word must have to be the lock.
+ONE_WORD = 0.5
+
+IDLE = ("sleep", "child", "other")
+OUTSIDE = ("network", "poll", "pipe")
+
+
+class Verdict(NamedTuple):
+    """A cause, and the rest of the sentence that says where the time goes."""
+
+    cause: Cause
+    words: str
+
+
+def cause_of(
+    cell: Picture, base: Picture | None, clients: tuple[str, ...] = (), serving: bool = False
+) -> Verdict:
+    """What limits a cell. ``base`` is the picture of its base, ``None`` for the base itself."""
+    here = _Here(cell, base, clients, serving)
+    if base is not None:
+        verdict = _by_excess(here, base)
+        if verdict is not None:
+            return verdict
+    return _by_composition(here)
+
+
+class _Here(NamedTuple):
+    cell: Picture
+    base: Picture | None
+    clients: tuple[str, ...]
+    serving: bool
+
+
+# -- against the base -------------------------------------------------------------------------
+
+
+class _Candidate(NamedTuple):
+    components: tuple[str, ...]
+    found: Excess
+    judge: Callable[[_Here, float], Verdict | None]
+
+
+def _by_excess(here: _Here, base: Picture) -> Verdict | None:
+    """The greatest excess that stands its test; ``None`` if there is none."""
+    doubts = []
+    for candidate in sorted(_candidates(here, base), key=lambda c: -c.found.value):
+        limit = CPU_LOSS_MIN if candidate.components == ("cpu",) else LOSS_MIN
+        if candidate.found.value < limit * base.mean("total"):
+            continue
+        if candidate.found.low is None or candidate.found.low <= 0:
+            continue
+        verdict = candidate.judge(here, candidate.found.value)
+        if verdict is not None and verdict.cause != "none":
+            return verdict
+        doubts += [verdict] if verdict else []
+    return doubts[0] if doubts else None
+
+
+def _candidates(here: _Here, base: Picture) -> Iterator[_Candidate]:
+    groups: list[tuple[tuple[str, ...], Callable[[_Here, float], Verdict | None]]] = [
+        (("run_queue",), _queueing),
+        (("cpu",), _computing),
+    ]
+    if here.cell.sampled and base.sampled:
+        groups += [
+            (("futex",), _synchronising),
+            (("disk",), _storing),
+            (OUTSIDE, _outside),
+            (IDLE, _idling),
+        ]
+    else:
+        groups.append((("blocked",), _blocked))
+    for components, judge in groups:
+        if all(name in side.columns for side in (here.cell, base) for name in components):
+            yield _Candidate(components, excess(here.cell, base, *components), judge)
+
+
+# -- by itself --------------------------------------------------------------------------------
+
+
+def _by_composition(here: _Here) -> Verdict:
+    """What more than half of the time goes to, for the base and for cells without a loss."""
+    cell = here.cell
+    parts: list[tuple[tuple[str, ...], Callable[[_Here, float], Verdict | None]]] = [
+        (("run_queue",), _queueing),
+        (("futex",), _synchronising),
+        (("disk",), _storing),
+        (OUTSIDE, _outside),
+        (IDLE, _idling),
+    ]
+    if not cell.sampled:
+        parts[1:] = [(("blocked",), _blocked)]
+    for components, judge in parts:
+        if cell.share(*components) >= WHOLE_SHARE:
+            verdict = judge(here, sum(map(cell.mean, components)))
+            if verdict is not None:
+                return verdict
+    if cell.share("cpu") >= WHOLE_SHARE:
+        return Verdict("none", f"{percent(cell.share('cpu'))} of it on a CPU")
+    return Verdict("none", _mixture(cell))
+
+
+def _mixture(cell: Picture) -> str:
+    waiting = [f"{percent(cell.share('cpu'))} of it on a CPU"]
+    if "run_queue" in cell.columns:
+        waiting.append(f"{percent(cell.share('run_queue'))} waiting for one")
+    waiting.append(f"{percent(cell.share('blocked'))} blocked")
+    return ", ".join(waiting)
+
+
+# -- what an excess means ---------------------------------------------------------------------
+
+
+def _queueing(here: _Here, amount: float) -> Verdict | None:
+    """Waiting for a CPU: too many threads, another role, or others on the machine."""
+    cell = here.cell
+    words = f"{percent(cell.share('run_queue'))} of it waiting for a CPU"
+    own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
+    granted = "" if cell.cpus is None else f" on {_count(cell.cpus, 'CPU')}"
+    if cell.cpus is not None and cell.threads > cell.cpus:
+        return Verdict("cpu", f"{words} ({own}{granted})")
+    taken = _taken_by_roles(cell)
+    rivals = [other for other in cell.others if other.cpus >= 0.05]
+    if rivals and taken >= EXPLAINS * amount:
+        mine = f"{own} with nice {cell.accounts[0].nice}" if cell.accounts[0].nice else own
+        return Verdict("cpu", f"{words}, as {_roles(rivals)}; here {mine}{granted}")
+    outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
+    if outside >= EXPLAINS * amount:
+        return Verdict("contamination", f"{words}, as {_strangers(cell)}")
+    if _used_up(cell):
+        return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
+    return Verdict(
+        "none", f"{words} although CPUs were idle: threads were woken where another one ran"
+    )
+
+
+def _computing(here: _Here, amount: float) -> Verdict | None:
+    """More CPU time for the same operation."""
+    cell, base = here.cell, here.base
+    assert base is not None
+    times = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    words = f"{times:.2f} × the CPU time" if times < 1.95 else f"{times:.1f} × the CPU time"
+    if cell.per_operation("steal_ns") >= EXPLAINS * amount:
+        return Verdict("contamination", f"{words}, while {_strangers(cell)}")
+    if _spins(here, base, amount):
+        blocked = percent(cell.share("futex"))
+        found = f"{blocked} of the time blocked on futexes: a lock that spins{_where(cell)}"
+        return Verdict("lock", f"{words} and {found}")
+    return Verdict(
+        "coherency",
+        f"{words}: data that the threads share, or the bandwidth of memory (cache misses, which "
+        "would tell the two apart, are not counted)",
+    )
+
+
+def _spins(here: _Here, base: Picture, amount: float) -> bool:
+    """Is there futex waiting beside the CPU time, and more than in the base?"""
+    cell = here.cell
+    if not (cell.sampled and base.sampled) or cell.readings.get("futex", 0) < 5:
+        return False
+    more = excess(cell, base, "futex")
+    enough = more.value >= max(SPIN_SHARE * amount, 0.005 * base.mean("total"))
+    return enough and more.low is not None and more.low > 0 and bool(_contended(cell, base))
+
+
+def _synchronising(here: _Here, amount: float) -> Verdict | None:
+    """Blocked on futexes: a lock, or nothing to do."""
+    cell = here.cell
+    words = f"{percent(cell.share('futex'))} of it blocked on futexes"
+    how = _contended(cell, here.base)
+    if how:
+        return Verdict("lock", f"{words}{how}")
+    dealer = cell.accounts[0].dealer
+    if dealer and cell.per_trial("dealer_share") >= SATURATED:
+        share = percent(cell.per_trial("dealer_share"))
+        busy = f"the thread {dealer} runs {share} of the time and the others wait for it"
+        return Verdict("cpu", f"{words}: {busy}")
+    given = f", {dealer} deals it out" if dealer else ""
+    return Verdict(
+        "none",
+        f"{words} while {_number(cell.running)} of {_count(cell.threads, 'thread')} run: threads "
+        f"idle, no work for them{given}",
+    )
+
+
+def _contended(cell: Picture, base: Picture | None) -> str:
+    """Do the active threads wait for one another? How, in words; empty if they do not.
+
+    They do if work is conserved: somebody holds the lock and runs. Threads that wait for work
+    leave the CPUs idle, or wait while alone, too, or have somebody who deals out the work.
+    """
+    if cell.threads < 2:
+        return ""
+    if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
+        return ""
+    dealt = bool(cell.accounts[0].dealer)
+    if cell.running < RUNNING_MIN and not (not dealt and _handed_over(cell)):
+        return ""
+    if not dealt:
+        return _where(cell)
+    # With somebody who may deal out work: only a word where many wait, and nobody who is busy
+    # with dealing.
+    if _one_word(cell) and cell.per_trial("dealer_share") < SATURATED:
+        alone = base is None or base.share("futex") < 0.1
+        return _where(cell) if alone else ""
+    return ""
+
+
+def _handed_over(cell: Picture) -> bool:
+    """Short waits, one after another: a lock that is handed over to a thread that must wake."""
+    switches = cell.per_operation("switches")
+    if cell.running < HANDED_RUNNING_MIN or switches <= 0:
+        return False
+    turn = cell.mean("futex") / switches / max(cell.threads - 1, 1)
+    return turn <= HANDED_NS_MAX
+
+
+def _one_word(cell: Picture) -> bool:
+    seen = cell.readings.get("futex", 0)
+    return seen > 0 and sum(a.word.readings for a in cell.accounts) >= ONE_WORD * seen
+
+
+def _where(cell: Picture) -> str:
+    seen = cell.readings.get("futex", 0)
+    if _one_word(cell):
+        at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
+        threads = max(account.word.threads for account in cell.accounts)
+        return f", {percent(at)} of that at one word where {threads} threads wait"
+    return (
+        f", at words of their own, while {_number(cell.running)} of {cell.threads} threads run: "
+        "they wait for one another"
+    )
+
+
+def _storing(here: _Here, amount: float) -> Verdict | None:
+    return Verdict("io", f"{percent(here.cell.share('disk'))} of it blocked on the disk")
+
+
+def _outside(here: _Here, amount: float) -> Verdict | None:
+    """Waiting for a network, for descriptors, or at a pipe: for whom?"""
+    cell = here.cell
+    kinds = {kind: cell.share(kind) for kind in OUTSIDE}
+    most = max(kinds, key=lambda kind: kinds[kind])
+    words = f"{percent(sum(kinds.values()))} of it waiting for "
+    if here.clients or here.serving:
+        return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(here)}")
+    if most == "pipe":
+        if cell.threads > 1 and cell.running >= RUNNING_MIN:
+            return Verdict("lock", f"{words}one another, through pipes")
+        return Verdict("none", f"{words}a pipe")
+    if most == "network":
+        return Verdict("io", f"{words}the network")
+    return Verdict("none", f"{words}events")
+
+
+_NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
+
+
+def _clients(here: _Here) -> str:
+    found = [
+        other
+        for other in here.cell.others
+        if any(other.name == name or other.name.startswith(f"{name}-") for name in here.clients)
+    ]
+    if not found:
+        return ""
+    cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)
+    said = "its CPU is used up" if busiest >= SATURATED else "it has CPU time left"
+    return (
+        f", which used {_number(cpus)} CPUs, its busiest thread {percent(busiest)} of one: {said}"
+    )
+
+
+def _idling(here: _Here, amount: float) -> Verdict | None:
+    kinds = {kind: here.cell.share(kind) for kind in IDLE}
+    most = max(kinds, key=lambda kind: kinds[kind])
+    what = {"sleep": "asleep", "child": "waiting for child processes"}
+    said = what.get(most, "blocked on something else")
+    return Verdict("none", f"{percent(sum(kinds.values()))} of it {said}")
+
+
+def _blocked(here: _Here, amount: float) -> Verdict | None:
+    share = percent(here.cell.share("blocked"))
+    return Verdict("none", f"{share} of it blocked, on what is not known")
+
+
+# -- who else was there -----------------------------------------------------------------------
+
+
+def _taken_by_roles(cell: Picture) -> float:
+    """CPU time per operation that other roles took."""
+    cpus = sum(other.cpus for other in cell.others)
+    return cpus * cell.per_operation("wall_ns")
+
+
+def _roles(others: list[Other]) -> str:
+    """``background (nice 0) took 1.9 CPUs``."""
+    names = [
+        f"{other.name} (nice {other.nice})" if other.nice is not None else other.name
+        for other in others
+    ]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{listed} took {_number(sum(other.cpus for other in others))} CPUs"
+
+
+def _strangers(cell: Picture) -> str:
+    machine = cell.per_trial("machine_ns") or 1.0
+    foreign, steal = cell.per_trial("foreign_ns") / machine, cell.per_trial("steal_ns") / machine
+    said = []
+    if foreign >= 0.005:
+        said.append(f"processes outside the trial used {percent(foreign)}")
+    if steal >= 0.005:
+        said.append(f"the hypervisor took {percent(steal)}")
+    return f"{' and '.join(said) or 'others took some'} of the machine's CPU time"
+
+
+def _used_up(cell: Picture) -> bool:
+    """Were the CPUs of the machine busy throughout?"""
+    machine = cell.per_trial("machine_ns")
+    busy = cell.per_trial("machine_busy_ns") + cell.per_trial("steal_ns")
+    granted = cell.cpus and cell.cpus * cell.per_trial("wall_ns")
+    own = cell.per_trial("cpu_ns")
+    return bool((machine and busy >= RUNNING_MIN * machine) or (granted and own >= 0.95 * granted))
+
+
+# -- numbers ----------------------------------------------------------------------------------
+
+
+def percent(share: float) -> str:
+    """A share for prose: ``51 %``, ``0.4 %``."""
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 0.05 else f"{value:.2g}"
+
+
+def _count(number: int, singular: str) -> str:
+    return f"{number} {singular if number == 1 else singular + 's'}"
