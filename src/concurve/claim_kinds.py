@@ -14,10 +14,14 @@ Cell = dict[str, Level]
 
 
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a kind needs; ``published`` is the source's figure, shown beside ours."""
+    """Base of what a kind needs; ``published`` is the source's figure, shown beside ours.
+
+    A claim is judged at each level of the factors ``each``, with a verdict for every one.
+    """
 
     published: float | None = None
     indicator: str = "wall_seconds"
+    each: tuple[str, ...] = ()
 
 
 class Ratio(ClaimTest, frozen=True, kw_only=True):
@@ -72,6 +76,67 @@ class Order(ClaimTest, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
 
 
+class RatioOfRatios(ClaimTest, frozen=True, kw_only=True):
+    """``indicator`` in cell ``of`` over that in cell ``over``, against the same ratio of the cells
+    ``than_of`` and ``than_over``: how many times as strong an effect is here as there."""
+
+    of: Cell
+    over: Cell
+    than_of: Cell
+    than_over: Cell
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Step(ClaimTest, frozen=True, kw_only=True):
+    """The exact reading of ``indicator`` in cell ``of`` less that in cell ``over``."""
+
+    of: Cell
+    over: Cell
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Same(ClaimTest, frozen=True, kw_only=True):
+    """The exact reading of ``indicator`` is the same at all levels of ``factor``."""
+
+    factor: str
+    where: Cell = {}
+
+
+class Linear(ClaimTest, frozen=True, kw_only=True):
+    """The exact readings of ``indicator`` over the levels of ``factor``, which are numbers, lie
+    within ``within`` of a straight line that is not level."""
+
+    factor: str
+    within: float = 0.5
+    where: Cell = {}
+
+
+class Distinct(ClaimTest, frozen=True, kw_only=True):
+    """How many different exact readings of ``indicator`` the levels of ``factor`` give."""
+
+    factor: str
+    where: Cell = {}
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Overlap(ClaimTest, frozen=True, kw_only=True):
+    """Some exact reading of ``indicator`` is reached at two levels of ``factor`` at least, over
+    all levels of ``across``."""
+
+    factor: str
+    across: str
+    where: Cell = {}
+
+
+class Untestable(ClaimTest, frozen=True, kw_only=True):
+    """No machine of today can test it; ``reason`` says why."""
+
+    reason: str
+
+
 KINDS: dict[str, type[ClaimTest]] = {
     "speedup": Ratio,
     "ratio": Ratio,
@@ -80,7 +145,33 @@ KINDS: dict[str, type[ClaimTest]] = {
     "mapping": Mapping_,
     "spread": Spread,
     "order": Order,
+    "ratio_of_ratios": RatioOfRatios,
+    "step": Step,
+    "same": Same,
+    "linear": Linear,
+    "distinct": Distinct,
+    "overlap": Overlap,
+    "untestable": Untestable,
 }
+
+
+_BOUNDED = Ratio | Spread | RatioOfRatios | Step | Distinct
+
+#: Fields that name a cell, and those that name a factor.
+_CELL_FIELDS = ("of", "over", "than_of", "than_over", "where")
+_FACTOR_FIELDS = ("factor", "across")
+
+
+def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
+    """The test with every cell that it names narrowed to ``levels``."""
+    changed: dict[str, object] = {
+        field: {**getattr(test, field), **levels}
+        for field in test.__struct_fields__
+        if field in _CELL_FIELDS
+    }
+    if isinstance(test, Order):
+        changed["cells"] = tuple({**cell, **levels} for cell in test.cells)
+    return msgspec.structs.replace(test, each=(), **changed)
 
 
 def parse_test(claim: Claim, where: str) -> ClaimTest:
@@ -121,7 +212,7 @@ def check_claims(study: Study, where: str) -> None:
                     f"{where}: claims {claim.id!r}: {name!r} is no factor",
                     f"did you mean {near[0]!r}?" if near else f"one of {', '.join(factors)}",
                 )
-        if isinstance(test, Ratio | Spread) and test.at_least is None and test.at_most is None:
+        if isinstance(test, _BOUNDED) and test.at_least is None and test.at_most is None:
             raise StudyError(
                 f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
             )
@@ -132,10 +223,12 @@ def _factors_of(test: ClaimTest) -> list[str]:
     names: list[str] = []
     for field in test.__struct_fields__:
         value = getattr(test, field)
-        if field in ("of", "over", "where"):
+        if field in _CELL_FIELDS:
             cells.append(value)
         elif field == "cells":
             cells.extend(value)
-        elif field == "factor":
+        elif field == "each":
+            names.extend(value)
+        elif field in _FACTOR_FIELDS:
             names.append(value)
     return names + [name for cell in cells for name in cell]

@@ -7,22 +7,34 @@ cell) is ``not testable here``, with the reason.
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from concurve.claim_kinds import (
     BestSetting,
     Cell,
+    ClaimTest,
     ConstantWithin,
+    Distinct,
+    Linear,
     Mapping_,
     Order,
+    Overlap,
     Ratio,
+    RatioOfRatios,
+    Same,
     Spread,
+    Step,
+    Untestable,
+    at_levels,
     parse_test,
 )
 from concurve.estimate import Estimate
 from concurve.findings import ClaimFinding, Level, VerdictName
 from concurve.stats.best import best_set
+from concurve.stats.interaction import ratio_of_ratios
 from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean
 from concurve.stats.variation import variation_estimate
@@ -50,19 +62,28 @@ class _Answer(NamedTuple):
 
 
 def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
-    """A verdict on every claim of a study."""
-    return tuple(_judge(claim, samples) for claim in study.claims)
+    """A verdict on every claim of a study; on one with ``each``, a verdict at every level."""
+    return tuple(
+        _judge(claim, at_levels(test, levels), levels, samples)
+        for claim in study.claims
+        for test in [parse_test(claim, "study")]
+        for levels in _combinations(test.each, samples)
+    )
 
 
-def _judge(claim: Claim, samples: Samples) -> ClaimFinding:
-    test = parse_test(claim, "study")
+def _combinations(factors: Sequence[str], samples: Samples) -> list[Cell]:
+    columns = [samples.levels(factor) for factor in factors]
+    return [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*columns)]
+
+
+def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> ClaimFinding:
     try:
         answer = _TESTS[claim.kind](test, samples)
     except MissingError as missing:
         answer = _Answer("not testable here", str(missing), None, "")
     return ClaimFinding(
-        id=claim.id,
-        says=claim.says,
+        id="-".join([claim.id, *map(str, levels.values())]),
+        says=claim.says + (f" [{_words(levels)}]" if levels else ""),
         source=claim.source,
         kind=claim.kind,
         verdict=answer.verdict,
@@ -159,6 +180,16 @@ def _best_setting(test: BestSetting, samples: Samples) -> _Answer:
     return _Answer("undecided", said, None, threshold)
 
 
+def _ratio_of_ratios(test: RatioOfRatios, samples: Samples) -> _Answer:
+    cells = (test.of, test.over, test.than_of, test.than_over)
+    estimate = ratio_of_ratios(
+        *(samples.values(cell, test.indicator) for cell in cells), pilot=samples.pilot
+    )
+    if estimate is None:
+        raise MissingError(f"{test.indicator} is 0 in one of the cells, so there is no ratio")
+    return _bounded(estimate, test.at_least, test.at_most)
+
+
 def _mapping(test: Mapping_, samples: Samples) -> _Answer:
     columns = _columns(test.factor, test.where, test.indicator, samples, needed=test.table)
     wrong = [
@@ -169,6 +200,101 @@ def _mapping(test: Mapping_, samples: Samples) -> _Answer:
     if wrong:
         return _Answer("refuted", "; ".join(wrong), None, "exactly the table")
     return _Answer("supported", f"all {len(test.table)} levels agree", None, "exactly the table")
+
+
+def _exact(values: Sequence[float]) -> float | None:
+    """A reading that every trial gave alike; ``None`` where they differ."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _readings(columns: Mapping[Level, Sequence[float]]) -> dict[Level, float] | _Answer:
+    """The exact reading at each level, or the answer where trials of one level differ."""
+    exact: dict[Level, float] = {}
+    for level, values in columns.items():
+        reading = _exact(values)
+        if reading is None:
+            return _Answer("undecided", f"at {level} trials gave {_few(values)}", None, "")
+        exact[level] = reading
+    return exact
+
+
+def _step(test: Step, samples: Samples) -> _Answer:
+    cells = {"of": test.of, "over": test.over}
+    exact = _readings({k: samples.values(cell, test.indicator) for k, cell in cells.items()})
+    if isinstance(exact, _Answer):
+        return exact
+    return _counted(exact["of"] - exact["over"], test.at_least, test.at_most,
+                    f"from {exact['over']:g} to {exact['of']:g}")  # fmt: skip
+
+
+def _same(test: Same, samples: Samples) -> _Answer:
+    columns = _columns(test.factor, test.where, test.indicator, samples)
+    seen = ", ".join(f"{level} gave {_few(values)}" for level, values in columns.items())
+    if len({value for values in columns.values() for value in values}) == 1:
+        return _Answer("supported", seen, None, "the same at every level")
+    return _Answer("refuted", seen, None, "the same at every level")
+
+
+def _linear(test: Linear, samples: Samples) -> _Answer:
+    """Least squares through the exact readings; the greatest distance from the line decides."""
+    threshold = f"within {test.within:g} of a line"
+    exact = _readings(_columns(test.factor, test.where, test.indicator, samples))
+    if isinstance(exact, _Answer):
+        return exact
+    try:
+        levels = [float(level) for level in exact]
+    except ValueError as error:
+        raise MissingError(f"the levels of {test.factor} are no numbers") from error
+    slope, intercept = statistics.linear_regression(levels, list(exact.values()))
+    furthest = max(
+        abs(intercept + slope * level - reading)
+        for level, reading in zip(levels, exact.values(), strict=True)
+    )
+    if slope == 0:
+        return _Answer("refuted", "the line is level", None, threshold)
+    verdict: VerdictName = "supported" if furthest <= test.within else "refuted"
+    reason = f"slope {slope:.3g}, greatest distance {furthest:.2g}"
+    return _Answer(verdict, reason, None, threshold)
+
+
+def _distinct(test: Distinct, samples: Samples) -> _Answer:
+    exact = _readings(_columns(test.factor, test.where, test.indicator, samples))
+    if isinstance(exact, _Answer):
+        return exact
+    seen = sorted(set(exact.values()))
+    return _counted(len(seen), test.at_least, test.at_most, _listed(seen))
+
+
+def _overlap(test: Overlap, samples: Samples) -> _Answer:
+    where: dict[float, list[Level]] = {}
+    for level in samples.levels(test.factor):
+        cell = {**test.where, test.factor: level}
+        exact = _readings(_columns(test.across, cell, test.indicator, samples))
+        if isinstance(exact, _Answer):
+            return exact
+        for reading in set(exact.values()):
+            where.setdefault(reading, []).append(level)
+    shared = {reading: levels for reading, levels in sorted(where.items()) if len(levels) > 1}
+    if not shared:
+        return _Answer("refuted", "no reading is shared", None, "shared readings")
+    named = "; ".join(
+        f"{reading:g} by {', '.join(map(str, levels))}" for reading, levels in shared.items()
+    )
+    return _Answer("supported", named, None, "shared readings")
+
+
+def _counted(value: float, at_least: float | None, at_most: float | None, reason: str) -> _Answer:
+    """The verdict on an exact figure, which needs no interval."""
+    estimate = Estimate(value=float(value), low=float(value), high=float(value))
+    return _bounded(estimate, at_least, at_most)._replace(reason=reason)
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _untestable(test: Untestable, samples: Samples) -> _Answer:
+    raise MissingError(test.reason)
 
 
 def _few(values: Sequence[float]) -> str:
@@ -241,4 +367,11 @@ _TESTS: dict[str, Callable[[Any, Samples], _Answer]] = {
     "mapping": _mapping,
     "spread": _spread,
     "order": _order,
+    "ratio_of_ratios": _ratio_of_ratios,
+    "step": _step,
+    "same": _same,
+    "linear": _linear,
+    "distinct": _distinct,
+    "overlap": _overlap,
+    "untestable": _untestable,
 }
