@@ -15,7 +15,8 @@ from concurve.catalogue import find_study
 from concurve.comparison import EFFECT, Options, compare_runs
 from concurve.controls import ControlsTemplate
 from concurve.engine.local import LocalEngine
-from concurve.findings import BestFinding, Comparison, Findings, Level
+from concurve.explain import explain_run
+from concurve.findings import BestFinding, Comparison, Explanation, Findings, Level
 from concurve.laboratory import Runner
 from concurve.machine import allowed_cpus
 from concurve.report.rows import Rows, cell_rows, trial_rows
@@ -47,6 +48,15 @@ class Run:
         indicator without a better direction."""
         row = self._store.find_run(self.id)
         return findings_of(self._store, row, indicator, dots=False).best_overall
+
+    def explain(self) -> Explanation:
+        """Where the time of an operation goes in each cell, and what limits it; as
+        ``concurve explain``.
+
+        Raises:
+            RunError: the run has no trial in use.
+        """
+        return explain_run(self._store, self._store.find_run(self.id))
 
     def frame(self) -> pd.DataFrame:
         """One row a cell: its parameters, ``status``, ``trials`` in use, and for each indicator

@@ -61,13 +61,23 @@ class Word(NamedTuple):
 
 
 class Other(NamedTuple):
-    """Another role of the trial: the CPUs that it used on the average, and its busiest thread's
-    share of one."""
+    """Another role of the trial: the CPUs that it used on the average, its busiest thread's share
+    of one, and the share of its threads' readings in which they slept."""
 
     name: str
     cpus: float
     nice: int | None
     busiest: float
+    asleep: float = 0.0
+
+
+class Dealer(NamedTuple):
+    """A thread that hands out work to the active ones: the share of the time that it ran, and
+    whether it mostly waits for them to take it (at a futex: their queue is full)."""
+
+    name: str
+    ran: float
+    waits_for_takers: bool
 
 
 class Account(NamedTuple):
@@ -75,9 +85,8 @@ class Account(NamedTuple):
 
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
-    the active threads by kind, ``running`` included; empty without samples. ``even`` is false if
-    one of them that is no peer of the others does most; ``dealer`` names a thread beside them
-    that hands out their work, ``dealer_share`` the share of its time that it ran.
+    the active threads by kind, ``running`` included; empty without samples. ``dealer`` is a thread
+    that hands out work to them, if there seems to be one.
     """
 
     operations: float
@@ -93,8 +102,7 @@ class Account(NamedTuple):
     switches: float
     readings: dict[str, int]
     word: Word
-    dealer: str
-    dealer_share: float
+    dealer: Dealer | None
     others: tuple[Other, ...]
     steal_ns: float
     foreign_ns: float
@@ -148,7 +156,6 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         time = time._replace(run_queue_ns=_sampled_queue(time, readings))
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations, counted = _operations(record, parts)
-    dealer, share = _dealer(listed, active, wall)
     machine = record.machine
     return Account(
         operations=operations,
@@ -164,8 +171,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in active)),
         readings=readings,
         word=_word(waits),
-        dealer=dealer,
-        dealer_share=share,
+        dealer=_dealer(listed, active, wall),
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
@@ -203,15 +209,14 @@ def _activity(thread: ThreadRecord, wall: float) -> float:
 
 def _dealer(
     listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float
-) -> tuple[str, float]:
+) -> Dealer | None:
     """The thread that hands out work to the others: of another kind than most active ones (by its
-    name without digits, or as the first of its process), and switched about as often as they."""
+    name without digits, or as the first of its process), and switched about as often as they, or
+    busy."""
     kinds = [_kind(thread) for thread in active]
-    if not kinds:
-        return "", 0.0
-    usual = max(set(kinds), key=kinds.count)
-    if kinds.count(usual) < 2:
-        return "", 0.0
+    usual = max(set(kinds), key=kinds.count, default=None)
+    if usual is None or kinds.count(usual) < 2:
+        return None
     peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
     least = max(DEALER_SWITCHES_MIN, DEALER_SHARE * peers)
     found = [
@@ -220,9 +225,11 @@ def _dealer(
         if _kind(thread) != usual and (_switches(thread) >= least or _ran(thread, wall) >= 0.5)
     ]
     if not found:
-        return "", 0.0
+        return None
     chosen = max(found, key=lambda thread: _ran(thread, wall))
-    return chosen.name, _ran(chosen, wall)
+    waits = chosen.waits or Waits()
+    blocked = waits.readings - waits.running
+    return Dealer(chosen.name, _ran(chosen, wall), blocked > 0 and waits.futex >= 0.5 * blocked)
 
 
 def _kind(thread: ThreadRecord) -> tuple[str, bool]:
@@ -339,7 +346,9 @@ def _word(waits: Waits | None) -> Word:
 def _other(role: RoleRecord) -> Other:
     wall = max(role.wall_ns, 1)
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
-    return Other(role.name, (role.usage.cpu_ns or 0) / wall, role.controls.nice, busiest / wall)
+    asleep = role.waits.sleep / role.waits.readings if role.waits and role.waits.readings else 0.0
+    cpus = (role.usage.cpu_ns or 0) / wall
+    return Other(role.name, cpus, role.controls.nice, busiest / wall, asleep)
 
 
 def _operations(record: TrialRecord, parts: Parts) -> tuple[float, bool]:

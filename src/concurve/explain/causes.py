@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.explain.accounts import Other
+from concurve.explain.accounts import Dealer, Other, is_role
 from concurve.explain.cells import Excess, Picture, excess
 from concurve.findings import Cause
 
@@ -192,22 +192,21 @@ def _spins(here: _Here, base: Picture, amount: float) -> bool:
         return False
     more = excess(cell, base, "futex")
     enough = more.value >= max(SPIN_SHARE * amount, 0.005 * base.mean("total"))
-    return enough and more.low is not None and more.low > 0 and bool(_contended(cell, base))
+    return enough and more.low is not None and more.low > 0 and bool(_contended(here))
 
 
 def _synchronising(here: _Here, amount: float) -> Verdict | None:
     """Blocked on futexes: a lock, or nothing to do."""
     cell = here.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
-    how = _contended(cell, here.base)
+    how = _contended(here)
     if how:
         return Verdict("lock", f"{words}{how}")
-    dealer = cell.accounts[0].dealer
-    if dealer and cell.per_trial("dealer_share") >= SATURATED:
-        share = percent(cell.per_trial("dealer_share"))
-        busy = f"the thread {dealer} runs {share} of the time and the others wait for it"
-        return Verdict("cpu", f"{words}: {busy}")
-    given = f", {dealer} deals it out" if dealer else ""
+    dealer = cell.dealer
+    if dealer and dealer.ran >= SATURATED:
+        busy = f"{dealer.name} runs {percent(dealer.ran)} of the time and the others wait for it"
+        return Verdict("cpu", f"{words}: the thread {busy}")
+    given = f", {dealer.name} deals it out" if dealer else ""
     return Verdict(
         "none",
         f"{words} while {_number(cell.running)} of {_count(cell.threads, 'thread')} run: threads "
@@ -215,27 +214,33 @@ def _synchronising(here: _Here, amount: float) -> Verdict | None:
     )
 
 
-def _contended(cell: Picture, base: Picture | None) -> str:
+def _contended(here: _Here) -> str:
     """Do the active threads wait for one another? How, in words; empty if they do not.
 
     They do if work is conserved: somebody holds the lock and runs. Threads that wait for work
     leave the CPUs idle, or wait while alone, too, or have somebody who deals out the work.
     """
+    cell, base = here.cell, here.base
     if cell.threads < 2:
         return ""
     if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
         return ""
-    dealt = bool(cell.accounts[0].dealer)
-    if cell.running < RUNNING_MIN and not (not dealt and _handed_over(cell)):
-        return ""
-    if not dealt:
+    if cell.dealer is not None:
+        wanted = cell.running >= RUNNING_MIN and _one_word(cell) and _has_work(here, cell.dealer)
+        return _where(cell) if wanted else ""
+    if cell.running >= RUNNING_MIN or _handed_over(cell):
         return _where(cell)
-    # With somebody who may deal out work: only a word where many wait, and nobody who is busy
-    # with dealing.
-    if _one_word(cell) and cell.per_trial("dealer_share") < SATURATED:
-        alone = base is None or base.share("futex") < 0.1
-        return _where(cell) if alone else ""
     return ""
+
+
+def _has_work(here: _Here, dealer: Dealer) -> bool:
+    """Is there more work than the threads take? Then their queue is full, or the clients, which
+    have CPU time left and do not sleep, wait for them."""
+    if dealer.ran >= SATURATED:
+        return False
+    clients = _client_roles(here)
+    waiting = all(c.busiest < SATURATED and c.asleep < WHOLE_SHARE for c in clients)
+    return dealer.waits_for_takers or (bool(clients) and waiting)
 
 
 def _handed_over(cell: Picture) -> bool:
@@ -288,12 +293,16 @@ def _outside(here: _Here, amount: float) -> Verdict | None:
 _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
 
 
-def _clients(here: _Here) -> str:
-    found = [
+def _client_roles(here: _Here) -> list[Other]:
+    return [
         other
         for other in here.cell.others
-        if any(other.name == name or other.name.startswith(f"{name}-") for name in here.clients)
+        if any(is_role(other.name, name) for name in here.clients)
     ]
+
+
+def _clients(here: _Here) -> str:
+    found = _client_roles(here)
     if not found:
         return ""
     cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)

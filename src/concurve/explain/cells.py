@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Other
+from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Dealer, Other
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
@@ -93,9 +93,19 @@ class Picture(NamedTuple):
                 mean([other.cpus for other in found]),
                 found[0].nice,
                 mean([other.busiest for other in found]),
+                mean([other.asleep for other in found]),
             )
             for name, found in seen.items()
         ]
+
+    @property
+    def dealer(self) -> Dealer | None:
+        """The thread that hands out the work, where most trials have one."""
+        found = [account.dealer for account in self.accounts if account.dealer is not None]
+        if 2 * len(found) <= len(self.accounts):
+            return None
+        takers = 2 * sum(dealer.waits_for_takers for dealer in found) > len(found)
+        return Dealer(found[0].name, mean([dealer.ran for dealer in found]), takers)
 
     @property
     def missing(self) -> dict[str, str]:

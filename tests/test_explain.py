@@ -1,0 +1,301 @@
+"""What limits a cell, from records made up for each cause and each edge."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.explain.accounts import Account, Parts, account
+from concurve.explain.causes import Verdict, cause_of
+from concurve.explain.cells import Picture, picture
+from concurve.wire import TrialRecord, Usage
+from tests.explaining import WALL, Thread, record, role, thread
+
+PARTS = Parts("target", (), False)
+
+
+def cell(make: Callable[[float], TrialRecord], trials: int = 5, parts: Parts = PARTS) -> Picture:
+    """A cell of trials that differ a little."""
+    rng = random.Random(1)
+    accounts = [account(make(1 + 0.002 * rng.random()), parts) for _ in range(trials)]
+    found = picture([each for each in accounts if each is not None])
+    assert found is not None
+    return found
+
+
+def of(threads: Sequence[Thread], operations: float | None = 1000.0, **more: Any) -> Picture:
+    """A cell of one role."""
+    machine = {name: more.pop(name) for name in ("steal", "foreign") if name in more}
+    trials = more.pop("trials", 5)
+    return cell(
+        lambda noise: record(role(threads, operations, noise=noise, **more), **machine), trials
+    )
+
+
+def only(record: TrialRecord) -> Account:
+    found = account(record, PARTS)
+    assert found is not None
+    return found
+
+
+ALONE = of([thread(0.99, 0.01)])
+"""A base cell: one thread that computes."""
+
+
+# -- each cause -------------------------------------------------------------------------------
+
+
+def test_more_threads_than_cpus() -> None:
+    said = cause_of(of([thread(0.5, 0.5)] * 4, 2000), ALONE)
+    assert said == Verdict("cpu", "50 % of it waiting for a CPU (4 threads on 2 CPUs)")
+
+
+def test_another_role_takes_the_cpus_from_a_nice_one() -> None:
+    def make(noise: float) -> TrialRecord:
+        rivals = [
+            role([thread(0.98)], None, f"background-{n}", cpus=(0,), noise=noise) for n in (1, 2)
+        ]
+        return record(role([thread(0.02, 0.98)], cpus=(0,), nice=19, noise=noise), *rivals)
+
+    for base in (ALONE, None):
+        said = cause_of(cell(make), base)
+        assert said.cause == "cpu"
+        assert "background-1 (nice 0), background-2 (nice 0) took 2.0 CPUs" in said.words
+        assert "1 thread with nice 19 on 1 CPU" in said.words
+
+
+def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
+    waiting = of([thread(0.7, 0.3)] * 2, 1400, foreign=0.3)
+    said = cause_of(waiting, ALONE)
+    assert said.cause == "contamination"
+    assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
+
+
+def test_waiting_while_cpus_are_idle_accuses_nobody() -> None:
+    said = cause_of(of([thread(0.7, 0.3)] * 2, 1400), ALONE)
+    assert said.cause == "none" and "although CPUs were idle" in said.words
+
+
+def test_stolen_cpu_time_is_contamination_and_no_shared_data() -> None:
+    assert cause_of(of([thread(1.0)] * 2, 1600, steal=0.2), ALONE).cause == "contamination"
+
+
+def test_one_word_where_all_wait_is_a_lock() -> None:
+    locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(270, 4), (90, 1)])
+    said = cause_of(locked, ALONE)
+    where = "96 % of that at one word where 4 threads wait"
+    assert said == Verdict("lock", f"70 % of it blocked on futexes, {where}")
+
+
+def test_words_of_their_own_are_a_lock_where_work_is_conserved() -> None:
+    """A JVM parks each thread at a word of its own."""
+    locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(70, 1)] * 4)
+    said = cause_of(locked, ALONE)
+    assert said.cause == "lock" and "they wait for one another" in said.words
+
+
+@pytest.mark.parametrize("words", [[(380, 4)], [(95, 1)] * 4])
+def test_an_idle_pool_is_no_lock(words: list[tuple[int, int]]) -> None:
+    """Whether its threads wait at one condition or each at a word of its own."""
+    dealer = thread(0.02, sleep=0.98, name="pool", tid=100, switches=4000)
+    pool = [*[thread(0.02, futex=0.98)] * 4, dealer]
+    base = of([thread(0.08, futex=0.92), dealer])
+    said = cause_of(of(pool, 1000, words=words), base)
+    assert said.cause == "none" and "no work for them" in said.words
+
+
+def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
+    """1.6 of 8 threads have work: somebody deals it out, who waits for events, not for takers."""
+    dealer = thread(0.1, poll=0.9, name="acceptor", switches=9000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
+    said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dealer]))
+    assert said.cause == "none" and "acceptor deals it out" in said.words
+
+
+def test_a_dealer_that_is_used_up_is_the_limit() -> None:
+    dealer = thread(0.98, name="acceptor", switches=2000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
+    said = cause_of(of(pool, 1000, words=[(640, 8)]), of([thread(0.9, futex=0.1), dealer]))
+    assert said.cause == "cpu" and "acceptor runs 98 % of the time" in said.words
+
+
+@pytest.mark.parametrize(
+    ("load", "cause"),
+    [
+        (thread(0.3, network=0.7), "lock"),
+        (thread(0.97), "none"),  # used up: it sends no more
+        (thread(0.1, sleep=0.9), "none"),  # thinks before it sends more
+    ],
+)
+def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) -> None:
+    dealer = thread(0.2, poll=0.8, name="acceptor", switches=9000)
+    parts = Parts("target", ("load",), True)
+
+    def made(workers: list[Thread], done: float, words: list[tuple[int, int]]) -> Picture:
+        return cell(
+            lambda noise: record(
+                role([*workers, dealer], done, words=words, noise=noise),
+                role([load], None, "load", noise=noise),
+            ),
+            parts=parts,
+        )
+
+    base = made([thread(0.99)], 1000, [])
+    locked = made([thread(0.3, futex=0.7)] * 4, 1250, [(280, 4)])
+    assert cause_of(locked, base, ("load",), True).cause == cause
+
+
+def test_a_lock_behind_a_queue_that_is_full() -> None:
+    dealer = thread(0.2, futex=0.8, name="reader", switches=9000)
+    locked = of([*[thread(0.3, futex=0.7)] * 4, dealer], 1250, words=[(280, 4), (80, 1)])
+    assert cause_of(locked, of([thread(0.99), dealer])).cause == "lock"
+
+
+def test_a_lock_that_is_handed_over_leaves_the_cpus_idle() -> None:
+    """Each turn waits for a wake-up of 30 µs: 0.5 threads run on the average."""
+    handed = of([thread(0.25, futex=0.75, switches=20_000)] * 2, 20_000, words=[(75, 1)] * 2)
+    base = of([thread(0.99)], 40_000)
+    assert cause_of(handed, base).cause == "lock"
+    # The same with few, long waits: timers, not a lock.
+    timed = of([thread(0.25, futex=0.75, switches=20)] * 2, 20, words=[(75, 1)] * 2)
+    assert cause_of(timed, of([thread(0.99)], 40)).cause == "none"
+
+
+def test_cpu_time_that_grows_is_coherency() -> None:
+    said = cause_of(of([thread(1.0)] * 2, 500), ALONE)
+    assert said.cause == "coherency" and "4.0 × the CPU time" in said.words
+
+
+def test_a_lock_that_spins_is_a_lock() -> None:
+    spinning = of([thread(0.8, futex=0.2)] * 2, 800, words=[(40, 2)])
+    said = cause_of(spinning, ALONE)
+    assert said.cause == "lock" and "a lock that spins" in said.words
+
+
+def test_the_disk() -> None:
+    writer = [thread(0.3, disk=0.7)]
+    assert cause_of(of(writer), None).cause == "io"
+    assert cause_of(of(writer * 2, 1300), of(writer)).cause == "io"
+
+
+def test_the_client() -> None:
+    def make(noise: float) -> TrialRecord:
+        load = role([thread(0.97, name="load")], 500, "load", noise=noise)
+        return record(role([thread(0.1, network=0.9)] * 2, None, noise=noise), load)
+
+    slow = cell(make, parts=Parts("target", ("load",), True))
+    said = cause_of(slow, None, ("load",), True)
+    assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
+    # Without clients of its own it is the network that a program waits for.
+    assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
+
+
+def test_a_program_without_a_bottleneck_is_not_accused() -> None:
+    for threads in ([thread(0.99, 0.01)] * 2, [thread(0.985, 0.01, futex=0.005)] * 2):
+        said = cause_of(of(threads, 2000), ALONE)
+        assert said.cause == "none"
+    assert cause_of(ALONE, None) == Verdict("none", "99 % of it on a CPU")
+
+
+def test_sleepers_and_parents_are_not_accused() -> None:
+    for kind in ("sleep", "child", "other", "poll"):
+        sleeper = thread(0.01) | {kind: 0.99}
+        assert cause_of(of([sleeper] * 4, 4), of([sleeper], 4)).cause == "none"
+
+
+def test_an_excess_needs_an_interval_without_zero_and_some_size() -> None:
+    rng = random.Random(2)
+    noisy = cell(lambda _: record(role([thread(0.99)], 1000 * rng.uniform(0.5, 1.4))))
+    assert cause_of(noisy, ALONE).cause == "none"
+    assert cause_of(of([thread(1.0)], 970), ALONE).cause == "none"  # 3 % more CPU time
+    assert cause_of(of([thread(1.0)] * 2, 500, trials=1), ALONE).cause == "none"
+
+
+# -- whose time it is -------------------------------------------------------------------------
+
+
+def test_parts_sum_to_the_time_of_the_active_threads() -> None:
+    join = thread(0.0001, futex=0.99, name="main", tid=100, switches=3)
+    found = only(record(role([thread(0.5, 0.2, futex=0.3), thread(0.4, 0.3, futex=0.3), join])))
+    assert found.threads == 2 and found.idle == 1
+    assert found.thread_ns == 2 * WALL
+    assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == found.thread_ns
+    assert found.readings["futex"] == 60 and not found.dealer
+
+
+def test_a_jvm_s_own_threads_do_no_operations() -> None:
+    service = [thread(0.5, name=name) for name in ("C2 CompilerThre", "G1 Conc#0", "VM Thread")]
+    found = only(record(role([thread(1.0, name="Thread-0"), *service])))
+    assert (found.threads, found.idle) == (1, 3)
+
+
+def test_threads_that_ended_early_count_for_their_lives() -> None:
+    found = only(record(role([thread(1.0), thread(1.0, lived=0.5)])))
+    assert found.thread_ns == 1.5 * WALL and found.blocked_ns == 0
+
+
+def test_threads_that_outlive_the_measured_phase_count_inside_it_only() -> None:
+    longer = role([thread(0.9, lived=2.0)] * 2, phase=True)
+    phase = msgspec.structs.replace(
+        longer.phases[0], usage=Usage(cpu_ns=WALL, run_queue_ns=WALL // 2)
+    )
+    found = only(record(msgspec.structs.replace(longer, phases=(phase,))))
+    assert (found.thread_ns, found.cpu_ns, found.blocked_ns) == (2 * WALL, WALL, WALL // 2)
+
+
+def test_processes_count_like_threads() -> None:
+    workers = [thread(0.5, 0.5, name="fork", tid=n, pid=n) for n in range(200, 208)]
+    parent = thread(0.001, child=0.99, name="fork", tid=100, switches=9)
+    said = cause_of(of([*workers, parent], 4000), ALONE)
+    assert said.cause == "cpu" and "8 threads on 2 CPUs" in said.words
+
+
+def test_threads_that_are_not_listed_are_counted() -> None:
+    full = role([thread(0.02, 0.98)] * 4, 1000)
+    threads = msgspec.structs.replace(full.threads, total=100, peak=100)
+    usage = Usage(cpu_ns=2 * WALL, run_queue_ns=98 * WALL)
+    found = only(record(msgspec.structs.replace(full, threads=threads, usage=usage)))
+    assert found.threads == 100 and found.thread_ns == 100 * WALL
+
+
+# -- what is missing --------------------------------------------------------------------------
+
+
+def test_without_samples_what_blocks_is_not_named() -> None:
+    blind = of([thread(0.3)] * 4, 1250, sampled=False)
+    said = cause_of(blind, of([thread(0.99)], sampled=False))
+    assert said.cause == "none" and "on what is not known" in said.words
+    assert blind.missing == {"waits": "kernel says no"}
+    assert not blind.sampled and "futex" not in blind.columns
+
+
+def test_without_run_queue_time_samples_stand_in() -> None:
+    rough = of([thread(0.5, 0.5, other=0.01)] * 4, 2000, queue_absent="no privilege")
+    assert rough.missing["run_queue"] == "no privilege; it is estimated from samples"
+    assert rough.share("run_queue") == pytest.approx(0.49, abs=0.02)
+    assert cause_of(rough, ALONE).cause == "cpu"
+
+
+def test_with_neither_what_is_no_cpu_time_is_one_part() -> None:
+    blind = of([thread(0.5, 0.5)] * 4, 2000, queue_absent="no privilege", sampled=False)
+    assert "run_queue" not in blind.columns and blind.share("blocked") == pytest.approx(0.5)
+    assert cause_of(blind, ALONE).cause == "none"
+
+
+def test_no_operations_no_picture() -> None:
+    assert picture([only(record(role([thread(1.0)], 0.0)))]) is None
+
+
+def test_a_run_that_reports_no_operations_is_one() -> None:
+    found = only(record(role([thread(1.0)], None)))
+    assert (found.operations, found.counted) == (1.0, False)
+
+
+def test_operations_that_the_clients_report_are_summed() -> None:
+    loads = [role([thread(0.1)], 50.0, f"load-{n}") for n in (1, 2)]
+    found = account(record(role([thread(0.5)], None), *loads), Parts("target", ("load",), True))
+    assert found is not None and (found.operations, found.counted) == (100.0, True)
