@@ -42,7 +42,7 @@ test-rust: build
 	@cargo test --workspace --release --quiet
 
 test-python: build
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q --durations=10 --durations-min=5
 
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py

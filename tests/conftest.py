@@ -1,17 +1,39 @@
-"""Fixtures that several test modules share."""
+"""What all tests share: fixtures, and the same conditions on every machine."""
 
 from __future__ import annotations
 
 import os
 import pwd
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import postgres as server
+from tests.real import STEERING
+
+# The same examples everywhere, however long they take; --hypothesis-profile=default looks further.
+settings.register_profile(
+    "same-everywhere",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("same-everywhere")
+
+
+def pytest_configure() -> None:
+    """Undo what whoever started the tests would hand down to them and their processes."""
+    for name in STEERING:
+        os.environ.pop(name, None)
+    # A shell starts what it puts into the background with SIGINT ignored.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -48,31 +48,52 @@ def missing() -> str | None:
 
 def find_binaries() -> Path | None:
     """The folder of the newest initdb and pg_ctl."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version)
     found = shutil.which("initdb")
     candidates = [*reversed(folders), *([Path(found).parent] if found else [])]
     return next((folder for folder in candidates if (folder / "pg_ctl").exists()), None)
 
 
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in folder.parent.name.split(".") if part.isdigit())
+
+
 @contextmanager
 def running(folder: Path) -> Iterator[Server]:
     """Start a server with its data in ``folder`` on a free port of this machine alone."""
-    binaries, port = find_binaries(), _free_port()
+    binaries = find_binaries()
     assert binaries is not None
     data = folder / "data"
     _as_user([str(binaries / "initdb"), "-D", str(data), "-U", USER, "-A", "trust", "-N", "-E",
               "UTF8"], folder)  # fmt: skip
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-    control = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
-    _as_user([*control, "-o", options, "start"], folder)
+    control = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-t", "300",
+               "-l", str(folder / "log")]  # fmt: skip
+    port = _start(control, folder)
     try:
         yield Server(binaries, port)
     finally:
         _as_user([*control, "-m", "immediate", "stop"], folder)
 
 
+def _start(control: list[str], folder: Path) -> int:
+    """Start the server on a free port, which somebody else may take meanwhile."""
+    for attempt in (1, 2, 3):
+        port = _free_port()
+        options = (
+            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
+        )
+        try:
+            _as_user([*control, "-o", options, "start"], folder)
+        except RuntimeError:
+            if attempt == 3:
+                raise
+        else:
+            return port
+    raise AssertionError("unreachable")
+
+
 def _as_user(command: list[str], folder: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(folder)}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(folder)}
     if os.geteuid() == 0:
         command = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
     # To files, not pipes: the server would keep a pipe open.

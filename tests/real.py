@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
@@ -16,6 +17,12 @@ TARGETS = str(BIN / "concurve-targets")
 
 #: Every process of a laboratory started here inherits it.
 MARK = "CONCURVE_TEST_MARK"
+
+#: What in the environment of whoever runs the tests would change what is shown.
+STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT")
+
+#: Seconds for whatever is sure to come. Only a hang takes as long, on the busiest machine too.
+PATIENCE = 300.0
 
 
 def missing() -> str | None:
@@ -40,7 +47,7 @@ class Lab:
             "CONCURVE_LOCK": str(self.folder / "lock"),
             MARK: self.mark,
         }
-        plain = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+        plain = {k: v for k, v in os.environ.items() if k not in STEERING}
         return {**plain, "COLUMNS": "80", **own, **more}
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -59,7 +66,7 @@ class Lab:
         """Run ``concurve`` to its end."""
         process = self.start(*arguments, **environment)
         try:
-            stdout, stderr = process.communicate(timeout=60)
+            stdout, stderr = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
         return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
@@ -76,9 +83,21 @@ class Lab:
                 continue  # it has ended, or is not ours
         return found
 
-    def wait_until_alone(self, seconds: float = 10.0) -> dict[int, str]:
+    def wait_until_alone(self, seconds: float = 60.0) -> dict[int, str]:
         """Who is still alive when the time is up; empty as soon as nobody is."""
         deadline = time.monotonic() + seconds
         while (left := self.alive()) and time.monotonic() < deadline:
             time.sleep(0.02)
         return left
+
+    def wait_for_process(self, command: str) -> None:
+        """Wait until a process of ours has this command line."""
+        wait_until(lambda: command in self.alive().values(), f"the process {command!r}")
+
+
+def wait_until(happened: Callable[[], bool], what: str) -> None:
+    """Wait for what is sure to come."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, f"{what} did not come in {PATIENCE:.0f} s"
+        time.sleep(0.02)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.real import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[1]
 BENCHES = ROOT / "benches"
 
@@ -33,7 +35,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 

@@ -6,19 +6,20 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+from concurve.native import binary
 from concurve.store import Store
 from tests.postgres import Server
-from tests.real import CONCURVE, TARGETS, Lab, missing
+from tests.real import CONCURVE, PATIENCE, TARGETS, Lab, missing
 
 pytestmark = [
     pytest.mark.real,
@@ -79,7 +80,14 @@ def test_the_json_export_holds_its_schema_and_every_raw_trial(measured: tuple[La
                      "involuntary_switches", "migrations", "rss_bytes_max", "threads_peak",
                      "rate_per_second", "rate_per_worker"):  # fmt: skip
             assert name in figures, name
-        assert figures["cpu_seconds"]["value"] == pytest.approx(0.003 * level, rel=0.5)
+        # How much of it falls into the marked phase depends on when the runner gets to the mark.
+        whole = [
+            trial["record"]["roles"][0]["usage"]["cpu_ns"] / 1e9
+            for trial in cell["trials"]
+            if trial["used"]
+        ]
+        assert 0.003 * level <= min(whole)
+        assert 0 <= figures["cpu_seconds"]["value"] <= max(whole)
         assert figures["threads_peak"]["value"] >= level
         assert cell["trials"][0]["record"]["roles"][0]["exit"] == {"code": 0}
     assert export["cells"][0]["indicators"]["speedup"]["value"] == 1.0
@@ -123,7 +131,7 @@ def test_colour_on_a_terminal_unless_no_color(lab: Lab) -> None:
         except OSError:
             pass  # the other end is closed
         os.close(ours)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         return said.decode()
 
     colour = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|4\d|9\d)[;m]")
@@ -256,7 +264,9 @@ def test_a_program_that_fails_is_told_with_its_last_words(lab: Lab) -> None:
 
 
 def test_a_trial_beyond_its_limit_is_ended_whole(lab: Lab) -> None:
-    done = lab.run("sweep", *QUICK, "--timeout", "200ms", "--", "sh", "-c", "sleep 50 & sleep 51")
+    done = lab.run(
+        "sweep", *QUICK, "--timeout", "200ms", "--", "sh", "-c", "sleep 1050 & sleep 1051"
+    )
     assert done.returncode == 5
     assert "timed_out" in done.stderr
     assert lab.wait_until_alone() == {}
@@ -379,7 +389,10 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     for folder in lab.folder.parents[:2]:
         if folder != Path("/tmp"):
             folder.chmod(folder.stat().st_mode | 0o011)
-    # The interpreter may stand where others cannot read: load everything, then give root up.
+    native = lab.folder / "native"
+    native.mkdir()
+    shutil.copy(binary("concurve-trial"), native)
+    # The checkout may stand where others cannot read: load everything, then give root up.
     script = (
         "import os, sys; import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
         "concurve.study_line, concurve.machine, concurve.hooks, concurve.laboratory; "
@@ -390,7 +403,8 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     for option in (("--nice", "-5"), ("--policy", "fifo:10")):
         done = subprocess.run(
             [sys.executable, "-c", script, "sweep", *QUICK, *option, "--", "touch", "ran"],
-            env=lab.environment(), cwd=lab.folder, capture_output=True, text=True, check=False,
+            env=lab.environment(CONCURVE_NATIVE=str(native)),
+            cwd=lab.folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
         assert "CAP_SYS_NICE" in done.stderr or "RLIMIT" in done.stderr
@@ -402,25 +416,16 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
 # -- stopping ------------------------------------------------------------------------------
 
 
-def wait_for_trials(lab: Lab, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if lab.db.exists() and runs(lab):
-            store = Store(str(lab.db))
-            if store.count(store.find_run("last").id) >= count:
-                return
-        time.sleep(0.05)
-    pytest.fail("no trials came")
-
-
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_ends_cleanly_and_is_resumed(lab: Lab, sign: signal.Signals) -> None:
+    # The third trial waits for the signal, so that none comes too late.
+    script = "sleep 77 & echo >> begun; test $(wc -l < begun) -le 2 || test -e go || sleep 1000"
     command = ("sweep", "-P", "n", "1,2", "--effort", "quick", "--repeats", "6..6", "--",
-               "sh", "-c", "sleep 77 & sleep 0.15")  # fmt: skip
+               "sh", "-c", script)  # fmt: skip
     process = lab.start(*command)
-    wait_for_trials(lab, 2)
+    lab.wait_for_process("sleep 1000")
     process.send_signal(sign)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     assert "all of them stored" in stderr and "concurve resume" in stderr
@@ -428,8 +433,9 @@ def test_a_stopped_run_ends_cleanly_and_is_resumed(lab: Lab, sign: signal.Signal
     store = Store(str(lab.db))
     run = store.find_run("last")
     before = store.count(run.id)
-    assert run.state == "interrupted" and 2 <= before < 12
+    assert (run.state, before) == ("interrupted", 2)
     assert "interrupted" in lab.run("show", "last").stdout
+    (lab.folder / "go").touch()
     done = lab.run("resume", "last")
     assert done.returncode == 0, done.stderr
     trials = [row.outcome.key for row in store.trials(run.id)]
@@ -438,14 +444,12 @@ def test_a_stopped_run_ends_cleanly_and_is_resumed(lab: Lab, sign: signal.Signal
 
 
 def test_a_runner_that_is_killed_leaves_nobody_behind(lab: Lab) -> None:
-    process = lab.start("sweep", "--effort", "quick", "--", "sh", "-c", "sleep 77 & sleep 78")
-    deadline = time.monotonic() + 30
-    while "sleep 77" not in lab.alive().values():
-        assert time.monotonic() < deadline, "the trial did not start"
-        time.sleep(0.05)
+    script = "sleep 1077 & sleep 1078"
+    process = lab.start("sweep", "--effort", "quick", "--timeout", "1h", "--", "sh", "-c", script)
+    lab.wait_for_process("sleep 1077")
     (runner,) = (pid for pid, line in lab.alive().items() if "concurve-trial" in line)
     os.kill(runner, signal.SIGKILL)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 5
     assert "the trial runner failed with exit code -9" in stderr
     assert lab.wait_until_alone() == {}
@@ -454,16 +458,16 @@ def test_a_runner_that_is_killed_leaves_nobody_behind(lab: Lab) -> None:
 
 
 def test_a_second_measurement_on_the_machine_is_refused(lab: Lab) -> None:
-    process = lab.start("sweep", "--effort", "quick", "--", "sleep", "1")
+    process = lab.start("sweep", "--effort", "quick", "--timeout", "1h", "--", "sleep", "1001")
     try:
-        wait_for_trials(lab, 1)
+        lab.wait_for_process("sleep 1001")
         done = lab.run("sweep", *QUICK, "--", "true")
         assert done.returncode == 3
         assert f"another measurement runs on this machine: pid {process.pid}" in done.stderr
         assert runs(lab) == 1
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
     assert lab.wait_until_alone() == {}
 
 

@@ -16,7 +16,7 @@ HOLD = """
 import subprocess, sys
 from concurve.lock import measurement_lock
 with measurement_lock("concurve run other (study)"):
-    child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL) if sys.argv[1:] else None
+    child = subprocess.Popen(["sleep", "3600"], stdout=subprocess.DEVNULL) if sys.argv[1:] else None
     print(child.pid if child else 0, flush=True)
     sys.stdin.read()
 """

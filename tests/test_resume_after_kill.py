@@ -3,13 +3,12 @@ none lost, none doubled, none torn."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import random
 import signal
 import sqlite3
-import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from concurve.protocol import TrialKey
 from concurve.store import RecordRow, Store, TrialRow
 from concurve.wire import decode_record
 from tests import killed
-from tests.real import TARGETS, Lab, missing
+from tests.real import TARGETS, Lab, missing, wait_until
 
 KILLS = 50
 
@@ -67,24 +66,24 @@ def test_fifty_kills_lose_double_and_tear_nothing(tmp_path: Path) -> None:
     processes.set_forkserver_preload(["tests.killed"])
     rng = random.Random(20261121)
     runs, kills, moments, window = 0, 0, {0}, 0.08
-    while kills < KILLS:
+    while kills < KILLS or len(moments) <= KILLS / 5:
+        assert kills < 20 * KILLS, f"the kills hit the same moments: {sorted(moments)}"
         url = str(tmp_path / f"killed-{runs}.db")
         process = processes.Process(target=killed.drive, args=(url,))
         process.start()
         process.join(rng.uniform(0.0, window))
+        process.kill()  # nothing, if it has ended
+        process.join()
         if process.exitcode == 0:
             finished(url, whole)
             runs += 1
             continue
-        process.kill()
-        process.join()
         assert process.exitcode == -signal.SIGKILL
         kills += 1
         stored = check(url, whole)
         # Where the machine is slow, kills come later, so that the run gets on.
         window *= 0.9 if stored not in moments else 1.2
         moments.add(stored)
-    assert len(moments) > KILLS / 5, f"the kills hit different moments: {sorted(moments)}"
     killed.drive(url)
     finished(url, whole)
 
@@ -94,20 +93,24 @@ def test_a_real_run_is_killed_and_resumed_and_leaves_nobody_behind(tmp_path: Pat
     if reason := missing():
         pytest.skip(reason)
     lab, rng = Lab(tmp_path), random.Random(7)
-    # The target leaves a child behind, which must not survive either.
-    command = ["sh", "-c", f"sleep 77 & {TARGETS} busy --threads {{n}} --cpu-ms 40"]
+    # The target leaves a child behind, which must not survive either. Trials beyond a limit wait
+    # until they are killed, so that no run ends before its kill, however late that comes.
+    waits = "while [ $(wc -l < begun) -gt $(cat limit) ]; do sleep 0.05; done"
+    command = ["sh", "-c", f"sleep 1077 & echo >> begun; {waits}; {TARGETS} busy --threads {{n}} "
+               "--cpu-ms 40"]  # fmt: skip
     first = ["sweep", "-P", "n", "1,2", "--repeats", "60..60", "--seed", "3", "--", *command]
-    counts = []
-    for _ in range(5):
-        started = lab.db.exists() and bool(Store(str(lab.db)).runs())
-        process = lab.start("resume", "last") if started else lab.start(*first)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=rng.uniform(0.5, 1.3))
+    counts = [0]
+    for start in (first, *[["resume", "last"]] * 4):
+        (tmp_path / "limit").write_text(str(begun(tmp_path) + 20))
+        process = lab.start(*start)
+        wait_until(lambda: stored(lab) >= counts[-1] + 2, "two more trials")
+        time.sleep(rng.uniform(0.0, 0.2))
         process.kill()
         process.communicate()
+        assert process.returncode == -signal.SIGKILL, "in the middle of it"
         assert lab.wait_until_alone() == {}
-        store = Store(str(lab.db))
-        counts.append(store.count(store.find_run("last").id) if store.runs() else 0)
+        counts.append(stored(lab))
+    (tmp_path / "limit").write_text("1000000")
     done = lab.run("resume", "last", "--export-json", "run.json")
     assert done.returncode == 0, done.stderr
     export = json.loads((tmp_path / "run.json").read_bytes())
@@ -119,6 +122,21 @@ def test_a_real_run_is_killed_and_resumed_and_leaves_nobody_behind(tmp_path: Pat
     ]
     assert sorted(used) == [(cell, block, 0) for cell in (0, 1) for block in range(60)]
     assert export["run"]["trials"] == sum(len(cell["trials"]) for cell in export["cells"])
-    assert counts == sorted(counts), "nothing that was stored is gone"
-    assert 0 < counts[-1] < export["run"]["trials"], f"kills in the middle of it: {counts}"
+    assert counts[-1] < export["run"]["trials"]
     assert lab.wait_until_alone() == {}
+
+
+def begun(folder: Path) -> int:
+    """Trials that the real run has begun."""
+    marks = folder / "begun"
+    return len(marks.read_bytes().splitlines()) if marks.exists() else 0
+
+
+def stored(lab: Lab) -> int:
+    """Trials that the real run has stored."""
+    if not lab.db.exists():
+        return 0
+    store = Store(str(lab.db))
+    count = store.count(store.find_run("last").id) if store.runs() else 0
+    store.close()
+    return count

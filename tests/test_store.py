@@ -24,6 +24,7 @@ from concurve.store import (
     default_url,
 )
 from tests.postgres import Server
+from tests.real import PATIENCE
 
 RECORD = b'{"format":1,"trial":"x"}' * 40
 
@@ -352,7 +353,7 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
         maker.stdin.write("go\n")
         maker.stdin.flush()
     for maker in makers:
-        _, stderr = maker.communicate(timeout=60)
+        _, stderr = maker.communicate(timeout=PATIENCE)
         assert maker.returncode == 0, stderr
     assert Store(str(tmp_path / "s.db0")).runs() == []
 
