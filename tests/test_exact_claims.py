@@ -107,6 +107,8 @@ def test_the_same_at_every_level() -> None:
     assert verdict("same", lambda c, p: [13.0], **test) == "supported"
     (finding,) = judged("same", lambda c, p: [13.0 + (p == 3)], **test)
     assert finding.verdict == "refuted" and "3 gave 14" in finding.reason
+    assert verdict("same", lambda c, p: [13.0 + (p == 3)], **test, among=[1, 2]) == "supported"
+    assert verdict("same", **test, among=[1, 11]) == "not testable here"
 
 
 def test_an_untestable_claim_says_why_and_must() -> None:

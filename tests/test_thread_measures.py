@@ -45,15 +45,15 @@ def role(*threads: ThreadRecord, total: int | None = None) -> RoleRecord:
 def test_workers_are_known_by_their_names_and_the_rest_are_service_threads() -> None:
     names = ("java", "GC Thread#0", "C2 CompilerThre", "Thread-1", "Thread-12", "worker-0")
     values, absent = thread_figures(role(*map(thread, names)))
-    assert (values["worker_threads"], values["service_threads"]) == (3, 3)
-    assert values["carrier_threads"] == 0
+    assert (values["worker_threads_total"], values["service_threads_total"]) == (3, 3)
+    assert values["carrier_threads_total"] == 0
     assert not absent
 
 
 def test_carriers_of_virtual_threads_are_told_apart_and_have_the_settings() -> None:
     found = role(thread("java", nice=7), *[thread("ForkJoinPool-1-", nice=2)] * 2)
     values, _ = thread_figures(found)
-    assert (values["worker_threads"], values["carrier_threads"]) == (0, 2)
+    assert (values["worker_threads_total"], values["carrier_threads_total"]) == (0, 2)
     assert (values["worker_nice_min"], values["worker_nice_max"]) == (2, 2)
 
 
@@ -81,7 +81,7 @@ def test_what_was_not_read_is_absent_with_a_reason() -> None:
     values, absent = thread_figures(found)
     assert absent["worker_cpus_min"] == "1 of 2 workers were not sampled"
     assert absent["worker_priority_max"] == "1 of 2 workers were not sampled"
-    assert absent["service_threads"] == "2 of 5 threads are listed"
+    assert absent["service_threads_total"] == "2 of 5 threads are listed"
     assert values["worker_nice_max"] == 0
     assert set(values) | set(absent) == set(THREAD_INDICATORS)
     assert not set(values) & set(absent)

@@ -98,9 +98,11 @@ class Step(ClaimTest, frozen=True, kw_only=True):
 
 
 class Same(ClaimTest, frozen=True, kw_only=True):
-    """The exact reading of ``indicator`` is the same at all levels of ``factor``."""
+    """The exact reading of ``indicator`` is the same at all levels of ``factor``, or at those
+    ``among`` them."""
 
     factor: str
+    among: tuple[Level, ...] = ()
     where: Cell = {}
 
 

@@ -228,7 +228,8 @@ def _step(test: Step, samples: Samples) -> _Answer:
 
 
 def _same(test: Same, samples: Samples) -> _Answer:
-    columns = _columns(test.factor, test.where, test.indicator, samples)
+    needed = {str(level): 0.0 for level in test.among} or None
+    columns = _columns(test.factor, test.where, test.indicator, samples, needed)
     seen = ", ".join(f"{level} gave {_few(values)}" for level, values in columns.items())
     if len({value for values in columns.values() for value in values}) == 1:
         return _Answer("supported", seen, None, "the same at every level")

@@ -20,12 +20,12 @@ CARRIER = re.compile(r"ForkJoinPool-.*")
 POLICY_NUMBERS = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 6, "ext": 7}
 
 _INFOS = (
-    IndicatorInfo(name="worker_threads", label="worker threads",
-                  note="kernel threads that bear a worker's name"),
-    IndicatorInfo(name="carrier_threads", label="carrier threads",
-                  note="kernel threads that carry virtual threads"),
-    IndicatorInfo(name="service_threads", label="service threads",
-                  note="kernel threads that are neither workers nor carriers"),
+    IndicatorInfo(name="worker_threads_total", label="worker threads",
+                  note="kernel threads that bore a worker's name, whole life"),
+    IndicatorInfo(name="carrier_threads_total", label="carrier threads",
+                  note="kernel threads that carried virtual threads, whole life"),
+    IndicatorInfo(name="service_threads_total", label="service threads",
+                  note="kernel threads that were neither workers nor carriers, whole life"),
     IndicatorInfo(name="worker_nice_min", label="workers' nice, least"),
     IndicatorInfo(name="worker_nice_max", label="workers' nice, greatest"),
     IndicatorInfo(name="worker_priority_min", label="workers' kernel priority, least",
@@ -71,11 +71,15 @@ def _count(role: RoleRecord, workers: int, carriers: int,
     elif listed < total:
         reason = f"{listed} of {total} threads are listed"
     else:
-        values["worker_threads"] = workers
-        values["carrier_threads"] = carriers
-        values["service_threads"] = total - workers - carriers
+        values["worker_threads_total"] = workers
+        values["carrier_threads_total"] = carriers
+        values["service_threads_total"] = total - workers - carriers
         return
-    absent.update(dict.fromkeys(("worker_threads", "carrier_threads", "service_threads"), reason))
+    absent.update(
+        dict.fromkeys(
+            ("worker_threads_total", "carrier_threads_total", "service_threads_total"), reason
+        )
+    )
 
 
 _READINGS: Mapping[str, Callable[[ThreadRecord], float | None]] = {
