@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod control;
 pub mod cpu_list;
+pub mod descriptor;
 mod error;
 pub mod perf;
 pub mod proc_fs;
@@ -15,6 +16,7 @@ pub mod process;
 pub mod psi;
 pub mod schedstat;
 pub mod spawn;
+pub mod syscall;
 pub mod task;
 pub mod taskstats;
 

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use crate::proc_stat::CpuTicks;
 use crate::psi::Pressure;
 use crate::schedstat::Schedstat;
+use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
-use crate::{ProbeError, Result, cpu_list, proc_stat, psi, schedstat, task};
+use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
 
 /// A `/proc` file system.
 #[derive(Debug, Clone)]
@@ -140,6 +141,22 @@ impl ProcFs {
             .map(SchedstatFile)
     }
 
+    /// Opens a thread's `syscall` for repeated reading. Only who may trace the thread may read it.
+    pub fn open_syscall(&self, pid: u32, tid: u32) -> Result<SyscallFile> {
+        let path = format!("{pid}/task/{tid}/syscall");
+        self.open(&path).map(|file| SyscallFile { file, path })
+    }
+
+    /// What a thread that reads or writes this descriptor of a process waits for.
+    pub fn descriptor_kind(&self, pid: u32, number: u32) -> Option<Kind> {
+        let path = self.root.join(format!("{pid}/fd/{number}"));
+        let link = fs::read_link(&path).ok()?;
+        descriptor::by_link(&link.to_string_lossy()).or_else(|| {
+            let file = fs::metadata(&path).ok()?;
+            Some(descriptor::by_mode(file.mode(), file.rdev()))
+        })
+    }
+
     /// Opens the gauge that tells whether any task was created since it was last read.
     pub fn open_last_pid(&self) -> Result<LastPidFile> {
         self.open("loadavg").map(LastPidFile)
@@ -187,6 +204,23 @@ impl SchedstatFile {
     }
 }
 
+/// A thread's `syscall`, kept open.
+#[derive(Debug)]
+pub struct SyscallFile {
+    file: File,
+    path: String,
+}
+
+impl SyscallFile {
+    /// What the thread is doing now; the error of a thread that has ended is ESRCH.
+    pub fn read(&self) -> Result<Doing> {
+        let mut buffer = [0; 256];
+        let text = read_small(&self.file, &mut buffer)
+            .map_err(|error| ProbeError::system(format!("read /proc/{}", self.path), error))?;
+        syscall::parse(text)
+    }
+}
+
 /// `/proc/loadavg`, whose last field is the number of the youngest task.
 #[derive(Debug)]
 pub struct LastPidFile(File);
@@ -207,6 +241,8 @@ fn read_small<'b>(file: &File, buffer: &'b mut [u8]) -> io::Result<&'b str> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
@@ -219,6 +255,23 @@ mod tests {
         assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
         assert!(proc_fs.open_last_pid().unwrap().read().is_some());
         assert!(!proc_fs.cpus_online().unwrap().is_empty());
+    }
+
+    #[test]
+    fn tells_descriptors_apart() {
+        let proc_fs = ProcFs::default();
+        let kind = |file: &dyn AsRawFd| {
+            let number = file.as_raw_fd() as u32;
+            proc_fs.descriptor_kind(std::process::id(), number)
+        };
+        let (reader, _writer) = crate::spawn::pipe().unwrap();
+        assert_eq!(kind(&reader), Some(Kind::Pipe));
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(kind(&socket), Some(Kind::Network));
+        let executable = File::open(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(kind(&executable), Some(Kind::Disk));
+        assert_eq!(kind(&File::open("/dev/null").unwrap()), Some(Kind::Other));
+        assert_eq!(proc_fs.descriptor_kind(std::process::id(), 999_999), None);
     }
 
     #[test]

@@ -115,8 +115,8 @@ pub fn spawn_suspended(
         news: news_write.as_raw_fd(),
         parent: std::process::id() as libc::pid_t,
     };
-    // SAFETY: the runner has one thread, and the child calls only async-signal-safe functions
-    // on memory that was prepared before.
+    // SAFETY: the child calls only async-signal-safe functions on memory that was prepared
+    // before, whatever other threads of the runner do.
     let pid = match unsafe { libc::fork() } {
         -1 => return Err(ProbeError::last("fork")),
         0 => unsafe { run_child(&plan) },

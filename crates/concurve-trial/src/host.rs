@@ -81,6 +81,13 @@ pub fn grants() -> std::collections::BTreeMap<&'static str, Grant> {
         ("perf", counter.into()),
         ("perf_lives", attached.lives.into()),
         ("schedstat", proc_fs.thread_schedstat(own, own).into()),
+        (
+            "syscall",
+            proc_fs
+                .open_syscall(own, own)
+                .and_then(|file| file.read())
+                .into(),
+        ),
         ("sched", proc_fs.thread_migrations(own, own).into()),
         ("children", proc_fs.children_of_thread(own, own).into()),
         ("stat", proc_fs.cpu_ticks().into()),

@@ -7,11 +7,14 @@
 use std::collections::{HashMap, HashSet};
 
 use concurve_probe::clock;
-use concurve_probe::perf::{Counts, ThreadRead};
+use concurve_probe::perf::{Counts, Life, ThreadRead};
 use concurve_probe::schedstat::Schedstat;
 use concurve_probe::taskstats::ExitAccount;
 use concurve_wire::record::{Absent, ThreadRecord, ThreadSource, Usage};
 use concurve_wire::spec::Policy;
+
+use crate::lifetimes::Lifetimes;
+use crate::waits::Sights;
 
 /// Exits that wait for their process to become known; the oldest give way.
 const PENDING_MAX: usize = 200_000;
@@ -33,6 +36,7 @@ pub struct Seen {
     pub schedstat: Schedstat,
     /// Voluntary and involuntary.
     pub switches: Option<(u64, u64)>,
+    pub waits: Sights,
 }
 
 /// What a zombie's files say; exact.
@@ -154,6 +158,8 @@ pub struct Ledger {
     booked_leaders: HashMap<u32, u64>,
     /// What exiting threads had counted, until their exit account is booked.
     reads: HashMap<u32, Reads>,
+    /// Births and deaths that the kernel told, where no exit account says how long a thread lived.
+    lives: Lifetimes,
     /// Threads whose exit was booked, and when: `/proc` shows them for a while yet.
     ended_ns: HashMap<u32, u64>,
     /// Processes that were killed as stragglers.
@@ -175,6 +181,7 @@ impl Ledger {
             pending: Vec::new(),
             booked_leaders: HashMap::new(),
             reads: HashMap::new(),
+            lives: Lifetimes::default(),
             ended_ns: HashMap::new(),
             condemned: HashSet::new(),
             exits_granted,
@@ -213,6 +220,18 @@ impl Ledger {
     /// Notes a living thread's sample.
     pub fn see(&mut self, role: usize, tid: u32, seen: Seen) {
         self.roles[role].living.insert(tid, seen);
+    }
+
+    /// Notes the birth of a role's first thread: nobody watches that.
+    pub fn born(&mut self, tid: u32, at_ns: u64) {
+        self.lives.born(tid, at_ns);
+    }
+
+    /// Notes births and deaths of threads of the roles.
+    pub fn live(&mut self, lives: &[Life]) {
+        if !self.exits_granted {
+            lives.iter().for_each(|life| self.lives.note(life));
+        }
     }
 
     /// Notes what a zombie's files say, before its exit account is looked at.
@@ -418,7 +437,7 @@ impl Ledger {
             cpus: seen.cpus,
             lived_ns: Some(account.elapsed_ns),
             usage: usage(sums, true, migrations),
-            waits: None,
+            waits: seen.waits.finish(),
             absent: Absent::new(),
         };
         self.book(role, record, sums);
@@ -453,9 +472,9 @@ impl Ledger {
             nice: Some(reading.nice),
             policy: reading.policy,
             cpus: seen.cpus,
-            lived_ns: None,
+            lived_ns: self.lives.of(pid),
             usage: usage(sums, reading.switches.is_some(), reading.migrations),
-            waits: None,
+            waits: seen.waits.finish(),
             absent: Absent::new(),
         };
         self.book(role, record, sums);
@@ -502,15 +521,20 @@ impl Ledger {
             nice: seen.nice,
             policy: seen.policy,
             cpus: seen.cpus,
-            lived_ns: None,
+            lived_ns: self.lives.of(tid),
             usage: usage(sums, seen.switches.is_some(), migrations),
-            waits: None,
+            waits: seen.waits.finish(),
             absent: Absent::new(),
         };
         self.book(role, record, sums);
     }
 
-    fn book(&mut self, role: usize, record: ThreadRecord, sums: Sums) {
+    fn book(&mut self, role: usize, mut record: ThreadRecord, sums: Sums) {
+        if record.lived_ns.is_none() {
+            let reason =
+                "neither an exit account (taskstats) nor both its birth and its death came";
+            record.absent.insert("lived_ns".into(), reason.into());
+        }
         let ledger = &mut self.roles[role];
         match ledger.processes.contains(&record.pid) {
             true => ledger.open.entry(record.pid).or_default().add(sums),

@@ -12,6 +12,7 @@ mod event_loop;
 mod host;
 mod launch;
 mod ledger;
+mod lifetimes;
 mod machine;
 mod output;
 mod phases;
@@ -23,6 +24,9 @@ mod sampler;
 mod spec;
 mod stop;
 mod trial;
+mod waits;
+mod watch;
+mod watcher;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,8 +1,10 @@
 //! Stretches of a role's life that its program marks: a reading at each edge, the difference
 //! between them.
 
-use concurve_wire::record::{Absent, PhaseRecord, Usage};
+use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 use concurve_wire::report::{Edge, PhaseLine};
+
+use crate::waits::Tally;
 
 /// What the probes say of a role at one moment; none where a source is missing.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +16,8 @@ pub struct Reading {
     pub voluntary_switches: Option<u64>,
     pub involuntary_switches: Option<u64>,
     pub migrations: Option<u64>,
+    /// What its threads have been seen doing.
+    pub tally: Tally,
     /// Why the missing ones are.
     pub absent: Absent,
 }
@@ -22,7 +26,31 @@ pub struct Reading {
 #[derive(Debug, Default)]
 pub struct Phases {
     open: Vec<(String, Reading)>,
-    closed: Vec<(String, Reading, Reading, bool)>,
+    closed: Vec<Closed>,
+}
+
+/// A phase that has ended.
+#[derive(Debug)]
+struct Closed {
+    name: String,
+    begin_ns: u64,
+    end_ns: u64,
+    usage: Usage,
+    waits: Option<Waits>,
+    open: bool,
+}
+
+impl Closed {
+    fn new(name: String, begin: &Reading, end: &Reading, open: bool) -> Self {
+        Self {
+            name,
+            begin_ns: begin.at_ns,
+            end_ns: end.at_ns.max(begin.at_ns),
+            usage: difference(begin, end),
+            waits: end.tally.since(&begin.tally).finish(),
+            open,
+        }
+    }
 }
 
 impl Phases {
@@ -46,7 +74,7 @@ impl Phases {
                         "phase {name:?} ends before its begin; give CLOCK_MONOTONIC as at_ns at both edges or at none"
                     ));
                 }
-                self.closed.push((name, begin, reading, false));
+                self.closed.push(Closed::new(name, &begin, &reading, false));
                 Ok(())
             }
         }
@@ -59,9 +87,7 @@ impl Phases {
     /// The role has ended: closes what is still open.
     pub fn end(&mut self, reading: &Reading) {
         for (name, begin) in self.open.drain(..) {
-            let mut end = reading.clone();
-            end.at_ns = end.at_ns.max(begin.at_ns);
-            self.closed.push((name, begin, end, true));
+            self.closed.push(Closed::new(name, &begin, reading, true));
         }
     }
 
@@ -72,17 +98,17 @@ impl Phases {
         first_release_ns: u64,
         mut threads_peak: impl FnMut(u64, u64) -> Option<u64>,
     ) -> Vec<PhaseRecord> {
-        self.closed.sort_by_key(|(_, begin, _, _)| begin.at_ns);
+        self.closed.sort_by_key(|phase| phase.begin_ns);
         self.closed
             .into_iter()
-            .map(|(name, begin, end, open)| PhaseRecord {
-                name,
-                begin_ns: begin.at_ns.saturating_sub(first_release_ns),
-                wall_ns: end.at_ns - begin.at_ns,
-                usage: difference(&begin, &end),
-                threads_peak: threads_peak(begin.at_ns, end.at_ns),
-                waits: None,
-                open,
+            .map(|phase| PhaseRecord {
+                name: phase.name,
+                begin_ns: phase.begin_ns.saturating_sub(first_release_ns),
+                wall_ns: phase.end_ns - phase.begin_ns,
+                usage: phase.usage,
+                threads_peak: threads_peak(phase.begin_ns, phase.end_ns),
+                waits: phase.waits,
+                open: phase.open,
                 absent: Absent::new(),
             })
             .collect()

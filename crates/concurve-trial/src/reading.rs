@@ -13,6 +13,7 @@ impl Trial {
         self.take_exits(true);
         let mut reading = Reading {
             at_ns: now,
+            tally: self.sampler.watch.tally(index).clone(),
             ..Reading::default()
         };
         let (sums, switches) = self.sums_so_far(index);

@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::machine::Snapshot;
 use crate::role::{Buried, Role};
 use crate::trial::Trial;
+use crate::watch::Watch;
 
 /// Version of this runner.
 pub const RUNNER: &str = concat!("concurve-trial ", env!("CARGO_PKG_VERSION"));
@@ -53,6 +54,9 @@ pub fn write(trial: Trial) -> TrialRecord {
     if sampler.samples > 0 {
         sources.push("schedstat".into());
     }
+    if sampler.watch.any() {
+        sources.push("syscall".into());
+    }
     if ledger.exits_lost {
         let reason = "the kernel lost exits because they came too fast; raise net.core.rmem_max";
         absent.entry("taskstats".into()).or_insert(reason.into());
@@ -85,7 +89,7 @@ pub fn write(trial: Trial) -> TrialRecord {
         roles: roles
             .into_iter()
             .enumerate()
-            .map(|(index, role)| role_record(role, index, &mut ledger, first_ns))
+            .map(|(index, role)| role_record(role, index, &mut ledger, &sampler.watch, first_ns))
             .collect(),
         machine: machine.unwrap_or_default(),
         instrument: InstrumentRecord {
@@ -112,7 +116,13 @@ fn cpu_ns(buried: &Buried) -> u64 {
     buried.user_ns + buried.system_ns
 }
 
-fn role_record(mut role: Role, index: usize, ledger: &mut Ledger, first_ns: u64) -> RoleRecord {
+fn role_record(
+    mut role: Role,
+    index: usize,
+    ledger: &mut Ledger,
+    watch: &Watch,
+    first_ns: u64,
+) -> RoleRecord {
     if let Some(counter) = role
         .counter
         .as_mut()
@@ -132,7 +142,7 @@ fn role_record(mut role: Role, index: usize, ledger: &mut Ledger, first_ns: u64)
     let ran = role.ran();
     let census = &mut role.census;
     let released_ns = role.released_ns.unwrap_or(first_ns);
-    RoleRecord {
+    let mut record = RoleRecord {
         name: role.spec.name,
         pid: role.pid.filter(|_| ran),
         exit: role.exit,
@@ -159,7 +169,13 @@ fn role_record(mut role: Role, index: usize, ledger: &mut Ledger, first_ns: u64)
         stdout: role.stdout.excerpt.finish(),
         stderr: role.stderr.excerpt.finish(),
         absent: Absent::new(),
+    };
+    if ran {
+        watch.tell(index, ledger.roles[index].processes_total, &mut record);
+    } else {
+        record.absent = all_absent(&["waits"], "the role never ran");
     }
+    record
 }
 
 /// What no source could give, with one reason for all.

@@ -8,6 +8,8 @@ use concurve_wire::ROLE_VARIABLE;
 use concurve_wire::spec::Sampling;
 
 use crate::ledger::{Ledger, Seen};
+use crate::watch::Watch;
+use crate::watcher::Subject;
 
 /// Threads read between two looks at the world: an exit is noticed within this much work.
 const STEP: usize = 16;
@@ -26,6 +28,7 @@ pub struct Sampler {
     last_pid: Option<u32>,
     work: Vec<Work>,
     counts: Vec<u64>,
+    pub watch: Watch,
     running: bool,
     started_ns: u64,
     next_ns: u64,
@@ -60,6 +63,7 @@ impl Sampler {
             last_pid: None,
             work: Vec::new(),
             counts: vec![0; roles],
+            watch: Watch::new(roles),
             running: false,
             started_ns: 0,
             next_ns: u64::MAX,
@@ -113,6 +117,11 @@ impl Sampler {
         if done {
             self.schedule(now);
         }
+    }
+
+    /// Counts what was seen of the threads' waits since.
+    pub fn collect_waits(&mut self, ledger: &mut Ledger) {
+        self.cpu_ns += self.watch.collect(ledger);
     }
 
     fn begin(&mut self, ledger: &Ledger) {
@@ -217,6 +226,7 @@ impl Sampler {
 
     fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
         self.running = false;
+        self.watch.order(self.subjects(), proc_fs);
         for (roster, count) in ledger.roles.iter_mut().zip(&self.counts) {
             roster.threads_peak = roster.threads_peak.max(*count);
             if roster.processes.len() > 1 {
@@ -229,6 +239,18 @@ impl Sampler {
                 roster.rss_bytes_tree_max = roster.rss_bytes_tree_max.max(Some(bytes));
             }
         }
+    }
+
+    /// Threads that were seen before this sample: one that is seen once only has nothing to wait
+    /// for that would be worth a file.
+    fn subjects(&self) -> Vec<Subject> {
+        let known = self.files.iter().filter(|(_, thread)| thread.readings > 1);
+        let subject = |((role, tid), thread): (&(usize, u32), &ThreadFile)| Subject {
+            role: *role,
+            pid: thread.pid,
+            tid: *tid,
+        };
+        known.map(subject).collect()
     }
 
     /// The next sample: after twice the last interval until the shortest allowed is reached,

@@ -124,6 +124,7 @@ impl Trial {
             Err(error) => return self.fail(OutcomeKind::ExecFailed, index, error.to_string()),
         }
         role.released_ns = Some(now);
+        self.ledger.born(pid, now);
         role.ready = role.spec.ready == Ready::Launch;
         self.first_release_ns.get_or_insert(now);
         self.sampler.start(now);
@@ -246,6 +247,7 @@ impl Trial {
     /// Takes the exit accounts that wait, what the exiting threads had counted, and births and
     /// deaths. With `now_or_never` all exits are booked at once.
     pub fn take_exits(&mut self, now_or_never: bool) {
+        self.sampler.collect_waits(&mut self.ledger);
         self.receive_exits();
         self.take_rings(clock::monotonic_ns());
         self.ledger.settle(now_or_never);
@@ -267,7 +269,9 @@ impl Trial {
                 self.ledger.reads(counter.take_reads(), per_thread);
             }
             if let Some(lives) = &mut role.lives {
-                role.census.add(lives.take());
+                let lives = lives.take();
+                self.ledger.live(&lives.lives);
+                role.census.add(lives);
             }
         }
     }

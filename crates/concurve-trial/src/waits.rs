@@ -1,0 +1,223 @@
+//! Sights what threads were seen doing: of a role, of a phase, of a thread.
+
+use std::collections::HashMap;
+
+use concurve_probe::syscall::Kind;
+use concurve_wire::record::{FutexWaits, Waits};
+
+/// Futex words told of a role.
+const WORDS_MAX: usize = 8;
+/// Threads at futex words that are kept apart, in each role.
+const SPOTS_MAX: usize = 100_000;
+
+/// What a thread was seen doing in one sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    Running,
+    /// At a futex word, if one is known.
+    Futex(Option<u64>),
+    Waiting(Kind),
+}
+
+/// How often threads were seen running and in each kind of wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sights {
+    running: u64,
+    kinds: [u64; 8],
+}
+
+impl Sights {
+    pub fn add(&mut self, sight: Sight) {
+        match sight {
+            Sight::Running => self.running += 1,
+            Sight::Futex(_) => self.kinds[Kind::Futex as usize] += 1,
+            Sight::Waiting(kind) => self.kinds[kind as usize] += 1,
+        }
+    }
+
+    fn minus(&self, earlier: &Self) -> Self {
+        let mut difference = *self;
+        difference.running -= earlier.running;
+        for (kind, before) in difference.kinds.iter_mut().zip(earlier.kinds) {
+            *kind -= before;
+        }
+        difference
+    }
+
+    /// The wire form, without futex words; none if there was no reading.
+    pub fn finish(&self) -> Option<Waits> {
+        let of = |kind: Kind| self.kinds[kind as usize];
+        let readings = self.running + self.kinds.iter().sum::<u64>();
+        (readings > 0).then(|| Waits {
+            readings,
+            running: self.running,
+            futex: of(Kind::Futex),
+            disk: of(Kind::Disk),
+            network: of(Kind::Network),
+            poll: of(Kind::Poll),
+            pipe: of(Kind::Pipe),
+            sleep: of(Kind::Sleep),
+            child: of(Kind::Child),
+            other: of(Kind::Other),
+            ..Waits::default()
+        })
+    }
+}
+
+/// A thread at a futex word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Spot {
+    pid: u32,
+    address: u64,
+    tid: u32,
+}
+
+/// What the threads of a role were seen doing.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    sights: Sights,
+    spots: HashMap<Spot, u64>,
+    /// Readings at words that there was no room for.
+    pub left_out: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, pid: u32, tid: u32, sight: Sight) {
+        self.sights.add(sight);
+        let Sight::Futex(Some(address)) = sight else {
+            return;
+        };
+        let spot = Spot { pid, address, tid };
+        if let Some(readings) = self.spots.get_mut(&spot) {
+            *readings += 1;
+        } else if self.spots.len() < SPOTS_MAX {
+            self.spots.insert(spot, 1);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// What was added since an earlier state of the same tally.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let more = self.spots.iter().filter_map(|(spot, readings)| {
+            let before = earlier.spots.get(spot).copied().unwrap_or_default();
+            (*readings > before).then(|| (*spot, readings - before))
+        });
+        Self {
+            sights: self.sights.minus(&earlier.sights),
+            spots: more.collect(),
+            left_out: self.left_out - earlier.left_out,
+        }
+    }
+
+    /// The wire form; none if there was no reading.
+    pub fn finish(&self) -> Option<Waits> {
+        let mut waits = self.sights.finish()?;
+        let mut words: HashMap<(u32, u64), (u64, u64)> = HashMap::new();
+        for (spot, readings) in &self.spots {
+            let word = words.entry((spot.pid, spot.address)).or_default();
+            word.0 += readings;
+            word.1 += 1;
+        }
+        waits.futex_words = words.len() as u64;
+        let mut words: Vec<_> = words.into_iter().collect();
+        words.sort_by_key(|(word, (readings, _))| (std::cmp::Reverse(*readings), *word));
+        words.truncate(WORDS_MAX);
+        let futex = |((pid, address), (readings, threads))| FutexWaits {
+            address: format!("{address:#x}"),
+            pid: Some(pid),
+            readings,
+            threads,
+        };
+        waits.futexes = words.into_iter().map(futex).collect();
+        Some(waits)
+    }
+
+    /// Different futex words of each thread that waited at any.
+    pub fn words_of_threads(&self) -> HashMap<u32, u64> {
+        let mut words = HashMap::new();
+        for spot in self.spots.keys() {
+            *words.entry(spot.tid).or_default() += 1;
+        }
+        words
+    }
+}
+
+/// Leaves the processes' numbers out, where there is only one.
+pub fn of_one_process(waits: &mut Waits) {
+    for futex in &mut waits.futexes {
+        futex.pid = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: Sight = Sight::Futex(Some(0x1000));
+
+    #[test]
+    fn readings_are_the_sum_of_all_kinds() {
+        let mut tally = Tally::default();
+        tally.add(1, 1, Sight::Running);
+        tally.add(1, 2, LOCK);
+        tally.add(1, 2, Sight::Futex(None));
+        tally.add(1, 3, Sight::Waiting(Kind::Disk));
+        tally.add(1, 3, Sight::Waiting(Kind::Other));
+        let waits = tally.finish().unwrap();
+        assert_eq!((waits.readings, waits.running, waits.futex), (5, 1, 2));
+        assert_eq!((waits.disk, waits.other, waits.futex_words), (1, 1, 1));
+        assert_eq!(Tally::default().finish(), None);
+    }
+
+    #[test]
+    fn a_word_knows_its_readings_and_its_threads() {
+        let mut tally = Tally::default();
+        for (tid, times) in [(1, 3), (2, 2)] {
+            (0..times).for_each(|_| tally.add(7, tid, LOCK));
+        }
+        tally.add(8, 9, LOCK);
+        tally.add(7, 1, Sight::Futex(Some(0x2000)));
+        let waits = tally.finish().unwrap();
+        assert_eq!(waits.futex_words, 3);
+        let first = &waits.futexes[0];
+        assert_eq!((first.address.as_str(), first.pid), ("0x1000", Some(7)));
+        assert_eq!((first.readings, first.threads), (5, 2));
+        assert_eq!(tally.words_of_threads()[&1], 2);
+    }
+
+    #[test]
+    fn the_most_seen_words_are_told_and_all_are_counted() {
+        let mut tally = Tally::default();
+        for word in 1..=20u64 {
+            (0..word).for_each(|_| tally.add(1, 1, Sight::Futex(Some(word))));
+        }
+        let waits = tally.finish().unwrap();
+        assert_eq!((waits.futexes.len(), waits.futex_words), (WORDS_MAX, 20));
+        assert_eq!(waits.futexes[0].address, "0x14");
+    }
+
+    #[test]
+    fn a_difference_holds_what_was_added_only() {
+        let mut tally = Tally::default();
+        tally.add(1, 1, LOCK);
+        tally.add(1, 2, Sight::Running);
+        let begin = tally.clone();
+        assert_eq!(tally.since(&begin).finish(), None);
+        tally.add(1, 2, LOCK);
+        let waits = tally.since(&begin).finish().unwrap();
+        assert_eq!((waits.readings, waits.running, waits.futex), (1, 0, 1));
+        assert_eq!((waits.futex_words, waits.futexes[0].threads), (1, 1));
+    }
+
+    #[test]
+    fn words_without_room_are_counted_as_waits_still() {
+        let mut tally = Tally::default();
+        for word in 0..SPOTS_MAX as u64 + 5 {
+            tally.add(1, 1, Sight::Futex(Some(word)));
+        }
+        let waits = tally.finish().unwrap();
+        assert_eq!(waits.futex, SPOTS_MAX as u64 + 5);
+        assert_eq!((waits.futex_words, tally.left_out), (SPOTS_MAX as u64, 5));
+    }
+}

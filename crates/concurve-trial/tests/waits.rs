@@ -1,0 +1,283 @@
+//! What real programs are seen waiting on. Shares are asserted loosely: other programs may hold
+//! up any of these for a while, but none makes a sleeper sleep on something else.
+
+mod common;
+
+use common::{Trial, nobody_to_be_had, python, record, role};
+use concurve_wire::record::{RoleRecord, ThreadRecord, Waits};
+
+/// Marks the phase `wait` around the program's own `wait()`.
+const PHASED: &str = "
+import os, time
+def edge(edge):
+    os.write(int(os.environ['CONCURVE_REPORT']), b'{\"phase\":\"wait\",\"edge\":\"%s\"}\\n' % edge)
+def phased(wait):
+    edge(b'begin'); wait(); edge(b'end')
+";
+
+fn target(code: &str) -> RoleRecord {
+    let code = format!("{PHASED}{code}");
+    let record = record(role("target", [python(), "-c", &code]).into());
+    let target = record.roles.into_iter().next().unwrap();
+    assert_eq!(target.stderr.head, "");
+    target
+}
+
+/// Waits of the phase `wait`.
+fn phase(role: &RoleRecord) -> &Waits {
+    let phase = &role.phases[0];
+    phase
+        .waits
+        .as_ref()
+        .unwrap_or_else(|| panic!("{:?}", phase.absent))
+}
+
+/// Of a program that does nothing in its phase but wait on one thing, nearly all readings are
+/// that; a few may catch it on its way there.
+fn mostly(of_kind: u64, waits: &Waits) {
+    assert!(
+        waits.readings > 0 && 2 * of_kind > waits.readings,
+        "{waits:?}"
+    );
+    let kinds = [
+        waits.running,
+        waits.futex,
+        waits.disk,
+        waits.network,
+        waits.poll,
+        waits.pipe,
+        waits.sleep,
+        waits.child,
+        waits.other,
+    ];
+    assert_eq!(kinds.iter().sum::<u64>(), waits.readings, "{waits:?}");
+}
+
+#[test]
+fn a_sleeper_sleeps() {
+    let target = target("phased(lambda: time.sleep(0.6))");
+    mostly(phase(&target).sleep, phase(&target));
+    let whole = target.waits.unwrap();
+    assert!(whole.readings >= target.phases[0].waits.as_ref().unwrap().readings);
+    let thread = &target.threads.listed[0];
+    assert_eq!(thread.waits.as_ref().unwrap().readings, whole.readings);
+}
+
+#[test]
+fn a_busy_thread_runs() {
+    let code = "
+def burn():
+    begin = time.process_time()
+    while time.process_time() - begin < 0.4: pass
+phased(burn)
+";
+    let target = target(code);
+    mostly(phase(&target).running, phase(&target));
+}
+
+/// Reads from what nobody writes to until it closes.
+fn reader(open: &str) -> RoleRecord {
+    let code = format!(
+        "
+import select, socket, subprocess, threading
+{open}
+phased(wait)
+"
+    );
+    target(&code)
+}
+
+#[test]
+fn a_reader_of_a_pipe() {
+    let target = reader(
+        "
+r, w = os.pipe()
+threading.Timer(0.6, lambda: os.write(w, b'x')).start()
+wait = lambda: os.read(r, 1)
+",
+    );
+    let main = main_thread(&target);
+    mostly(main.pipe, main);
+}
+
+#[test]
+fn a_reader_of_a_socket_by_read_and_by_recv() {
+    for wait in ["os.read(a.fileno(), 1)", "a.recv(1)"] {
+        let target = reader(&format!(
+            "
+a, b = socket.socketpair()
+threading.Timer(0.6, lambda: b.send(b'x')).start()
+wait = lambda: {wait}
+"
+        ));
+        let main = main_thread(&target);
+        mostly(main.network, main);
+    }
+}
+
+#[test]
+fn a_poll_and_a_parent() {
+    let polling = reader("wait = lambda: select.select([], [], [], 0.6)");
+    mostly(phase(&polling).poll, phase(&polling));
+    let code = "
+child = os.fork()
+if child == 0:
+    time.sleep(0.6)
+    os._exit(0)
+phased(lambda: os.waitpid(child, 0))
+";
+    let parent = target(code);
+    let main = main_thread(&parent);
+    mostly(main.child, main);
+}
+
+/// Waits of the role's first thread over its life.
+fn main_thread(role: &RoleRecord) -> &Waits {
+    let mut threads = role.threads.listed.iter();
+    let main = threads.find(|thread| Some(thread.tid) == role.pid).unwrap();
+    main.waits
+        .as_ref()
+        .unwrap_or_else(|| panic!("{:?}", main.absent))
+}
+
+/// Three threads of which one has the lock.
+const ONE_LOCK: &str = "
+import threading
+lock = threading.Lock()
+def hold():
+    for _ in range(10):
+        with lock: time.sleep(0.02)
+def all():
+    threads = [threading.Thread(target=hold) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+phased(all)
+";
+
+#[test]
+fn one_lock_is_one_word_with_several_threads() {
+    let target = target(ONE_LOCK);
+    let waits = phase(&target);
+    assert!(waits.futex > 0, "{waits:?}");
+    let shared = waits.futexes.iter().find(|word| word.threads >= 2);
+    let shared = shared.unwrap_or_else(|| panic!("{waits:?}"));
+    assert!(shared.address.starts_with("0x"), "{shared:?}");
+    assert_eq!(shared.pid, None, "one process");
+    assert!(shared.readings <= waits.futex);
+}
+
+#[test]
+fn locks_of_their_own_are_words_of_their_own() {
+    let code = "
+import threading
+gates = [threading.Semaphore(0) for _ in range(12)]
+def all():
+    threads = [threading.Thread(target=gate.acquire) for gate in gates]
+    for thread in threads: thread.start()
+    time.sleep(0.8)
+    for gate in gates: gate.release()
+    for thread in threads: thread.join()
+phased(all)
+";
+    let target = target(code);
+    let waits = phase(&target);
+    assert!(waits.futex_words >= 12, "{waits:?}");
+    assert_eq!(waits.futexes.len(), 8, "the list is bounded");
+    let parked: Vec<&ThreadRecord> = target
+        .threads
+        .listed
+        .iter()
+        .filter(|thread| Some(thread.tid) != target.pid)
+        .collect();
+    assert_eq!(parked.len(), 12);
+    for thread in parked {
+        let waits = thread.waits.as_ref().unwrap();
+        assert!(
+            waits.futexes.is_empty() && waits.futex_words > 0,
+            "{waits:?}"
+        );
+        assert!(thread.lived_ns.is_some() || thread.absent.contains_key("lived_ns"));
+    }
+}
+
+#[test]
+fn a_writer_that_flushes_waits_for_the_disk() {
+    // A folder that is no tmpfs: flushing costs nothing there.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("written");
+    let code = format!(
+        "
+file = os.open({path:?}, os.O_CREAT | os.O_WRONLY)
+def write():
+    end = time.monotonic() + 0.7
+    while time.monotonic() < end:
+        os.pwrite(file, b'x' * 4096, 0)
+        os.fdatasync(file)
+phased(write)
+"
+    );
+    let target = target(&code);
+    let waits = phase(&target);
+    if target.usage.block_outputs == Some(0) {
+        return eprintln!("skipped: {} is in memory", folder.path().display());
+    }
+    let elsewhere = waits.readings - waits.running - waits.disk;
+    assert!(waits.disk > elsewhere, "{waits:?}");
+}
+
+#[test]
+fn every_absence_has_its_reason() {
+    let record = record(role("target", ["true"]).into());
+    let target = &record.roles[0];
+    for (waits, absent) in [
+        (&target.waits, &target.absent),
+        (
+            &target.threads.listed[0].waits,
+            &target.threads.listed[0].absent,
+        ),
+    ] {
+        assert_eq!(waits.is_none(), absent.contains_key("waits"), "{absent:?}");
+    }
+    let never = common::record(role("target", ["/no/such/program"]).into());
+    assert!(never.roles[0].absent["waits"].contains("never ran"));
+}
+
+#[test]
+fn a_process_each_has_its_words_named_with_it() {
+    let code = "
+import threading
+def park():
+    gate = threading.Semaphore(0)
+    threading.Timer(0.6, gate.release).start()
+    gate.acquire()
+child = os.fork()
+park()
+if child == 0: os._exit(0)
+os.waitpid(child, 0)
+";
+    let target = target(code);
+    let waits = target.waits.unwrap();
+    assert!(!waits.futexes.is_empty(), "{waits:?}");
+    assert!(waits.futexes.iter().all(|word| word.pid.is_some()));
+}
+
+#[test]
+fn nobody_sees_it_too() {
+    let system_python = "/usr/bin/python3";
+    if !nobody_to_be_had() || !std::path::Path::new(system_python).exists() {
+        return eprintln!("skipped: needs setpriv and {system_python}");
+    }
+    let code = "import time\ntime.sleep(0.6)";
+    let trial = Trial::from(role("target", [system_python, "-c", code]));
+    let record = common::record_without_privilege(trial);
+    let target = &record.roles[0];
+    match &target.waits {
+        Some(waits) => mostly(waits.sleep, waits),
+        // A host may forbid tracing to those without privilege.
+        None => assert!(target.absent["waits"].contains("ptrace"), "{target:?}"),
+    }
+    let thread = &target.threads.listed[0];
+    if common::lives_granted() {
+        assert!(thread.lived_ns.unwrap() >= 600_000_000, "{thread:?}");
+    }
+}
