@@ -7,6 +7,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# The same cases of the property tests everywhere; others: make test PROPTEST_RNG_SEED=7
+export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
 .PHONY: help build test test-rust test-python bench coverage soak demo lint format clean tools
