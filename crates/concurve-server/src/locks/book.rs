@@ -1,0 +1,365 @@
+//! The lock table: who holds what, and what may be granted. Pure: no clock, no threads, no files.
+//!
+//! An exact argument is found by its hash. Generic arguments that are held are found in a trie
+//! ([`Trie`]); exact arguments that a generic request overlaps with are found in a [`View`].
+//! Locks of an argument and locks of an owner are chained through the entries.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::locks::argument::{Text, is_generic};
+use crate::locks::entry::{Entries, Entry, Groups, OwnerId};
+use crate::locks::mode::{Mode, Rules, Scope};
+use crate::locks::room::Room;
+use crate::locks::slab::{NONE, Slab};
+use crate::locks::trie::Trie;
+use crate::locks::view::View;
+
+mod storage;
+
+/// Views kept for each table and length of argument; the one least recently asked makes room.
+pub const VIEWS_MAX: usize = 4;
+
+/// What is locked.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub table: &'a [u8],
+    pub argument: &'a [u8],
+}
+
+/// A request for a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub subject: Subject<'a>,
+    pub mode: Mode,
+    pub owner: OwnerId,
+    pub scope: Scope,
+    /// Keep the update part over a crash.
+    pub backup: bool,
+}
+
+/// How often a lock is held now, by each part of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    pub dialog: u32,
+    pub update: u32,
+}
+
+impl Counts {
+    pub const NONE: Counts = Counts {
+        dialog: 0,
+        update: 0,
+    };
+}
+
+/// Why a lock was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Somebody holds a lock that excludes it; one of them, if one was met soon.
+    Collision(Option<Holder>),
+    /// The table holds as many locks as it may.
+    Full,
+    /// The owner holds no such lock.
+    NotHeld,
+}
+
+/// A lock in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    pub owner: OwnerId,
+    pub mode: Mode,
+}
+
+/// Told of each change to a lock that outlives a crash.
+pub trait Journal {
+    /// The update part of `owner` now holds the lock `count` times; 0: no longer.
+    fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32);
+}
+
+impl Journal for () {
+    fn held(&mut self, _: Subject, _: Mode, _: OwnerId, _: u32) {}
+}
+
+/// A lock as the list shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed<'a> {
+    pub subject: Subject<'a>,
+    pub entry: &'a Entry,
+}
+
+#[derive(Debug)]
+pub struct Book {
+    rules: Rules,
+    room: Arc<Room>,
+    groups: Groups,
+    entries: Entries,
+    tables: Slab<Table>,
+    /// Tables by name.
+    names: HashTable<u32>,
+    /// Groups by table and argument.
+    index: HashTable<u32>,
+    /// Every lock but the first of its argument, by argument, owner and mode.
+    crowd: HashTable<u32>,
+    /// Owners with a lock: their chain of entries.
+    chains: HashTable<Chain>,
+    /// Generic requests so far.
+    asked: u64,
+    /// Views made so far; each cost a pass over the locks.
+    pub views_made: u64,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Debug)]
+struct Table {
+    name: Text,
+    /// Arguments of it on which somebody holds a lock.
+    groups: u32,
+    families: Vec<Family>,
+}
+
+/// Arguments of one length in one table: kept only once a wildcard was seen among them.
+#[derive(Debug)]
+struct Family {
+    length: usize,
+    generic: Trie,
+    views: Vec<View>,
+}
+
+#[derive(Debug)]
+struct Chain {
+    owner: OwnerId,
+    head: u32,
+    length: u32,
+}
+
+impl Book {
+    pub fn new(rules: Rules, room: Arc<Room>) -> Self {
+        Self {
+            rules,
+            room,
+            groups: Groups::default(),
+            entries: Entries::default(),
+            tables: Slab::default(),
+            names: HashTable::new(),
+            index: HashTable::new(),
+            crowd: HashTable::new(),
+            chains: HashTable::new(),
+            asked: 0,
+            views_made: 0,
+            hasher: DefaultHashBuilder::default(),
+        }
+    }
+
+    /// Locks held.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Asks for a lock, granted at once or refused.
+    pub fn lock(&mut self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
+        self.prepare(asked.subject);
+        match self.collision(asked) {
+            Some(collision) => Err(collision),
+            None => self.grant(asked, journal),
+        }
+    }
+
+    /// Makes the view that [`Book::collision`] needs to answer a generic request.
+    pub fn prepare(&mut self, subject: Subject) {
+        if !is_generic(subject.argument) {
+            return;
+        }
+        let Some(table) = self.table(subject.table) else {
+            return;
+        };
+        self.asked += 1;
+        let family = self.tables[table].family_made(subject.argument.len());
+        if let Some(view) = family.view_mut(subject.argument) {
+            view.asked = self.asked;
+            return;
+        }
+        let mut view = View::new(subject.argument, self.hasher.clone());
+        view.asked = self.asked;
+        for (at, group) in self.groups.iter() {
+            let argument = group.argument.as_bytes();
+            if group.table == table
+                && argument.len() == subject.argument.len()
+                && !is_generic(argument)
+            {
+                view.insert(at, &self.groups);
+            }
+        }
+        self.views_made += 1;
+        self.tables[table]
+            .family_made(subject.argument.len())
+            .keep(view);
+    }
+
+    /// What is in the way of a request, if anything. Generic requests: after [`Book::prepare`].
+    pub fn collision(&self, asked: &Request) -> Option<Refusal> {
+        self.collision_under(asked, self.rules)
+    }
+
+    /// What keeps an owner's O from becoming an E: another owner's lock that is not optimistic.
+    pub fn promotion_collision(&self, asked: &Request) -> Option<Refusal> {
+        let rules = Rules {
+            optimistic_blocks_exclusive: false,
+        };
+        let mode = Mode::Exclusive;
+        self.collision_under(&Request { mode, ..*asked }, rules)
+    }
+
+    fn collision_under(&self, asked: &Request, rules: Rules) -> Option<Refusal> {
+        let table = self.table(asked.subject.table)?;
+        let argument = asked.subject.argument;
+        let identical = self.group(table, argument);
+        if let Some(group) = identical
+            && let Some(refusal) = self.collision_in(group, asked, rules)
+        {
+            return Some(refusal);
+        }
+        let family = self.tables[table].family(argument.len())?;
+        let mut visit = |group| match self.collision_in(group, asked, rules) {
+            Some(refusal) => ControlFlow::Break(refusal),
+            None => ControlFlow::Continue(()),
+        };
+        if let ControlFlow::Break(refusal) = family.generic.overlapping(argument, &mut visit) {
+            return Some(refusal);
+        }
+        let view = family.view(argument)?;
+        view.matching(argument, &self.groups)
+            .find_map(|group| self.collision_in(group, asked, rules))
+    }
+
+    /// Grants a request that nothing is in the way of, if there is room.
+    pub fn grant(&mut self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
+        let table = self.table(asked.subject.table);
+        let group = table.and_then(|table| self.group(table, asked.subject.argument));
+        let own = group.and_then(|group| self.own(group, asked.owner, asked.mode));
+        let at = match own {
+            Some(at) => at,
+            None => {
+                if !self.room.take_lock() {
+                    return Err(Refusal::Full);
+                }
+                let table = table.unwrap_or_else(|| self.add_table(asked.subject.table));
+                let group = group.unwrap_or_else(|| self.add_group(table, asked.subject.argument));
+                self.add_entry(group, asked.owner, asked.mode)
+            }
+        };
+        let entry = &mut self.entries[at];
+        entry.dialog += u32::from(asked.scope.dialog);
+        entry.update += u32::from(asked.scope.update);
+        entry.backup |= asked.backup;
+        let (counts, backup) = (entry.counts(), entry.backup);
+        if backup && asked.scope.update {
+            journal.held(asked.subject, asked.mode, asked.owner, counts.update);
+        }
+        Ok(counts)
+    }
+
+    /// Gives back one hold of a lock, for the parts in `scope` that have one.
+    pub fn unlock(
+        &mut self,
+        asked: &Request,
+        journal: &mut dyn Journal,
+    ) -> Result<Counts, Refusal> {
+        let at = self.own_lock(asked).ok_or(Refusal::NotHeld)?;
+        let Counts { dialog, update } = self.entries[at].counts();
+        let lower = |count: u32, in_scope: bool| count - u32::from(in_scope && count > 0);
+        let left = Counts {
+            dialog: lower(dialog, asked.scope.dialog),
+            update: lower(update, asked.scope.update),
+        };
+        if left == (Counts { dialog, update }) {
+            return Err(Refusal::NotHeld);
+        }
+        self.set_counts(at, left, journal);
+        Ok(left)
+    }
+
+    /// Ends all holds that the parts in `scope` of an owner have; says how many locks that freed.
+    pub fn release_all(&mut self, owner: OwnerId, scope: Scope, journal: &mut dyn Journal) -> u64 {
+        let mut freed = 0;
+        let mut at = self.chain(owner).map_or(NONE, |chain| chain.head);
+        while at != NONE {
+            let entry = &self.entries[at];
+            let next = entry.owner_next;
+            let left = Counts {
+                dialog: if scope.dialog { 0 } else { entry.dialog },
+                update: if scope.update { 0 } else { entry.update },
+            };
+            freed += u64::from(left.dialog + left.update == 0);
+            if left != entry.counts() {
+                self.set_counts(at, left, journal);
+            }
+            at = next;
+        }
+        freed
+    }
+
+    /// Whether the owner has an O on exactly this.
+    pub fn has_optimistic(&self, asked: &Request) -> bool {
+        let mode = Mode::Optimistic;
+        self.own_lock(&Request { mode, ..*asked }).is_some()
+    }
+
+    /// Makes the owner's O an E, with its counts. Others' O on what overlaps must then be ended
+    /// ([`Book::end_optimistic`]), and nothing may be in the way ([`Book::promotion_collision`]).
+    pub fn promote(
+        &mut self,
+        asked: &Request,
+        journal: &mut dyn Journal,
+    ) -> Result<Counts, Refusal> {
+        let of_mode = |mode| Request { mode, ..*asked };
+        let optimistic = self.own_lock(&of_mode(Mode::Optimistic));
+        let from = optimistic.ok_or(Refusal::NotHeld)?;
+        let (counts, backup) = (self.entries[from].counts(), self.entries[from].backup);
+        let into = match self.own_lock(&of_mode(Mode::Exclusive)) {
+            Some(into) => {
+                self.set_counts(from, Counts::NONE, journal);
+                let entry = &mut self.entries[into];
+                entry.dialog += counts.dialog;
+                entry.update += counts.update;
+                entry.backup |= backup;
+                into
+            }
+            None => {
+                if backup && counts.update > 0 {
+                    journal.held(asked.subject, Mode::Optimistic, asked.owner, 0);
+                }
+                self.change_mode(from, Mode::Exclusive);
+                from
+            }
+        };
+        let entry = &self.entries[into];
+        if entry.backup && entry.update > 0 {
+            journal.held(asked.subject, Mode::Exclusive, asked.owner, entry.update);
+        }
+        Ok(entry.counts())
+    }
+
+    /// Ends the other owners' O on everything that overlaps; says how many.
+    pub fn end_optimistic(&mut self, asked: &Request, journal: &mut dyn Journal) -> u64 {
+        let doomed: Vec<u32> = self
+            .overlapping(asked.subject)
+            .into_iter()
+            .filter(|group| self.groups[*group].held[Mode::Optimistic as usize] > 0)
+            .flat_map(|group| self.locks_on(group))
+            .filter(|at| {
+                let entry = &self.entries[*at];
+                entry.mode == Mode::Optimistic && entry.owner != asked.owner
+            })
+            .collect();
+        for at in &doomed {
+            self.set_counts(*at, Counts::NONE, journal);
+        }
+        doomed.len() as u64
+    }
+}

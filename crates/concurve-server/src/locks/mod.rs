@@ -1,0 +1,11 @@
+//! The lock service: what SAP's enqueue server does, as a data structure.
+
+pub mod argument;
+pub mod book;
+pub mod entry;
+pub mod latched;
+pub mod mode;
+pub mod room;
+pub mod slab;
+pub mod trie;
+pub mod view;

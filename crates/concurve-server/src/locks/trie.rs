@@ -1,0 +1,215 @@
+//! The generic arguments of one length, found position by position.
+//!
+//! A compressed trie. A request follows at most two branches at each position, its own byte and
+//! the wildcard, or all of them where it is wild itself. So a request pays for the stored
+//! arguments that agree with its beginning, not for all of them, and not for each pattern of
+//! wildcards that occurs.
+
+use std::ops::ControlFlow;
+
+use crate::locks::argument::{WILDCARD, bytes_overlap};
+
+/// Arguments of equal length, each with a number.
+#[derive(Debug, Default)]
+pub struct Trie {
+    roots: Vec<Node>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// Never empty, but for the one argument of length 0.
+    label: Box<[u8]>,
+    below: Below,
+}
+
+#[derive(Debug)]
+enum Below {
+    Leaf(u32),
+    /// Sorted by the first byte of their labels, which differ.
+    Branch(Vec<Node>),
+}
+
+impl Trie {
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds an argument that is not in it, as long as the others.
+    pub fn insert(&mut self, argument: &[u8], number: u32) {
+        self.count += 1;
+        insert(&mut self.roots, argument, number);
+    }
+
+    /// Takes out an argument that is in it.
+    pub fn remove(&mut self, argument: &[u8]) {
+        self.count -= 1;
+        remove(&mut self.roots, argument);
+    }
+
+    /// Visits the stored arguments that overlap with `asked`, until the visitor breaks.
+    pub fn overlapping<B>(
+        &self,
+        asked: &[u8],
+        visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        overlapping(&self.roots, asked, visit)
+    }
+}
+
+fn first(node: &Node) -> u8 {
+    node.label.first().copied().unwrap_or(0)
+}
+
+fn position(nodes: &[Node], byte: u8) -> Result<usize, usize> {
+    nodes.binary_search_by_key(&byte, first)
+}
+
+fn leaf(label: &[u8], number: u32) -> Node {
+    Node {
+        label: label.into(),
+        below: Below::Leaf(number),
+    }
+}
+
+fn insert(nodes: &mut Vec<Node>, argument: &[u8], number: u32) {
+    let at = match position(nodes, argument.first().copied().unwrap_or(0)) {
+        Ok(at) => at,
+        Err(at) => return nodes.insert(at, leaf(argument, number)),
+    };
+    let node = &mut nodes[at];
+    let common = common_length(&node.label, argument);
+    if common < node.label.len() {
+        split(node, common);
+    }
+    if let Below::Branch(below) = &mut node.below {
+        insert(below, &argument[common..], number);
+    }
+}
+
+/// Puts the end of a node's label into a node of its own below it.
+fn split(node: &mut Node, at: usize) {
+    let lower = Node {
+        label: node.label[at..].into(),
+        below: std::mem::replace(&mut node.below, Below::Branch(Vec::new())),
+    };
+    node.label = node.label[..at].into();
+    node.below = Below::Branch(vec![lower]);
+}
+
+fn remove(nodes: &mut Vec<Node>, argument: &[u8]) {
+    let Ok(at) = position(nodes, argument.first().copied().unwrap_or(0)) else {
+        return;
+    };
+    let node = &mut nodes[at];
+    let label = node.label.len();
+    match &mut node.below {
+        Below::Leaf(_) => {
+            nodes.remove(at);
+        }
+        Below::Branch(below) => {
+            remove(below, &argument[label..]);
+            if below.len() == 1 {
+                let only = below.pop().expect("it has one");
+                node.label = [&node.label[..], &only.label[..]].concat().into();
+                node.below = only.below;
+            }
+        }
+    }
+}
+
+fn common_length(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+fn overlapping<B>(
+    nodes: &[Node],
+    asked: &[u8],
+    visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let Some(&byte) = asked.first() else {
+        return nodes
+            .iter()
+            .try_for_each(|node| descend(node, asked, visit));
+    };
+    if byte == WILDCARD {
+        return nodes
+            .iter()
+            .try_for_each(|node| descend(node, asked, visit));
+    }
+    for branch in [byte, WILDCARD] {
+        if let Ok(at) = position(nodes, branch) {
+            descend(&nodes[at], asked, visit)?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn descend<B>(
+    node: &Node,
+    asked: &[u8],
+    visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let (here, rest) = asked.split_at(node.label.len());
+    if !node
+        .label
+        .iter()
+        .zip(here)
+        .all(|(a, b)| bytes_overlap(*a, *b))
+    {
+        return ControlFlow::Continue(());
+    }
+    match &node.below {
+        Below::Leaf(number) => visit(*number),
+        Below::Branch(below) => overlapping(below, rest, visit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::locks::argument::overlap;
+
+    fn found(trie: &Trie, asked: &[u8]) -> Vec<u32> {
+        let mut found = Vec::new();
+        let _ = trie.overlapping(asked, &mut |number| {
+            found.push(number);
+            ControlFlow::<()>::Continue(())
+        });
+        found.sort_unstable();
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_looking_at_every_argument_finds(
+            steps in proptest::collection::vec(("[ab@]{5}", any::<bool>()), 1..60),
+            asked in "[abc@]{5}",
+        ) {
+            let (mut trie, mut plain) = (Trie::default(), BTreeMap::new());
+            for (number, (argument, add)) in steps.iter().enumerate() {
+                let number = number as u32;
+                if *add {
+                    if !plain.contains_key(argument) {
+                        plain.insert(argument.clone(), number);
+                        trie.insert(argument.as_bytes(), number);
+                    }
+                } else if plain.remove(argument).is_some() {
+                    trie.remove(argument.as_bytes());
+                }
+                let mut expected: Vec<u32> = plain
+                    .iter()
+                    .filter(|(held, _)| overlap(held.as_bytes(), asked.as_bytes()))
+                    .map(|(_, number)| *number)
+                    .collect();
+                expected.sort_unstable();
+                prop_assert_eq!(found(&trie, asked.as_bytes()), expected);
+                prop_assert_eq!(trie.is_empty(), plain.is_empty());
+            }
+        }
+    }
+}
