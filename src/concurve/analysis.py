@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from concurve.agreement import published_tables
 from concurve.best_setting import best_settings
 from concurve.claims import MissingError, Samples, judge_claims
 from concurve.errors import RunError
@@ -89,6 +90,7 @@ def analyse(
     cells = _cells(plan, protocol, tables, indicators, first, head)
     rejects = _rejects(plan, protocol)
     best = _best(head, plan, protocol, tables, indicators, best_by)
+    samples = _samples(plan, protocol, tables, indicators)
     return Findings(
         run=_run_info(head, state, reason, protocol, rejects),
         question=head.study.question,
@@ -106,8 +108,10 @@ def analyse(
         dots=_dots(trials, figures, in_use) if dots else (),
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=judge_claims(head.study, _samples(plan, protocol, tables, indicators)),
+        claims=judge_claims(head.study, samples),
         best=best,
+        published=published_tables(head.study, samples, plan.cells[0].parameters),
+        test_case=head.study.test_case,
     )
 
 

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from concurve.errors import StudyError
-from concurve.study import Study
-
-
-class Texts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the report says besides the figures. Paragraphs are parted by an empty line; lines
-    that begin with ``-`` are a list."""
-
-    introduction: str = ""
-    scope: str = ""
-    platform: str = ""
-    procedure: str = ""
-    deviations: str = ""
+from concurve.findings import CampaignTexts
+from concurve.study import Study, with_rules
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +28,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     studies: tuple[Member, ...]
     title: str = ""
     source: str = ""
-    texts: Texts = Texts()
+    texts: CampaignTexts = CampaignTexts()
     glossary: dict[str, str] = {}
 
 
@@ -59,3 +50,12 @@ def only(campaign: Campaign, names: Sequence[str]) -> Campaign:
         raise StudyError("--only: no study is named", f"some of {','.join(known)}")
     chosen = tuple(member for member in campaign.studies if member.name in names)
     return msgspec.structs.replace(campaign, studies=chosen)
+
+
+def with_rules_everywhere(campaign: Campaign, given: dict[str, Any]) -> Campaign:
+    """The campaign with these fields of the rules replaced in every study, at every effort."""
+    members = tuple(
+        msgspec.structs.replace(member, study=with_rules(member.study, given))
+        for member in campaign.studies
+    )
+    return msgspec.structs.replace(campaign, studies=members)

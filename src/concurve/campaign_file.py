@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from concurve.campaign import Campaign, Member, Texts
+from concurve.campaign import Campaign, Member
 from concurve.errors import StudyError
+from concurve.findings import CampaignTexts
 from concurve.published import load_published
 from concurve.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
 from concurve.templates import NAME
@@ -65,7 +66,7 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
         question=file.campaign.question,
         source=file.campaign.source,
         studies=tuple(_members(file.campaign.studies, path, cpus)),
-        texts=Texts(**msgspec.structs.asdict(file.texts)),
+        texts=CampaignTexts(**msgspec.structs.asdict(file.texts)),
         glossary=file.glossary,
     )
 

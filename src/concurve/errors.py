@@ -31,6 +31,10 @@ class HostError(ConcurveError):
     exit_code = 3
 
 
+class BusyError(HostError):
+    """Another measurement runs on this machine."""
+
+
 class StoreError(ConcurveError):
     """The store cannot be opened, read or written."""
 
@@ -53,6 +57,12 @@ class ComparisonError(ConcurveError):
     """Two runs that cannot be compared as asked."""
 
     exit_code = 6
+
+
+class CampaignError(ConcurveError):
+    """A campaign ended, and some of its studies failed or could not run here."""
+
+    exit_code = 7
 
 
 class VerdictError(ConcurveError):

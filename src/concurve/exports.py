@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from concurve.analysis import findings_of
+from concurve.campaign_analysis import campaign_findings
 from concurve.errors import ConcurveError
-from concurve.findings import Findings
+from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
 from concurve.store import Store
 
@@ -56,7 +57,11 @@ def check_writable(path: Path) -> None:
 
 
 def render(findings: Findings, store: Store, kind: Format) -> bytes:
-    """A run in a format."""
+    """A run in a format; in all but CSV with the scaling models fitted to it."""
+    if kind != "csv" and not findings.scaling:
+        from concurve.scaling import with_models
+
+        findings = with_models(findings)
     if kind == "json":
         from concurve.report.json import to_json
 
@@ -72,6 +77,37 @@ def render(findings: Findings, store: Store, kind: Format) -> bytes:
     from concurve.report.html import to_html
 
     return to_html(findings).encode()
+
+
+def check_campaign_format(kind: Format) -> None:
+    """Refuse a format that a campaign has not.
+
+    Raises:
+        ConcurveError: CSV, which is one table.
+    """
+    if kind == "csv":
+        raise ConcurveError(
+            "a campaign has no one table for CSV",
+            "json, html or markdown; or concurve export RUN --format csv for each of its runs",
+        )
+
+
+def render_campaign(findings: CampaignFindings, kind: Format, store: Store | None = None) -> bytes:
+    """A campaign in a format; JSON with the raw trials of its runs where a store has them."""
+    check_campaign_format(kind)
+    if kind == "json":
+        from concurve.report.campaign.json import to_campaign_json
+
+        runs = [study.run for study in findings.studies if study.run is not None]
+        raw = {run.run.id: raw_trials(run, store) for run in runs} if store is not None else {}
+        return to_campaign_json(findings, raw) + b"\n"
+    if kind == "markdown":
+        from concurve.report.campaign.markdown import to_campaign_markdown
+
+        return to_campaign_markdown(findings).encode()
+    from concurve.report.campaign.html import to_campaign_html
+
+    return to_campaign_html(findings).encode()
 
 
 def write(path: Path, content: bytes) -> None:
@@ -107,6 +143,17 @@ def write_run(store: Store, run: str, files: dict[Format, Path]) -> None:
     findings = findings_of(store, store.find_run(run))
     for kind, path in files.items():
         write(path, render(findings, store, kind))
+
+
+def write_campaign(store: Store, campaign: str, files: dict[Format, Path]) -> None:
+    """Write the asked-for views of a stored campaign."""
+    if not files:
+        return
+    row = store.find_campaign(campaign)
+    assert row is not None
+    findings = campaign_findings(store, row)
+    for kind, path in files.items():
+        write(path, render_campaign(findings, kind, store))
 
 
 def raw_trials(findings: Findings, store: Store) -> Iterator[RawTrial]:

@@ -6,11 +6,14 @@ they show is in these types.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from concurve.estimate import Estimate
+
+if TYPE_CHECKING:
+    from concurve.models.result import FitResult, Prediction
 
 Level = int | float | str
 
@@ -111,6 +114,55 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     published: float | None = None
 
 
+Agreement = Literal["base", "agrees", "differs", "undecided", "not comparable"]
+
+
+class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A published figure beside the new one, both relative to their own base cell.
+
+    ``printed`` and ``unit`` are the source's; ``published`` and ``ours`` are what is compared:
+    a ratio, a factor or a difference, as ``compare`` says. ``reason`` says why there is nothing
+    of ours, or what the verdict rests on.
+    """
+
+    row: str
+    column: str
+    printed: str
+    unit: str
+    indicator: str
+    parameters: dict[str, Level]
+    base: dict[str, Level]
+    compare: Literal["ratio", "factor", "difference", "none"]
+    verdict: Agreement
+    reason: str
+    published: float | None = None
+    ours: Estimate | None = None
+
+
+class PublishedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of the source with its number there; ``rows`` and ``columns`` are its headings.
+    ``figure`` is the number of the source's chart of it, if it has one."""
+
+    number: str
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    figures: tuple[PublishedComparison, ...]
+    figure: str = ""
+    figure_title: str = ""
+
+    def at(self, row: str, column: str) -> PublishedComparison | None:
+        """The figure at a place of the table; ``None`` where the source printed none."""
+        return next((f for f in self.figures if f.row == row and f.column == column), None)
+
+    def counts(self) -> dict[Agreement, int]:
+        """How many figures have each verdict."""
+        found: dict[Agreement, int] = {}
+        for item in self.figures:
+            found[item.verdict] = found.get(item.verdict, 0) + 1
+        return found
+
+
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Which settings cannot be told from the best by an indicator, among the cells of a group.
 
@@ -130,6 +182,38 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     compared: int
     decide: str = ""
     trials: int | None = None
+
+
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A fitted curve at ``n`` workers: the chosen model's ``value`` up to the greatest level
+    measured, ``beyond`` it the value expected over all models; with the band of a prediction."""
+
+    n: float
+    value: float
+    low: float
+    high: float
+    beyond: bool = False
+
+
+class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Scaling models fitted to a throughput over the work factor, among the cells of a group.
+
+    ``group`` has the levels that these cells share (empty: all cells of the run), ``indicator``
+    the name of the throughput. ``fit`` is ``None`` where nothing could be fitted, for ``reason``.
+    ``expected`` is a prediction at twice the greatest level. ``curves`` are those to draw, by the
+    indicator that the chart is of. ``answers`` begin with the chosen model's parameters in words.
+    """
+
+    indicator: str
+    label: str
+    work: str
+    group: dict[str, Level]
+    fit: FitResult | None = None
+    reason: str = ""
+    expected: Prediction | None = None
+    curves: dict[str, tuple[CurvePoint, ...]] = {}
+    answers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +264,9 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     claims: tuple[ClaimFinding, ...] = ()
     best: tuple[BestFinding, ...] = ()
+    scaling: tuple[ScalingFinding, ...] = ()
+    published: tuple[PublishedTable, ...] = ()
+    test_case: TestCase | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""
@@ -321,3 +408,95 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellExplanation, ...]
     missing: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+
+
+MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
+
+
+class Procedure(msgspec.Struct, frozen=True, kw_only=True):
+    """How a study was run: cells, the rules in force and what came of them. ``stopped`` counts
+    cells by the reason for which they got no more trials."""
+
+    cells: int
+    blocks: int
+    repeats_min: int
+    repeats_max: int
+    precision: float
+    redo_max: int
+    redo_share: float
+    time_allowed_seconds: float
+    timeout_seconds: float | None
+    trials: int
+    rejected: int
+    duration_seconds: float
+    stopped: dict[str, int]
+
+
+class Deviation(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that did not go as the procedure wants it; ``study`` is empty where it concerns
+    all of them."""
+
+    study: str
+    kind: Literal["missing", "warning", "rejected", "not testable", "machine"]
+    says: str
+
+
+class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """A study of a campaign: what became of it, and what its run found, if it has one.
+
+    ``verdicts`` counts its claims, ``agreements`` the published figures.
+    """
+
+    name: str
+    question: str
+    test_case: TestCase | None
+    state: MemberState
+    reason: str
+    run: Findings | None = None
+    procedure: Procedure | None = None
+    verdicts: dict[VerdictName, int] = {}
+    agreements: dict[Agreement, int] = {}
+
+
+class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which campaign this is, and how to run it again."""
+
+    id: str
+    name: str
+    title: str
+    question: str
+    source: str
+    effort: str
+    seed: int
+    started: str
+    state: Literal["running", "complete", "interrupted", "incomplete"]
+    reason: str
+    again: str
+    version: str
+
+
+class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the campaign's author says in its report. Paragraphs are parted by an empty line;
+    lines that begin with ``-`` are a list."""
+
+    introduction: str = ""
+    scope: str = ""
+    platform: str = ""
+    procedure: str = ""
+    deviations: str = ""
+
+
+class CampaignFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a view of a campaign shows. ``summary`` is for a reader who has a minute."""
+
+    campaign: CampaignInfo
+    texts: CampaignTexts
+    glossary: dict[str, str]
+    summary: tuple[Finding, ...]
+    studies: tuple[StudyFindings, ...]
+    deviations: tuple[Deviation, ...]
+    machine: dict[str, Any]
+    trials: int
+    duration_seconds: float
+    verdicts: dict[VerdictName, int]
+    agreements: dict[Agreement, int]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from concurve.errors import HostError
+from concurve.errors import BusyError, HostError
 
 LOCK_NAME = "concurve-measurement.lock"
 
@@ -31,7 +31,8 @@ def measurement_lock(what: str) -> Iterator[None]:
     """Hold the machine's measurement lock; ``what`` tells others who holds it.
 
     Raises:
-        HostError: another measurement runs, or the file cannot be opened.
+        BusyError: another measurement runs.
+        HostError: the file cannot be opened.
     """
     path = lock_path()
     try:
@@ -46,7 +47,7 @@ def measurement_lock(what: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(descriptor, 400, 0).decode(errors="replace").strip()
-            raise HostError(
+            raise BusyError(
                 f"another measurement runs on this machine: {holder or 'holder unknown'}",
                 "wait until it is done; two at once would disturb each other",
             ) from error

@@ -3,7 +3,9 @@
 Records stay raw as they came (compressed); the figures beside them are a cache for fast views
 and can be recomputed from the records. Each trial is one transaction.
 
-History of the format: 1 (2026-11) first version.
+History of the format: 1 (2026-11) first version; 2 (2026-11) campaigns, in tables of their own.
+An older store is brought up to date when it is opened; one that may only be read stays as it is,
+and has no campaigns.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +23,10 @@ import sqlalchemy as sa
 from concurve.errors import StoreError
 from concurve.protocol import Outcome, TrialKey
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
+
+#: The first format that has campaigns.
+FORMAT_OF_CAMPAIGNS = 2
 
 _tables = sa.MetaData()
 
@@ -68,6 +73,29 @@ _records = sa.Table(
     sa.Column("record", sa.LargeBinary, nullable=False),
 )
 
+_campaigns = sa.Table(
+    "concurve_campaigns",
+    _tables,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, index=True),
+    sa.Column("started", sa.String(40), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("head", sa.LargeBinary, nullable=False),
+)
+
+_members = sa.Table(
+    "concurve_campaign_studies",
+    _tables,
+    sa.Column("campaign", sa.ForeignKey("concurve_campaigns.id"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(200), nullable=False),
+    # Written before the run itself is, so that no run is ever without its campaign.
+    sa.Column("run", sa.String(40), nullable=False, index=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+)
+
 
 #: Statements that keep other makers of a store out until the transaction ends.
 _ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(20261121)"}
@@ -84,6 +112,28 @@ class RunRow(NamedTuple):
     state: str
     reason: str
     head: bytes
+
+
+class CampaignRow(NamedTuple):
+    """A campaign as listed; ``head`` is an encoded :class:`concurve.campaign_head.CampaignHead`."""
+
+    id: str
+    name: str
+    started: str
+    state: str
+    reason: str
+    head: bytes
+
+
+class MemberRow(NamedTuple):
+    """A study of a campaign: the ``run`` it has (``""``: none yet) and what became of it:
+    ``planned``, ``begun``, ``complete``, ``failed`` or ``not run``."""
+
+    position: int
+    name: str
+    run: str = ""
+    state: str = "planned"
+    reason: str = ""
 
 
 class TrialRow(NamedTuple):
@@ -116,8 +166,9 @@ class Store:
         self.url = url or default_url()
         self._engine = _engine(self.url)
         with self._errors("opened"):
-            if not self._is_ready():
-                self._create()
+            self._format = self._stored_format()
+            if self._format < STORE_FORMAT:
+                self._bring_up_to_date()
             self._keep_a_log()
 
     def close(self) -> None:
@@ -164,7 +215,74 @@ class Store:
                 )
             )
 
+    def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
+        """Store a new campaign with its studies."""
+        rows = [{"campaign": row.id, **member._asdict()} for member in members]
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(_campaigns.insert().values(row._asdict()))
+            connection.execute(_members.insert(), rows)
+
+    def set_campaign_state(self, campaign: str, state: str, reason: str) -> None:
+        """Set the state of a campaign and the reason for it."""
+        changed = _campaigns.update().where(_campaigns.c.id == campaign)
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(changed.values(state=state, reason=reason))
+
+    def set_member(self, campaign: str, member: MemberRow) -> None:
+        """Write what became of a study of a campaign."""
+        c = _members.c
+        changed = _members.update().where(c.campaign == campaign, c.position == member.position)
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(changed.values(member._asdict()))
+
     # -- reading --------------------------------------------------------------------------
+
+    def campaigns(self, name: str | None = None) -> list[CampaignRow]:
+        """All campaigns, the newest last."""
+        if self._format < FORMAT_OF_CAMPAIGNS:
+            return []
+        query = sa.select(_campaigns).order_by(_campaigns.c.started, _campaigns.c.id)
+        if name is not None:
+            query = query.where(_campaigns.c.name == name)
+        with self._errors("read"), self._engine.connect() as connection:
+            return [CampaignRow(*row) for row in connection.execute(query)]
+
+    def find_campaign(self, name: str) -> CampaignRow | None:
+        """A campaign by its id or the start of its id, or the newest one of a name; ``None``
+        where there is none.
+
+        Raises:
+            StoreError: several begin with this.
+        """
+        rows = self.campaigns()
+        exact = [row for row in rows if row.id == name] or [row for row in rows if row.name == name]
+        if exact:
+            return exact[-1]
+        found = [row for row in rows if name.startswith("c2") and row.id.startswith(name)]
+        if len(found) > 1:
+            ids = ", ".join(row.id for row in found[:5])
+            raise StoreError(f"{len(found)} campaigns begin with {name!r}: {ids}", "a longer id")
+        return found[0] if found else None
+
+    def members(self, campaign: str) -> list[MemberRow]:
+        """The studies of a campaign, in order."""
+        c = _members.c
+        query = (
+            sa.select(c.position, c.name, c.run, c.state, c.reason)
+            .where(c.campaign == campaign)
+            .order_by(c.position)
+        )
+        with self._errors("read"), self._engine.connect() as connection:
+            return [MemberRow(*row) for row in connection.execute(query)]
+
+    def campaign_of(self, run: str) -> CampaignRow | None:
+        """The campaign that a run belongs to, if it does."""
+        if self._format < FORMAT_OF_CAMPAIGNS:
+            return None
+        query = sa.select(_campaigns).join_from(_campaigns, _members).where(_members.c.run == run)
+        with self._errors("read"), self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else CampaignRow(*row)
 
     def runs(self, study: str | None = None) -> list[RunRow]:
         """All runs, the newest last."""
@@ -248,8 +366,9 @@ class Store:
 
     # -- inside ---------------------------------------------------------------------------
 
-    def _is_ready(self) -> bool:
+    def _stored_format(self) -> int:
         """Before anything is touched: is it a store, and one that this version understands?
+        0 for a new one.
 
         Raises:
             StoreError: it is something else.
@@ -258,10 +377,12 @@ class Store:
             tables = sa.inspect(connection).get_table_names()
             if _meta.name not in tables:
                 self._check_foreign(tables)
-                return False
+                return 0
             stored = connection.execute(_FORMAT_QUERY).scalar()
-        if stored is None or (stored.isdigit() and int(stored) <= STORE_FORMAT):
-            return stored is not None
+        if stored is None:
+            return 0
+        if stored.isdigit() and int(stored) <= STORE_FORMAT:
+            return int(stored)
         raise StoreError(
             f"{self.shown()} has store format {stored}, this version reads up to "
             f"{STORE_FORMAT}; nothing was changed",
@@ -278,16 +399,28 @@ class Store:
                 "another file: --db FILE",
             )
 
-    def _create(self) -> None:
-        """Make the tables and write the format, whole or not at all, and alone: another process
-        may open the same new store."""
+    def _bring_up_to_date(self) -> None:
+        """Make the tables that are missing and write the format. An older store that may not be
+        changed is read as it is."""
+        try:
+            self._make_tables()
+        except sa.exc.DBAPIError:
+            if self._format == 0:
+                raise
+            return
+        self._format = STORE_FORMAT
+
+    def _make_tables(self) -> None:
+        """Whole or not at all, and alone: another process may open the same store."""
         alone = _ALONE[self._engine.dialect.name]
         with self._engine.begin() as connection:
             connection.exec_driver_sql(alone)
             _tables.create_all(connection)
+            row = {"key": "format", "value": str(STORE_FORMAT)}
             if connection.execute(_FORMAT_QUERY).scalar() is None:
-                row = {"key": "format", "value": str(STORE_FORMAT)}
                 connection.execute(_meta.insert().values(row))
+            else:
+                connection.execute(_meta.update().where(_meta.c.key == "format").values(row))
 
     def _keep_a_log(self) -> None:
         """SQLite's write-ahead log: others see a run while it goes on. The file remembers it."""

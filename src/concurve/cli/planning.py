@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurve.campaign import Campaign
 from concurve.forecast import forecast
 from concurve.machine import allowed_cpus
 from concurve.native import program
@@ -33,6 +34,37 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
         for role in spec.roles:
             controls = _controls(role.controls)
             print(f"    {role.name}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
+
+
+def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
+    """Print the cells, the trials and the time of each study, and the time of all."""
+    total = len(campaign.studies)
+    print(f"campaign {campaign.name}: {total} studies (effort {effort}, seed {seed})")
+    plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
+    for member, plan in zip(campaign.studies, plans, strict=True):
+        rules, cells = plan.rules, len(plan.cells)
+        case = member.study.test_case
+        print(f"{member.name}  {case.objective if case else member.study.question}")
+        print(
+            f"  trials  {cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
+            f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
+        )
+        print(f"  time    {_time(plan, store)}")
+    print(f"in all    {_time_in_all(plans, store)}")
+
+
+def _time_in_all(plans: list[Plan], store: Store) -> str:
+    """What earlier runs tell, and the allowances of the studies that none tells of."""
+    known = [(plan, forecast(plan, store)) for plan in plans]
+    told = sum(expected.pilot_seconds for _, expected in known if expected is not None)
+    most = sum(
+        plan.rules.time_allowed_seconds if expected is None else expected.longest_seconds
+        for plan, expected in known
+    )
+    unknown = sum(expected is None for _, expected in known)
+    about = f"about {format_duration(told)}, " if unknown < len(plans) else ""
+    apart = f"and {unknown} studies that no earlier run tells of, " if about and unknown else ""
+    return f"{about}{apart}at most {format_duration(most)}"
 
 
 def _controls(controls: Controls) -> str:

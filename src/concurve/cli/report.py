@@ -1,25 +1,32 @@
-"""``concurve report``: a stored run as a document."""
+"""``concurve report``: a stored run or campaign as a document."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from concurve.cli import options
 
-HELP = """Write the report of a stored run: HTML or Markdown, by the file's ending.
+if TYPE_CHECKING:
+    from concurve.store import CampaignRow, Store
+
+HELP = """Write the report of a stored run, or of a campaign by its id or name: HTML or Markdown, by
+the file's ending.
 
 \b
 Examples:
   concurve report last -o report.html
   concurve report last -o report.md --charts figures/
+  concurve report java-threads --export-html std.html --export-markdown std.md
 """
 
 
-@click.command("report", help=HELP, short_help="Write the report of a stored run.")
+@click.command("report", help=HELP, short_help="Write the report of a stored run or campaign.")
 @options.run_name
 @options.output
+@options.exports
 @click.option(
     "--charts",
     type=click.Path(path_type=Path, file_okay=False),
@@ -27,21 +34,49 @@ Examples:
     help="Also write each chart as SVG and PNG into this folder.",
 )
 @options.db
-def verb(run: str, file: Path | None, charts: Path | None, db: str | None) -> None:
-    """Write a run's report, and its charts if asked."""
+def verb(
+    run: str, file: Path | None, charts: Path | None, db: str | None, **files: Path | None
+) -> None:
+    """Write a run's or a campaign's report, and its charts if asked."""
     from concurve import exports
-    from concurve.analysis import findings_of
+    from concurve.cli.measuring import Exports
     from concurve.store import Store
 
-    target = file or Path("report.html")
-    kind = exports.format_of(target)
-    exports.check_writable(target)
+    asked = Exports(**files).files()
+    if file is not None or not asked:
+        target = file or Path("report.html")
+        exports.check_writable(target)
+        asked[exports.format_of(target)] = target
     store = Store(db)
-    findings = findings_of(store, store.find_run(run))
-    exports.write(target, exports.render(findings, store, kind))
-    print(target)
+    campaign = store.find_campaign(run)
+    if campaign is None:
+        row = store.find_run(run)
+        exports.write_run(store, row.id, asked)
+    else:
+        exports.write_campaign(store, campaign.id, asked)
+    for target in asked.values():
+        print(target)
     if charts is not None:
-        from concurve.report.charts import write_static
-
-        for path in write_static(findings, charts):
+        written = (
+            _charts(store, store.find_run(run).id, charts)
+            if campaign is None
+            else _campaign_charts(store, campaign, charts)
+        )
+        for path in written:
             print(path)
+
+
+def _charts(store: Store, run: str, folder: Path) -> list[Path]:
+    from concurve.analysis import findings_of
+    from concurve.report.charts import write_static
+
+    return write_static(findings_of(store, store.find_run(run)), folder)
+
+
+def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:
+    """The charts of a campaign under their numbers."""
+    from concurve.campaign_analysis import campaign_findings
+    from concurve.report.campaign.document import document, numbered_charts
+    from concurve.report.charts import write_charts
+
+    return write_charts(numbered_charts(document(campaign_findings(store, campaign))), folder)

@@ -1,4 +1,4 @@
-"""``concurve resume``: go on where a run was stopped or killed."""
+"""``concurve resume``: go on where a run or a campaign was stopped or killed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import click
 
 from concurve.cli import options
 
-HELP = """Go on with a run that was stopped or killed.
+HELP = """Go on with a run or a campaign that was stopped or killed.
 
 \b
 Examples:
   concurve resume last
   concurve resume 20261121-0912 --max-time 2h
 
-The stored trials count; exactly the planned ones that are missing are run.
+The stored trials count; exactly the planned ones that are missing are run. The last run of a
+campaign that is not done stands for the campaign.
 """
 
 
@@ -25,7 +26,8 @@ The stored trials count; exactly the planned ones that are missing are run.
 @options.exports
 @options.db
 def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -> None:
-    """Measure what is missing of a stored run."""
+    """Measure what is missing of a stored run or campaign."""
+    from concurve.cli.campaigning import campaign_to_resume, resume_campaign
     from concurve.cli.measuring import Exports, measure
     from concurve.run_head import decode_head, with_allowance
     from concurve.store import Store
@@ -33,7 +35,12 @@ def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -
 
     asked = Exports(**files).files()
     store = Store(db)
+    allowed = None if max_time is None else parse_duration(max_time, "--max-time")
+    campaign = campaign_to_resume(store, run)
+    if campaign is not None:
+        resume_campaign(campaign, store, asked, allowed)
+        return
     head = decode_head(store.find_run(run))
-    if max_time is not None:
-        head = with_allowance(head, parse_duration(max_time, "--max-time"))
+    if allowed is not None:
+        head = with_allowance(head, allowed)
     measure(head, store, asked, resume=True)

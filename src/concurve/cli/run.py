@@ -1,4 +1,4 @@
-"""``concurve run``: a packaged study, or one from a file."""
+"""``concurve run``: a packaged study or campaign, or one from a file."""
 
 from __future__ import annotations
 
@@ -8,26 +8,39 @@ import click
 
 from concurve.cli import options
 
-HELP = """Run a packaged study, or one from a TOML file.
+HELP = """Run a packaged study or campaign, or one from a TOML file.
 
 \b
 Examples:
   concurve run thread-scaling --effort quick
   concurve run my-study.toml --export-html report.html
+  concurve run java-threads --effort quick --only tc02,tc09
 
-concurve studies lists the packaged ones.
+concurve studies lists the packaged ones. The options of the protocol hold for each study of a
+campaign.
 """
 
 
 @click.command("run", help=HELP)
-@click.argument("study", metavar="STUDY|FILE.toml")
+@click.argument("study", metavar="STUDY|CAMPAIGN|FILE.toml")
+@click.option("--only", metavar="NAME,..", help="Of a campaign: these studies, in its own order.")
 @options.protocol
 @options.exports
 @options.db
-def verb(study: str, **common: Any) -> None:
-    """Find the study and measure it."""
-    from concurve.catalogue import find_study
+def verb(study: str, only: str | None, **common: Any) -> None:
+    """Find the study or the campaign and measure it."""
+    from concurve.campaign import Campaign
+    from concurve.catalogue import find
+    from concurve.cli.campaigning import measure_campaign
     from concurve.cli.measuring import Choices, measure_study
+    from concurve.errors import StudyError
     from concurve.machine import allowed_cpus
 
-    measure_study(find_study(study, len(allowed_cpus())), Choices(**common))
+    found = find(study, len(allowed_cpus()))
+    if isinstance(found, Campaign):
+        names = None if only is None else [name.strip() for name in only.split(",")]
+        measure_campaign(found, names, Choices(**common))
+    elif only is not None:
+        raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
+    else:
+        measure_study(found, Choices(**common))

@@ -1,4 +1,4 @@
-"""``concurve show``: a stored run as a table."""
+"""``concurve show``: a stored run or campaign as a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import click
 
 from concurve.cli import options
 
-HELP = """Print a stored run.
+HELP = """Print a stored run, or a campaign by its id or name.
 
 \b
 Examples:
   concurve show last
   concurve show 20261121-0912 --json
   concurve show last --best-by cpu_seconds
+  concurve show last --models
+  concurve show java-threads
 """
 
 
@@ -25,16 +27,24 @@ Examples:
     metavar="INDICATOR",
     help="By what settings are the best (default: the primary indicator).",
 )
+@click.option("--models", is_flag=True, help="Fit scaling models to the throughput.")
 @options.db
-def verb(run: str, json: bool, best_by: str, db: str | None) -> None:
-    """Print a run as a table or as JSON."""
-    from concurve.analysis import findings_of
-    from concurve.cli.showing import show_run
+def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
+    """Print a run or a campaign as a table or as JSON."""
+    from concurve.campaign_analysis import campaign_findings
+    from concurve.cli.campaigning import show_campaign
+    from concurve.cli.showing import findings_to_show, show_run
+    from concurve.exports import render_campaign
     from concurve.report.json import to_json
     from concurve.store import Store
 
     store = Store(db)
-    if json:
-        print(to_json(findings_of(store, store.find_run(run), best_by)).decode())
+    campaign = store.find_campaign(run)
+    if campaign is not None and json:
+        print(render_campaign(campaign_findings(store, campaign), "json").decode(), end="")
+    elif campaign is not None:
+        show_campaign(store, campaign.id)
+    elif json:
+        print(to_json(findings_to_show(store, run, best_by, models)).decode())
     else:
-        show_run(store, run, best_by=best_by)
+        show_run(store, run, best_by=best_by, models=models)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-HELP = """List the packaged studies.
+HELP = """List the packaged studies and campaigns.
 
 \b
 Example:
@@ -14,9 +14,11 @@ Example:
 
 @click.command("studies", help=HELP)
 def verb() -> None:
-    """Print each packaged study with its question."""
-    from concurve.catalogue import entries, find_study
+    """Print each packaged study with its question, and each campaign with its studies."""
+    from concurve.campaign_file import load_campaign
+    from concurve.catalogue import campaigns, entries, find_study
     from concurve.machine import allowed_cpus
+    from concurve.study_file import CAMPAIGN_NAME
 
     for entry in entries():
         study = find_study(entry.name, len(allowed_cpus()))
@@ -25,3 +27,12 @@ def verb() -> None:
         print(f"  factors: {', '.join(factor.name for factor in study.factors)}")
         if study.source:
             print(f"  source:  {study.source}")
+    for entry in campaigns():
+        campaign = load_campaign(entry.folder / CAMPAIGN_NAME, len(allowed_cpus()))
+        print(entry.name)
+        print(f"  {campaign.question}")
+        for member in campaign.studies:
+            case = member.study.test_case
+            print(f"  {member.name}: {case.objective if case else member.study.question}")
+        if campaign.source:
+            print(f"  source:  {campaign.source}")

@@ -1,0 +1,235 @@
+"""The runs of a campaign → :class:`~concurve.findings.CampaignFindings`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from concurve.analysis import findings_of
+from concurve.campaign_head import CampaignHead, decode_campaign
+from concurve.findings import (
+    Agreement,
+    CampaignFindings,
+    CampaignInfo,
+    Deviation,
+    Finding,
+    Findings,
+    Procedure,
+    StudyFindings,
+    VerdictName,
+)
+from concurve.machine_check import inspect
+from concurve.run_head import decode_head
+from concurve.same_machine import machine_differences
+from concurve.store import CampaignRow, MemberRow, RunRow, Store
+from concurve.study import Rules
+from concurve.units import format_duration
+
+#: Claims that the summary names one by one.
+REFUTED_NAMED = 8
+
+#: Verdicts on published figures that were held against ours.
+JUDGED: tuple[Agreement, ...] = ("agrees", "differs", "undecided")
+
+K = TypeVar("K", bound=str)
+
+
+def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> CampaignFindings:
+    """Everything that the views of a campaign show; without ``dots`` as
+    :func:`concurve.analysis.findings_of`."""
+    head = decode_campaign(row)
+    runs = {run.id: run for run in store.runs()}
+    studies = tuple(
+        _study(store, head, member, runs.get(member.run), dots) for member in store.members(row.id)
+    )
+    found = [study.run for study in studies if study.run is not None]
+    machine = found[0].machine if found else {}
+    return CampaignFindings(
+        campaign=_info(head, row),
+        texts=head.campaign.texts,
+        glossary=head.campaign.glossary,
+        summary=tuple(_summary(studies, machine)),
+        studies=studies,
+        deviations=tuple(_deviations(studies, machine)),
+        machine=machine,
+        trials=sum(run.run.trials for run in found),
+        duration_seconds=sum(run.run.duration_seconds for run in found),
+        verdicts=_summed(study.verdicts for study in studies),
+        agreements=_summed(study.agreements for study in studies),
+    )
+
+
+def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
+    campaign = head.campaign
+    return CampaignInfo(
+        id=head.id,
+        name=campaign.name,
+        title=campaign.title,
+        question=campaign.question,
+        source=campaign.source,
+        effort=head.effort,
+        seed=head.seed,
+        started=head.started,
+        state=row.state,  # type: ignore[arg-type]
+        reason=row.reason,
+        again=head.again,
+        version=head.version,
+    )
+
+
+def _study(
+    store: Store, head: CampaignHead, member: MemberRow, row: RunRow | None, dots: bool
+) -> StudyFindings:
+    study = head.campaign.studies[member.position].study
+    run = None if row is None else findings_of(store, row, dots=dots)
+    return StudyFindings(
+        name=member.name,
+        question=study.question,
+        test_case=study.test_case,
+        state=member.state,  # type: ignore[arg-type]
+        reason=member.reason,
+        run=run,
+        procedure=None if row is None or run is None else _procedure(decode_head(row).rules, run),
+        verdicts=dict(Counter(claim.verdict for claim in run.claims)) if run else {},
+        agreements=_summed(table.counts() for table in run.published) if run else {},
+    )
+
+
+def _procedure(rules: Rules, run: Findings) -> Procedure:
+    return Procedure(
+        cells=len(run.cells),
+        blocks=max((cell.trials for cell in run.cells), default=0),
+        repeats_min=rules.repeats_min,
+        repeats_max=rules.repeats_max,
+        precision=rules.precision,
+        redo_max=rules.redo_max,
+        redo_share=rules.redo_share,
+        time_allowed_seconds=rules.time_allowed_seconds,
+        timeout_seconds=rules.timeout_seconds,
+        trials=run.run.trials,
+        rejected=run.run.rejected,
+        duration_seconds=run.run.duration_seconds,
+        stopped=dict(Counter(cell.stop_reason or cell.status for cell in run.cells)),
+    )
+
+
+def _summed(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
+    total: Counter[K] = Counter()
+    for some in counts:
+        total.update(some)
+    return dict(total)
+
+
+# -- the summary ----------------------------------------------------------------------------
+
+
+def _summary(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a reader with a minute needs: how much was done, what holds, what does not."""
+    yield Finding(kind="answer", sentence=_done(studies, machine))
+    claims = _summed(study.verdicts for study in studies)
+    if claims:
+        yield Finding(kind="answer", sentence=_claims(claims))
+    refuted = [
+        f"{study.name}: {claim.says}"
+        for study in studies
+        if study.run is not None
+        for claim in study.run.claims
+        if claim.verdict == "refuted"
+    ]
+    if refuted:
+        yield Finding(kind="answer", sentence=_refuted(refuted))
+    figures = _summed(study.agreements for study in studies)
+    if figures:
+        yield Finding(kind="answer", sentence=_figures(figures))
+    for study in studies:
+        if study.state != "complete":
+            yield Finding(kind="warning", sentence=_missing(study))
+
+
+def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
+    runs = [study.run.run for study in studies if study.run is not None]
+    done = sum(study.state == "complete" for study in studies)
+    trials, seconds = sum(run.trials for run in runs), sum(run.duration_seconds for run in runs)
+    where = f" on {machine['cpu_model']}" if machine.get("cpu_model") else ""
+    allowed = machine.get("cpus_allowed")
+    cpus = f" ({len(allowed)} CPU{'s' * (len(allowed) != 1)})" if allowed else ""
+    return (
+        f"{done} of {len(studies)} studies are done: {trials:,} trials in "
+        f"{format_duration(seconds)}{where}{cpus}."
+    )
+
+
+def _claims(counts: Mapping[VerdictName, int]) -> str:
+    total = sum(counts.values())
+    return (
+        f"Of the {total} claims of the source {counts.get('supported', 0)} are supported, "
+        f"{counts.get('refuted', 0)} refuted, {counts.get('undecided', 0)} undecided and "
+        f"{counts.get('not testable here', 0)} not testable here."
+    )
+
+
+def _refuted(said: Sequence[str]) -> str:
+    named = " · ".join(said[:REFUTED_NAMED])
+    more = f" · and {len(said) - REFUTED_NAMED} more" if len(said) > REFUTED_NAMED else ""
+    return f"Refuted: {named}{more}"
+
+
+def _figures(counts: Mapping[Agreement, int]) -> str:
+    judged = sum(counts.get(name, 0) for name in JUDGED)
+    aside = counts.get("not comparable", 0) + counts.get("base", 0)
+    return (
+        f"Of {judged} published figures that can be held against ours, relative to their base, "
+        f"{counts.get('agrees', 0)} agree, {counts.get('differs', 0)} differ and "
+        f"{counts.get('undecided', 0)} are undecided; {aside} more are bases or cannot be compared."
+    )
+
+
+def _missing(study: StudyFindings) -> str:
+    words = {"planned": "has not begun", "begun": "is not finished", "failed": "failed",
+             "not run": "was not run"}  # fmt: skip
+    reason = f": {study.reason}" if study.reason else ""
+    return f"{study.name} {words.get(study.state, study.state)}{reason}"
+
+
+# -- what did not go as the procedure wants it ----------------------------------------------
+
+
+def _deviations(
+    studies: Sequence[StudyFindings], machine: Mapping[str, Any]
+) -> Iterator[Deviation]:
+    for study in studies:
+        if study.state != "complete":
+            yield Deviation(study=study.name, kind="missing", says=_missing(study))
+        if study.run is not None:
+            yield from _of_run(study.name, study.run)
+    for item in inspect(dict(machine), {}) if machine else ():
+        if item.mark == "!!":
+            says = f"{item.name}: {item.says}. {item.remedy}"
+            yield Deviation(study="", kind="machine", says=says)
+    yield from _other_machines([study for study in studies if study.run is not None])
+
+
+def _of_run(name: str, run: Findings) -> Iterator[Deviation]:
+    for finding in run.sentences:
+        if finding.kind == "warning":
+            yield Deviation(study=name, kind="warning", says=finding.sentence)
+    causes = Counter(reject.cause for reject in run.rejects if not reject.used)
+    if causes:
+        told = ", ".join(f"{cause} {number}" for cause, number in causes.most_common())
+        says = f"{causes.total()} of {run.run.trials} trials rejected and redone: {told}."
+        yield Deviation(study=name, kind="rejected", says=says)
+    for claim in run.claims:
+        if claim.verdict == "not testable here":
+            says = f"Claim {claim.id} could not be tested: {claim.reason}."
+            yield Deviation(study=name, kind="not testable", says=says)
+
+
+def _other_machines(studies: Sequence[StudyFindings]) -> Iterator[Deviation]:
+    """A campaign may be resumed after a change of the machine."""
+    for study in studies[1:]:
+        assert study.run is not None and studies[0].run is not None
+        changed = machine_differences(studies[0].run.machine, study.run.machine)
+        if changed:
+            says = f"Not the machine of {studies[0].name}: {'; '.join(changed)}."
+            yield Deviation(study=study.name, kind="machine", says=says)

@@ -1,0 +1,107 @@
+"""What the verbs do with a campaign: run it, go on with it, show it, write its report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concurve import machine
+from concurve.campaign import Campaign, only, with_rules_everywhere
+from concurve.campaign_head import CampaignHead, decode_campaign, new_campaign_head
+from concurve.campaign_laboratory import CampaignRunner
+from concurve.cli.measuring import Choices
+from concurve.cli.showing import note
+from concurve.engine.local import LocalEngine
+from concurve.errors import CampaignError, ConcurveError
+from concurve.exports import Format, check_campaign_format, write_campaign
+from concurve.report.progress import Progress
+from concurve.run_head import again_line, draw_seed
+from concurve.store import CampaignRow, MemberRow, Store
+from concurve.study_line import rules_from_options
+
+
+def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:
+    """Start a campaign, or print its plan."""
+    chosen = campaign if names is None else only(campaign, names)
+    rules = rules_from_options(
+        choices.repeats, choices.precision, choices.timeout, choices.max_time
+    )
+    chosen = with_rules_everywhere(chosen, rules)
+    files = choices.files()
+    for kind in files:
+        check_campaign_format(kind)
+    store = Store(choices.db)
+    seed = draw_seed() if choices.seed is None else choices.seed
+    if choices.dry_run:
+        from concurve.cli.planning import print_campaign_plan
+
+        print_campaign_plan(chosen, choices.effort, seed, store)
+        return
+    version = machine.versions().get("concurve", "")
+    head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
+    total = len(chosen.studies)
+    note(f"campaign {head.id}: {chosen.name}, {total} studies, effort {head.effort}, seed {seed}")
+    _measure(head, store, files, resume=False)
+
+
+def resume_campaign(
+    row: CampaignRow, store: Store, files: dict[Format, Path], allowed: float | None
+) -> None:
+    """Measure what is missing of a campaign."""
+    for kind in files:
+        check_campaign_format(kind)
+    _measure(decode_campaign(row), store, files, resume=True, allowed=allowed)
+
+
+def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
+    """The campaign that a name stands for; ``last`` is the one of the last run, unless it is
+    done."""
+    if name != "last":
+        return store.find_campaign(name)
+    newest = store.campaigns()[-1:]
+    if newest and newest[0].state != "complete" and not store.runs():
+        return newest[0]
+    campaign = store.campaign_of(store.find_run(name).id)
+    return campaign if campaign is not None and campaign.state != "complete" else None
+
+
+def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
+    """Print a stored campaign."""
+    from concurve.campaign_analysis import campaign_findings
+    from concurve.report.campaign import terminal
+
+    row = store.find_campaign(campaign)
+    assert row is not None
+    findings = campaign_findings(store, row, dots=False)
+    terminal.show(findings, sys.stdout, str(report) if report else None)
+
+
+def _measure(
+    head: CampaignHead,
+    store: Store,
+    files: dict[Format, Path],
+    resume: bool,
+    allowed: float | None = None,
+) -> None:
+    runner = CampaignRunner(head, store, LocalEngine(), note, lambda: Progress(sys.stderr))
+    try:
+        rows = runner.resume(allowed) if resume else runner.start()
+    except ConcurveError:
+        if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
+            write_campaign(store, head.id, files)
+        raise
+    write_campaign(store, head.id, files)
+    show_campaign(store, head.id, files.get("html"))
+    _refuse_missing(head, rows)
+
+
+def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
+    """The exit code tells of studies that are missing."""
+    missing = [row for row in rows if row.state != "complete"]
+    if missing:
+        told = ", ".join(f"{row.name} ({row.state})" for row in missing)
+        raise CampaignError(
+            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {told}",
+            f"what each of them says above; then concurve resume {head.id}",
+        )

@@ -1,0 +1,175 @@
+"""The order and the numbering of the document: one form for HTML and Markdown.
+
+Tables and figures of the source keep the source's numbers; new ones are numbered N1, N2, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from concurve.findings import CampaignFindings, PublishedTable, StudyFindings
+from concurve.report import charts as drawing
+from concurve.report import format as fmt
+from concurve.report.campaign.charts import comparison_chart
+from concurve.report.claims import ClaimRow, claim_rows
+from concurve.report.table import Table, table
+
+PROTOCOL = (
+    "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
+    "After a pilot of a few blocks each cell gets as many trials as the precision asked for needs "
+    "(Stein's two stages), up to a cap and within a time allowance; the mean counts, with its 95 % "
+    "interval. A trial is redone for a cause: a program error, a wrong result, a machine that was "
+    "not ours, an outlier of more than 10 σ; at most as often as the table says, contamination and "
+    "outliers together in no more than that share of the pilot's trials. A second program error "
+    "skips the cell. Nothing rejected is thrown away."
+)
+
+COMPARED = (
+    "Times of another machine say nothing about ours. So a published figure is held against "
+    "ours relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
+    "of ours lies within ±10 % of it and what its rounding leaves open, differs where none of the "
+    "interval does, and is undecided otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A table or a figure as the index lists it; ``anchor`` is its place in the page."""
+
+    label: str
+    title: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of the source, and the chart of it if it bears one."""
+
+    table: Numbered
+    contents: PublishedTable
+    figure: Numbered | None
+    chart: drawing.Chart | None
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The results of a study."""
+
+    study: StudyFindings
+    title: str
+    anchor: str
+    comparisons: tuple[Comparison, ...] = ()
+    claims: tuple[ClaimRow, ...] = ()
+    claims_number: Numbered | None = None
+    cells: Table | None = None
+    cells_number: Numbered | None = None
+    charts: tuple[tuple[Numbered, drawing.Chart], ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """The chapters, and the index of their tables and figures."""
+
+    chapters: tuple[Chapter, ...]
+    tables: tuple[Numbered, ...]
+    figures: tuple[Numbered, ...]
+
+
+@dataclass
+class _Numbers:
+    """Gives labels and remembers them for the index."""
+
+    tables: list[Numbered] = field(default_factory=list)
+    figures: list[Numbered] = field(default_factory=list)
+    new_tables: int = 0
+    new_figures: int = 0
+
+    def table(self, title: str, number: str = "") -> Numbered:
+        if not number:
+            self.new_tables += 1
+            number = f"N{self.new_tables}"
+        return self._entered(self.tables, "Table", number, title)
+
+    def figure(self, title: str, number: str = "") -> Numbered:
+        if not number:
+            self.new_figures += 1
+            number = f"N{self.new_figures}"
+        return self._entered(self.figures, "Figure", number, title)
+
+    @staticmethod
+    def _entered(index: list[Numbered], kind: str, number: str, title: str) -> Numbered:
+        anchor = "".join(char if char.isalnum() else "-" for char in f"{kind}-{number}").lower()
+        taken = sum(entry.anchor.startswith(anchor) for entry in index)
+        entry = Numbered(
+            fmt.clean(f"{kind} {number}"),
+            fmt.clean(title),
+            f"{anchor}-{taken}" if taken else anchor,
+        )
+        index.append(entry)
+        return entry
+
+
+def document(findings: CampaignFindings, charts: bool = True) -> Document:
+    """The document of a campaign; without ``charts`` no figures are made or numbered."""
+    numbers = _Numbers()
+    chapters = tuple(_chapter(study, numbers, charts) for study in findings.studies)
+    return Document(chapters, tuple(numbers.tables), tuple(numbers.figures))
+
+
+def numbered_charts(contents: Document) -> Iterator[drawing.Chart]:
+    """Every chart of the document, its file named by its number: ``figure-5``."""
+    for chapter in contents.chapters:
+        for item in chapter.comparisons:
+            if item.chart is not None and item.figure is not None:
+                yield replace(item.chart, name=item.figure.anchor)
+        for number, chart in chapter.charts:
+            yield replace(chart, name=number.anchor)
+
+
+def title_of(study: StudyFindings) -> str:
+    """``Test case 1: Degree of scaling``."""
+    case = study.test_case
+    return fmt.clean(f"{case.id}: {case.objective}" if case else f"{study.name}: {study.question}")
+
+
+def share(value: float) -> str:
+    """``5 %``."""
+    return f"{100 * value:.3g} %"
+
+
+def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
+    title, anchor = title_of(study), f"result-{study.name}"
+    run = study.run
+    if run is None:
+        return Chapter(study, title, anchor)
+    name = study.test_case.id if study.test_case else study.name
+    comparisons = tuple(_comparisons(study, numbers, charts))
+    claims = tuple(claim_rows(run))
+    return Chapter(
+        study=study,
+        title=title,
+        anchor=anchor,
+        comparisons=comparisons,
+        claims=claims,
+        claims_number=numbers.table(f"{name}: claims of the source") if claims else None,
+        cells=table(run),
+        cells_number=numbers.table(f"{name}: figures of this campaign"),
+        charts=tuple(
+            (numbers.figure(f"{name}: {chart.title}"), chart) for chart in drawing.charts(run)
+        )
+        if charts
+        else (),
+    )
+
+
+def _comparisons(study: StudyFindings, numbers: _Numbers, charts: bool) -> Iterator[Comparison]:
+    assert study.run is not None
+    for contents in study.run.published:
+        number = numbers.table(contents.title, contents.number)
+        chart = comparison_chart(contents) if charts else None
+        figure = None
+        if chart is not None:
+            title = contents.figure_title or contents.title
+            figure = numbers.figure(f"{title}: published and new", contents.figure)
+        yield Comparison(number, contents, figure, chart)

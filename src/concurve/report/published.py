@@ -1,0 +1,105 @@
+"""Published figures beside the new ones as rows of text: one form for every view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from concurve.findings import Agreement, PublishedComparison, PublishedTable
+from concurve.report import format as fmt
+
+_HOW = {
+    "ratio": "figure over that of its base",
+    "factor": "factor as printed; ours: times as good as its base",
+    "difference": "figure less that of its base",
+    "none": "side by side",
+}
+_COUNTED: tuple[tuple[Agreement, str], ...] = (
+    ("agrees", "agree"),
+    ("differs", "differ"),
+    ("undecided", "undecided"),
+    ("not comparable", "not comparable"),
+)
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A published figure in words: as printed, relative to its base, and ours likewise."""
+
+    row: str
+    column: str
+    printed: str
+    published: str
+    ours: str
+    verdict: str
+    reason: str
+
+    @property
+    def kind(self) -> str:
+        """The verdict as one word, for style sheets."""
+        return self.verdict.split(maxsplit=1)[0]
+
+    @property
+    def evidence(self) -> str:
+        """Both figures in one line, or the reason why there is none of ours."""
+        if not self.published:
+            beside = f", ours {self.ours}" if self.ours else f": {self.reason}"
+            return f"{self.printed}{beside}"
+        return f"{self.published}, ours {self.ours}" if self.ours else self.reason
+
+
+def published_row(figure: PublishedComparison) -> PublishedRow:
+    """A figure of a published table as text."""
+    ours = figure.ours
+    shown = "" if ours is None else fmt.estimate(ours, fmt.scale_for([ours.value], ours.unit)).text
+    if ours is not None and figure.compare == "none" and ours.min != ours.max:
+        shown = f"{fmt.plain(ours.min or 0.0)} to {fmt.plain(ours.max or 0.0)}"
+    unit = "" if figure.unit == "factor" else figure.unit
+    return PublishedRow(
+        row=fmt.clean(figure.row),
+        column=fmt.clean(figure.column),
+        printed=fmt.with_unit(fmt.clean(figure.printed), "" if ":" in figure.printed else unit),
+        published="" if figure.published is None else fmt.plain(figure.published),
+        ours=shown,
+        verdict=figure.verdict,
+        reason=fmt.clean(figure.reason),
+    )
+
+
+def heading(table: PublishedTable) -> str:
+    """``Table 11 Degree of scaling``."""
+    return fmt.clean(f"Table {table.number} {table.title}".strip())
+
+
+def how(table: PublishedTable) -> str:
+    """What the figures of a table are, and what they are relative to."""
+    ways = dict.fromkeys(_HOW[figure.compare] for figure in table.figures)
+    bases = dict.fromkeys(
+        fmt.setting(figure.base) for figure in table.figures if figure.verdict == "base"
+    )
+    told = "; ".join(ways)
+    return f"{told}. Base: {' · '.join(bases)}." if bases else f"{told}."
+
+
+def counts(found: Mapping[Agreement, int]) -> str:
+    """``4 agree, 1 differ``; bases are not counted."""
+    return ", ".join(f"{found[name]} {word}" for name, word in _COUNTED if found.get(name))
+
+
+def judged(figures: Iterable[PublishedComparison]) -> list[PublishedRow]:
+    """The figures that were held against ours."""
+    return [
+        published_row(figure)
+        for figure in figures
+        if figure.verdict in ("agrees", "differs", "undecided")
+    ]
+
+
+def beside(figures: Iterable[PublishedComparison]) -> dict[str, int]:
+    """The reasons why the others were not, and how often each; bases left out."""
+    reasons: dict[str, int] = {}
+    for figure in figures:
+        if figure.verdict == "not comparable":
+            reason = fmt.clean(figure.reason)
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return reasons
