@@ -1,0 +1,99 @@
+package concurve.mandelbrot;
+
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** Entry point: exit code 0 done, 1 failed, 2 wrong usage. */
+public final class Main {
+    static final String NAME = "concurve-mandelbrot-java";
+
+    private Main() {}
+
+    /** Parses the command line and does what it asks. */
+    public static void main(String[] line) {
+        // Without System.exit, a JVM waits for threads that a failure may have left behind.
+        System.exit(run(line));
+    }
+
+    private static int run(String[] line) {
+        List<String> words = List.of(line);
+        if (words.contains("--help") || words.contains("-h")) {
+            System.out.print(Options.HELP);
+            return 0;
+        }
+        if (words.contains("--version") || words.contains("-V")) {
+            System.out.println(NAME + " " + Main.class.getPackage().getImplementationVersion());
+            return 0;
+        }
+        try {
+            compute(Options.parse(line));
+            return 0;
+        } catch (Failure failure) {
+            boolean usage = failure.exitCode() == Failure.USAGE;
+            System.err.println((usage ? "" : NAME + ": ") + failure.getMessage());
+            return failure.exitCode();
+        }
+    }
+
+    private static void compute(Options options) throws Failure {
+        PngFile png = options.png() == null ? null : PngFile.open(options.png());
+        Reporter reporter = Reporter.of(System.getenv(Reporter.VARIABLE));
+        Output output = new Output(options, reporter, System.out);
+        output.facts();
+        int[] counts = picture(options.view());
+        try (Crew crew = Crew.of(options.setting())) {
+            crew.hire();
+            output.ready();
+            boolean created = options.setting().create() == Setting.Create.START;
+            if (created) {
+                output.kernelThreads();
+            }
+            computeAll(options, crew, counts, output);
+            if (!created) {
+                output.kernelThreads();
+            }
+            output.summary();
+            hold(options.holdMs(), output);
+        }
+        if (png != null) {
+            png.write(options.view(), counts);
+        }
+    }
+
+    /** Without workers there is nobody to compute; the JVM's own threads can still be looked at. */
+    private static void computeAll(Options options, Crew crew, int[] counts, Output output)
+            throws Failure {
+        Setting setting = options.setting();
+        Cut cut = Cut.of(options.view(), setting.grain(), setting.tileSize());
+        for (int i = 0; i < options.computations() && setting.threads() > 0; i++) {
+            Handout handout = Handout.of(cut, setting.sync(), setting.threads());
+            output.end(crew.compute(handout, counts, output::begin));
+        }
+    }
+
+    private static int[] picture(View view) throws Failure {
+        try {
+            return new int[(int) view.pixels()];
+        } catch (OutOfMemoryError refused) {
+            throw Failure.of(
+                    "picture: " + view.width() + " by " + view.height() + " pixels need "
+                            + 4 * view.pixels() + " bytes, the heap has "
+                            + Runtime.getRuntime().maxMemory()
+                            + "; a smaller --width and --height, or a bigger heap with -Xmx",
+                    refused);
+        }
+    }
+
+    /** Keeps the workers alive for whoever looks at them. */
+    private static void hold(long milliseconds, Output output) throws Failure {
+        if (milliseconds == 0) {
+            return;
+        }
+        output.holdBegins();
+        long endNs = Clock.monotonicNs() + milliseconds * 1_000_000;
+        for (long left; (left = endNs - Clock.monotonicNs()) > 0; ) {
+            LockSupport.parkNanos(left);
+        }
+        output.holdEnds();
+    }
+}

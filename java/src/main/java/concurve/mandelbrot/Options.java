@@ -1,0 +1,135 @@
+package concurve.mandelbrot;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * The command line. Options that the native kernel has too have its names and its meaning.
+ *
+ * @param holdMs how long the workers are kept alive when all is computed
+ * @param png picture file, or null
+ * @param listing print the lines of Listing 1
+ */
+record Options(
+        View view, Setting setting, int computations, long holdMs, Path png, boolean listing) {
+
+    static final String HELP =
+            """
+            Compute a picture of the Mandelbrot set with threads of the JVM, and say how long it took
+
+            Example: java -jar concurve-mandelbrot.jar --threads 2 --sync cas --computations 5
+
+            Usage: concurve-mandelbrot.jar [OPTIONS]
+
+            Options:
+                  --threads <N>        Worker threads; 0: none, to see what the JVM has of its own
+                                       [default: 1]
+                  --kind <KIND>        What the workers are [default: platform]
+                                       [possible values: platform, virtual, forkjoin, parallel-stream]
+                  --priority <P>       Java priority of the workers, 1 to 10 [default: 5]
+                  --create <WHEN>      Create them before the clock starts, or anew for each
+                                       computation while it runs [default: start]
+                                       [possible values: start, run]
+                  --after-loop <HOW>   A worker that is done sleeps, or busy-waits as those of JOMP did
+                                       [default: park] [possible values: park, spin]
+                  --sync <SYNC>        How the threads agree on who computes what [default: none]
+                                       [possible values: none, method, object, cas]
+                  --grain <GRAIN>      How much work one hand-out gives [default: line]
+                                       [possible values: pixel, line, tile]
+                  --tile-size <PIXELS> Side of a tile in pixels, with --grain tile [default: 32]
+                  --location <FILE>    Bookmark file with region, picture size and depths
+                                       [default: the built-in one]
+                  --depth <DEPTH>      Which iteration depth of the bookmark file to use
+                                       [default: quick] [possible values: quick, normal, rigorous]
+                  --iterations <N>     Iteration depth, instead of that of the bookmark file
+                  --width <PIXELS>     Pixels per line, instead of that of the bookmark file
+                  --height <PIXELS>    Lines, instead of those of the bookmark file
+                  --computations <N>   Computations in this process, one after the other; the first
+                                       and the others are told apart (also --repeat) [default: 1]
+                  --hold-ms <MS>       Keep the workers alive so long when all is computed [default: 0]
+                  --png <FILE>         Write the picture to a PNG file, after the clock has stopped
+                  --listing            Print the lines of the document's Listing 1 instead of
+                                       `key value` lines
+              -h, --help               Print help
+              -V, --version            Print version
+            """;
+
+    private static final Set<String> VALUED =
+            Set.of(
+                    "--threads", "--kind", "--priority", "--create", "--after-loop", "--sync",
+                    "--grain", "--tile-size", "--location", "--depth", "--iterations", "--width",
+                    "--height", "--computations", "--repeat", "--hold-ms", "--png");
+
+    private static final Set<String> FLAGS = Set.of("--listing", "--simd");
+
+    private static final long UNSIGNED_MAX = 0xFFFF_FFFFL;
+
+    private static final long HOLD_MS_MAX = 24L * 3600 * 1000;
+
+    static Options parse(String[] line) throws Failure {
+        Arguments given = Arguments.parse(line, VALUED, FLAGS);
+        if (given.has("--simd")) {
+            throw Arguments.usage(
+                    "'--simd' is an option of the native kernel; the JVM kernel computes pixel by"
+                            + " pixel");
+        }
+        given.excludes(List.of("--computations", "--repeat"));
+        Setting setting = setting(given);
+        String computations = given.has("--repeat") ? "--repeat" : "--computations";
+        return new Options(
+                view(given),
+                setting,
+                given.number(computations, 1, Integer.MAX_VALUE).orElse(1L).intValue(),
+                given.number("--hold-ms", 0, HOLD_MS_MAX).orElse(0L),
+                given.text("--png").map(Path::of).orElse(null),
+                given.has("--listing"));
+    }
+
+    private static Setting setting(Arguments given) throws Failure {
+        Setting setting =
+                new Setting(
+                        threads(given),
+                        given.choice("--kind", Setting.Kind.class, Setting.Kind.PLATFORM),
+                        given.number("--priority", 1, 10).orElse(5L).intValue(),
+                        given.choice("--create", Setting.Create.class, Setting.Create.START),
+                        given.choice("--after-loop", Setting.AfterLoop.class, Setting.AfterLoop.PARK),
+                        given.choice("--sync", Handout.Sync.class, Handout.Sync.NONE),
+                        given.choice("--grain", Cut.Grain.class, Cut.Grain.LINE),
+                        given.number("--tile-size", 1, Location.SIDE_MAX).orElse(32L).intValue());
+        if (setting.kind() == Setting.Kind.VIRTUAL && setting.priority() != Thread.NORM_PRIORITY) {
+            throw Arguments.invalid(
+                    "--priority",
+                    String.valueOf(setting.priority()),
+                    "virtual threads always have priority 5; use --kind platform");
+        }
+        return setting;
+    }
+
+    /** As many as the native kernel takes on its command line; more than an int are refused as it does. */
+    private static int threads(Arguments given) throws Failure {
+        long threads = given.number("--threads", 0, UNSIGNED_MAX).orElse(1L);
+        if (threads > Integer.MAX_VALUE - 8) {
+            Limits.checkMemoryMaps(threads);
+            Limits.checkHeap(threads);
+        }
+        return (int) threads;
+    }
+
+    private static View view(Arguments given) throws Failure {
+        Location.Depth depth =
+                given.choice("--depth", Location.Depth.class, Location.Depth.QUICK);
+        Optional<Long> iterations = given.number("--iterations", 1, UNSIGNED_MAX);
+        Optional<Long> width = given.number("--width", 1, Location.SIDE_MAX);
+        Optional<Long> height = given.number("--height", 1, Location.SIDE_MAX);
+        Optional<String> file = given.text("--location");
+        Location location =
+                file.isPresent() ? Location.read(Path.of(file.get())) : Location.builtIn();
+        return View.of(
+                location,
+                width.map(Long::intValue).orElse(location.width()),
+                height.map(Long::intValue).orElse(location.height()),
+                iterations.map(Long::intValue).orElse(location.iterations().get(depth)));
+    }
+}
