@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
-from concurve.explain.accounts import Account, Parts, account
+from concurve.explain.accounts import Account, Parts, account, parts_of
 from concurve.explain.causes import Verdict, cause_of
 from concurve.explain.cells import Picture, picture
+from concurve.study import Role, Study
 from concurve.wire import TrialRecord, Usage
 from tests.explaining import WALL, Thread, record, role, thread
+from tests.fakes import small_study
 
 PARTS = Parts("target", (), False)
 
@@ -227,6 +229,17 @@ def test_parts_sum_to_the_time_of_the_active_threads() -> None:
     assert found.readings["futex"] == 60 and not found.dealer
 
 
+def test_whose_threads_are_explained() -> None:
+    def study(measured: str, **ends: Literal["exit", "serve"]) -> Study:
+        roles = tuple(Role(name=name, command=("x",), end=end) for name, end in ends.items())
+        return msgspec.structs.replace(small_study(), roles=roles, target=measured)
+
+    assert parts_of(study("target", background="serve", target="exit")) == PARTS
+    served = Parts("server", ("load",), True)
+    assert parts_of(study("load", server="serve", background="serve", load="exit")) == served
+    assert parts_of(study("server", server="serve", load="exit", verify="exit")) == served
+
+
 def test_a_jvm_s_own_threads_do_no_operations() -> None:
     service = [thread(0.5, name=name) for name in ("C2 CompilerThre", "G1 Conc#0", "VM Thread")]
     found = only(record(role([thread(1.0, name="Thread-0"), *service])))
@@ -245,6 +258,24 @@ def test_threads_that_outlive_the_measured_phase_count_inside_it_only() -> None:
     )
     found = only(record(msgspec.structs.replace(longer, phases=(phase,))))
     assert (found.thread_ns, found.cpu_ns, found.blocked_ns) == (2 * WALL, WALL, WALL // 2)
+
+
+def test_a_thread_that_sets_up_and_waits_for_the_end_is_a_bystander() -> None:
+    """Its CPU time and its waits came before the measured phase."""
+    main = thread(0.4, 0.1, disk=0.5, name="main", tid=100, lived=1.5, switches=500)
+    made = role([thread(0.9, 0.1)] * 2 + [main], phase=True)
+    usage = Usage(cpu_ns=round(1.8 * WALL), run_queue_ns=round(0.2 * WALL))
+    phase = msgspec.structs.replace(made.phases[0], usage=usage)
+    found = only(record(msgspec.structs.replace(made, phases=(phase,))))
+    assert (found.threads, found.thread_ns, found.blocked_ns) == (2, 2 * WALL, 0)
+    # Its share of the phase makes it one of those who work.
+    phase = msgspec.structs.replace(phase, usage=Usage(cpu_ns=round(2.2 * WALL), run_queue_ns=0))
+    assert only(record(msgspec.structs.replace(made, phases=(phase,)))).threads == 3
+
+
+def test_a_starving_thread_is_active() -> None:
+    found = only(record(role([thread(0.95, 0.05), thread(0.01, 0.99), thread(0.001, 0.1)])))
+    assert found.threads == 2
 
 
 def test_processes_count_like_threads() -> None:

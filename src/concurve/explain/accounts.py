@@ -21,14 +21,22 @@ KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
 
 #: A thread is active from this share of the busiest one's activity on.
 ACTIVE_SHARE = 0.1
+#: … or from this share of its life on that it waits for a CPU.
+STARVING_SHARE = 0.5
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1
-#: A thread that is no peer of the active ones deals out their work if it was switched so often.
+#: Share of a phase's CPU time that threads must explain for the others to be bystanders.
+PHASE_EXPLAINED = 0.9
+#: A thread that is no peer of the active ones deals out their work if it was switched so often,
+#: or so busy.
 DEALER_SWITCHES_MIN = 50
 DEALER_SHARE = 0.25
-
+DEALER_BUSY = 0.5
 #: Fewer readings than this say little.
 READINGS_MIN = 30
+
+_CLIENTS = ("load", "client")
+_NO_CLIENTS = ("background", "verify")
 
 _JVM_MARK = "VM Thread"
 _JVM_SERVICE = re.compile(
@@ -113,16 +121,24 @@ class Account(NamedTuple):
 
 
 def parts_of(study: Study) -> Parts:
-    """Which role is explained: the measured one, or the server that it is a client of."""
-    roles = {role.name: role for role in study.roles}
-    target = roles[study.target]
-    servers = [name for name in target.after if roles[name].end == "serve"]
-    if servers and target.end == "exit":
+    """Which role is explained: the measured one, or the server that it loads (a study may measure
+    its client, named ``load`` or ``client``)."""
+    target = next(role for role in study.roles if role.name == study.target)
+    if target.end == "serve":
+        clients = tuple(
+            role.name
+            for role in study.roles
+            if role.end == "exit" and not role.name.startswith(_NO_CLIENTS)
+        )
+        return Parts(target.name, clients, True, study.extracts)
+    servers = [
+        role.name
+        for role in study.roles
+        if role.end == "serve" and not role.name.startswith(_NO_CLIENTS)
+    ]
+    if servers and target.name.startswith(_CLIENTS):
         return Parts(servers[0], (target.name,), True, study.extracts)
-    clients = tuple(
-        role.name for role in study.roles if target.name in role.after and role.end == "exit"
-    )
-    return Parts(target.name, clients, target.end == "serve", study.extracts)
+    return Parts(target.name, (), False, study.extracts)
 
 
 def is_role(name: str, role: str) -> bool:
@@ -139,7 +155,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     wall = float(sum(phase.wall_ns for phase in phases)) if phases else float(role.wall_ns)
     if wall <= 0:
         return None
-    listed = [thread for thread in role.threads.listed if not _serves(thread, role)]
+    listed, bystanders = _present(role, [phase.usage for phase in phases], wall)
     active = _active(listed, wall)
     missing: dict[str, str] = {}
     time = _own_time(role, active, wall, bool(phases)) or _tree_time(
@@ -171,7 +187,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in active)),
         readings=readings,
         word=_word(waits),
-        dealer=_dealer(listed, active, wall),
+        dealer=_dealer(listed, bystanders, active, wall),
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
@@ -185,30 +201,61 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
 # -- who does the work ------------------------------------------------------------------------
 
 
-def _serves(thread: ThreadRecord, role: RoleRecord) -> bool:
-    """A JVM's own threads compile and collect; they are no workers."""
-    is_jvm = any(other.name.startswith(_JVM_MARK) for other in role.threads.listed)
-    return is_jvm and _JVM_SERVICE.match(thread.name) is not None
+def _present(
+    role: RoleRecord, phases: Sequence[Usage], wall: float
+) -> tuple[list[ThreadRecord], list[ThreadRecord]]:
+    """Threads that may do the work, and bystanders, whose CPU time came before or after it.
+
+    A thread that outlives the measured phase is a bystander if the CPU time in the phase is that
+    of the others: it has set things up and waits for the end. A JVM's own threads are neither.
+    """
+    listed = role.threads.listed
+    is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
+    serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
+    working = [thread for thread in listed if thread not in serving]
+    inside = [t for t in working if t.lived_ns is not None and t.lived_ns <= PHASE_SLACK * wall]
+    known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
+    if not known or not inside or len(inside) == len(working):
+        return working, []
+    explained = sum(thread.usage.cpu_ns or 0 for thread in (*inside, *serving))
+    if explained < PHASE_EXPLAINED * sum(known):
+        return working, []
+    return inside, [thread for thread in working if thread not in inside]
 
 
 def _active(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
-    """Threads with a tenth of the busiest one's activity at least; all, if none did anything."""
+    """Threads with a tenth of the busiest one's activity at least, and those that spend most of
+    their lives waiting for a CPU; all, if none did anything."""
     activity = [_activity(thread, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
-    return [thread for thread, done in zip(listed, activity, strict=True) if done >= least]
+    return [
+        thread
+        for thread, done in zip(listed, activity, strict=True)
+        if done >= least or _starves(thread, wall)
+    ]
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
-    """Time that a thread ran, wanted to run, or had the disk work for it. Waits for a network or
-    a pipe do not count: so do idle threads."""
-    usage, waits = thread.usage, thread.waits
+    """Time that a thread ran, or had the disk work for it. Waits for a network or a pipe do not
+    count: so do idle threads."""
+    waits = thread.waits
     disk = waits.disk / waits.readings if waits and waits.readings else 0.0
-    lived = wall if thread.lived_ns is None else thread.lived_ns
-    return (usage.cpu_ns or 0) + (usage.run_queue_ns or 0) + disk * lived
+    return (thread.usage.cpu_ns or 0) + disk * _life(thread, wall)
+
+
+def _starves(thread: ThreadRecord, wall: float) -> bool:
+    return (thread.usage.run_queue_ns or 0) >= STARVING_SHARE * _life(thread, wall) > 0
+
+
+def _life(thread: ThreadRecord, wall: float) -> float:
+    return wall if thread.lived_ns is None else float(thread.lived_ns)
 
 
 def _dealer(
-    listed: Sequence[ThreadRecord], active: Sequence[ThreadRecord], wall: float
+    listed: Sequence[ThreadRecord],
+    bystanders: Sequence[ThreadRecord],
+    active: Sequence[ThreadRecord],
+    wall: float,
 ) -> Dealer | None:
     """The thread that hands out work to the others: of another kind than most active ones (by its
     name without digits, or as the first of its process), and switched about as often as they, or
@@ -219,17 +266,20 @@ def _dealer(
         return None
     peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
     least = max(DEALER_SWITCHES_MIN, DEALER_SHARE * peers)
+    # What a bystander ran was not in the measured phase.
+    ran = [(thread, _ran(thread, wall)) for thread in listed]
+    ran += [(thread, 0.0) for thread in bystanders]
     found = [
-        thread
-        for thread in listed
-        if _kind(thread) != usual and (_switches(thread) >= least or _ran(thread, wall) >= 0.5)
+        (share, thread)
+        for thread, share in ran
+        if _kind(thread) != usual and (_switches(thread) >= least or share >= DEALER_BUSY)
     ]
     if not found:
         return None
-    chosen = max(found, key=lambda thread: _ran(thread, wall))
+    share, chosen = max(found, key=lambda pair: pair[0])
     waits = chosen.waits or Waits()
     blocked = waits.readings - waits.running
-    return Dealer(chosen.name, _ran(chosen, wall), blocked > 0 and waits.futex >= 0.5 * blocked)
+    return Dealer(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
 
 
 def _kind(thread: ThreadRecord) -> tuple[str, bool]:
@@ -267,7 +317,7 @@ def _own_time(
         role.threads.listed
     ):  # fmt: skip
         return None  # some that are not listed are as active
-    lived = [wall if thread.lived_ns is None else float(thread.lived_ns) for thread in active]
+    lived = [_life(thread, wall) for thread in active]
     if phased and sum(lived) > PHASE_SLACK * wall * len(active):
         return None
     if not phased:

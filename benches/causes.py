@@ -1,0 +1,211 @@
+"""Causes: how often `concurve explain` names rightly what limits programs of known behaviour."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from measuring import Bound, Figure, alone, scratch, target
+
+import concurve
+from concurve.api import Run
+from concurve.errors import ConcurveError
+from concurve.estimate import Estimate
+from concurve.findings import CellExplanation, Explanation, Level
+
+RUNS = 20
+RIGHT_MIN = 0.95
+"""19 of 20."""
+
+REPEATS = "4..4"
+PROGRAMS = Path(__file__).resolve().parent / "causes_programs"
+CAUSES = ("cpu", "lock", "coherency", "io", "client", "contamination", "none")
+
+
+class Case(NamedTuple):
+    """Programs of one kind: ``expected`` gives the right cause of cells by their level."""
+
+    name: str
+    expected: dict[Level, str]
+    measure: Callable[[Path, int], Run]
+    factor: str = "threads"
+
+
+class MissingError(Exception):
+    """A case cannot be run on this machine."""
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """One case after the other; then who was taken for what."""
+    table: dict[str, Counter[str]] = {}
+    with scratch() as folder:
+        for case in cases(folder):
+            try:
+                said, wrong = judged(case, folder, 1 if quick else RUNS)
+            except (MissingError, ConcurveError) as problem:
+                yield Figure(case.name, "", missing=" ".join(str(problem).split()))
+                continue
+            for level, cause in case.expected.items():
+                row = f"{case.name}, {case.factor}={level}"
+                table[f"{row} ({cause})"] = said[level]
+                yield _figure(row, cause, said[level], wrong[level])
+    print(confusion(table), flush=True)
+
+
+def judged(
+    case: Case, folder: Path, runs: int
+) -> tuple[dict[Level, Counter[str]], dict[Level, str]]:
+    """What each run says of each level, and the evidence of the last wrong answer."""
+    said: dict[Level, Counter[str]] = {level: Counter() for level in case.expected}
+    wrong = dict.fromkeys(case.expected, "")
+    for seed in range(runs):
+        found = case.measure(folder / "causes.db", seed).explain()
+        for level, expected in case.expected.items():
+            cell = _cell(found, case.factor, level)
+            said[level][cell.cause] += 1
+            if cell.cause != expected:
+                wrong[level] = f"{cell.cause}: {cell.evidence}"
+    return said, wrong
+
+
+def _cell(found: Explanation, factor: str, level: Level) -> CellExplanation:
+    return next(cell for cell in found.cells if cell.parameters[factor] == level)
+
+
+def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
+    n = said.total()
+    counts = ", ".join(f"{count} {answer}" for answer, count in said.most_common())
+    how = f"expected: {cause}; said in {n} runs: {counts}" + (f"; last: {wrong}" if wrong else "")
+    return Figure(name, how, Estimate(value=said[cause] / n, n=n), Bound(low=RIGHT_MIN))
+
+
+def confusion(table: dict[str, Counter[str]]) -> str:
+    """Rows: what was run (and its cause); columns: what was said."""
+    size = max(map(len, table), default=0)
+    rows = [" " * size + "".join(f"{cause[:10]:>11}" for cause in CAUSES)]
+    rows += [
+        f"{name:<{size}}" + "".join(f"{said[cause] or '.':>11}" for cause in CAUSES)
+        for name, said in table.items()
+    ]
+    return "\n".join(rows)
+
+
+# -- the programs -----------------------------------------------------------------------------
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """Each of known cause; a trial takes some 0.2 s."""
+    yield Case("no bottleneck", {1: "none", 2: "none"}, _swept(_busy(), (1, 2)))
+    yield Case("spin beyond the CPUs", {8: "cpu"}, _swept(_busy(), (1, 8)))
+    for percent in (20, 50):
+        yield Case(f"mutex {percent} %", {2: "lock"}, _swept(_mutex(percent), (1, 2)))
+    yield Case("mutex 80 %", {2: "lock", 8: "lock"}, _swept(_mutex(80), (1, 2, 8)))
+    counter = ["shared-counter", "--threads", "{threads}", "--operations", "20000000"]
+    yield Case("shared counter", {2: "coherency"}, _swept(target(*counter), (1, 2)))
+    padded = target(*counter, "--padded")
+    yield Case("padded counters", {1: "none", 2: "none"}, _swept(padded, (1, 2)))
+    writer = ["fsync", "--threads", "{threads}", "--operations", "400", "--directory", str(folder)]
+    yield Case("fdatasync", {1: "io", 2: "io"}, _swept(target(*writer), (1, 2)))
+    pool = ["many-locks", "--threads", "{threads}", "--operations", "40", "--every-ms", "5"]
+    yield Case("idle pool", {1: "none", 16: "none"}, _swept(target(*pool), (1, 16)))
+    throttled = target("busy", "--total-iterations", "4000000")
+    yield Case("nice 19 beside two", {19: "cpu"}, _nice(throttled), "nice")
+    yield Case("slow client", {1: "client", 4: "client"}, _served(folder), "clients")
+    yield Case("Mandelbrot", {1: "none", 2: "none"}, _mandelbrot)
+    yield Case("Java, synchronized", {2: "lock", 4: "lock"}, _java(folder))
+
+
+def _busy() -> list[str]:
+    return target("busy", "--threads", "{threads}", "--total-iterations", "200000000")
+
+
+def _mutex(percent: int) -> list[str]:
+    return target(
+        "mutex", "--threads", "{threads}", "--hold-percent", str(percent),
+        "--operations", "40000", "--operation-iterations", "5000",
+    )  # fmt: skip
+
+
+def _swept(command: Sequence[str], threads: tuple[Level, ...]) -> Callable[[Path, int], Run]:
+    """On two CPUs whatever the machine has."""
+    return lambda db, seed: concurve.sweep(
+        command, {"threads": threads}, cpus=2, repeats=REPEATS, seed=seed, db=str(db)
+    )
+
+
+def _nice(command: Sequence[str]) -> Callable[[Path, int], Run]:
+    """Two competitors on the one CPU of the program."""
+    return lambda db, seed: concurve.sweep(
+        command, {"nice": (0, 19)}, cpus=1, nice="{nice}", background=["2@nice=0,cpus=1"],
+        repeats=REPEATS, seed=seed, db=str(db),
+    )  # fmt: skip
+
+
+def _mandelbrot(db: Path, seed: int) -> Run:
+    from concurve import native
+
+    command = [str(native.program("mandelbrot", "bench")), "--sync", "none", "--depth", "quick"]
+    return concurve.sweep(
+        [*command, "--threads", "{threads}"], {"threads": (1, 2)}, cpus=2, repeats=REPEATS,
+        seed=seed, db=str(db),
+    )  # fmt: skip
+
+
+def _served(folder: Path) -> Callable[[Path, int], Run]:
+    """A server that waits for the think time of its clients."""
+    echo = f'"{sys.executable}", "{PROGRAMS / "echo.py"}"'
+    study = f"""
+[study]
+name = "slow-client"
+question = "Who waits for whom?"
+[factors]
+clients = [1, 4]
+[[roles]]
+name = "target"
+command = [{echo}, "serve", "echo.sock"]
+cwd = "{folder}"
+end = "serve"
+ready = "report"
+[[roles]]
+name = "load"
+command = [{echo}, "ask", "echo.sock", "{{clients}}", "0.2", "0.002"]
+cwd = "{folder}"
+[[indicators]]
+name = "wall_seconds"
+better = "lower"
+"""
+
+    def measure(db: Path, seed: int) -> Run:
+        file = folder / "slow-client.toml"
+        file.write_text(study)
+        return concurve.run(file, repeats=REPEATS, seed=seed, db=str(db))
+
+    return measure
+
+
+def _java(folder: Path) -> Callable[[Path, int], Run]:
+    """Compiled once."""
+
+    def measure(db: Path, seed: int) -> Run:
+        java, javac = shutil.which("java"), shutil.which("javac")
+        if java is None or javac is None:
+            raise MissingError("no JDK here (apt-get install openjdk-17-jdk-headless)")
+        if not (folder / "Contended.class").exists():
+            source = PROGRAMS / "Contended.java"
+            subprocess.run([javac, "-d", folder, source], check=True, capture_output=True)
+        command = [java, "-XX:+UseSerialGC", "-cp", str(folder), "Contended"]
+        return concurve.sweep(
+            [*command, "{threads}", "20000", "10000"], {"threads": (1, 2, 4)}, cpus=2,
+            repeats=REPEATS, seed=seed, db=str(db),
+        )  # fmt: skip
+
+    return measure
+
+
+if __name__ == "__main__":
+    sys.exit(alone(figures, __doc__))
