@@ -87,6 +87,7 @@ def test_the_json_export_holds_its_schema_and_every_raw_trial(measured: tuple[La
             if trial["used"]
         ]
         assert 0.003 * level <= min(whole)
+        assert figures["run_cpu_seconds"]["value"] == pytest.approx(sum(whole) / len(whole))
         assert 0 <= figures["cpu_seconds"]["value"] <= max(whole)
         assert figures["threads_peak"]["value"] >= level
         assert cell["trials"][0]["record"]["roles"][0]["exit"] == {"code": 0}
