@@ -21,9 +21,11 @@ mod memory;
 mod mutex;
 mod noisy;
 mod output;
+mod request_server;
 mod serve;
 mod shared_counter;
 mod sleep;
+mod slow_client;
 mod stop;
 mod storm;
 mod switch;
@@ -63,6 +65,8 @@ enum Target {
     Switch(switch::Switch),
     Noisy(noisy::Noisy),
     Serve(serve::Serve),
+    RequestServer(request_server::RequestServer),
+    SlowClient(slow_client::SlowClient),
 }
 
 /// Entry point of the binary.
@@ -95,6 +99,8 @@ fn run(target: Target) -> Result<(), Error> {
         Target::Switch(it) => it.run(),
         Target::Noisy(it) => it.run(),
         Target::Serve(it) => it.run(),
+        Target::RequestServer(it) => it.run(),
+        Target::SlowClient(it) => it.run(),
     }
 }
 

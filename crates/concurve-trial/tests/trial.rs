@@ -77,7 +77,7 @@ fn the_time_limit_ends_even_what_resists() {
     assert_eq!(record.roles[0].ended_by, Some(EndedBy::Killed));
     assert_eq!(record.roles[0].exit, Some(Exit::Signal(libc::SIGKILL)));
     assert!(record.wall_ns >= 200_000_000);
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(25));
     assert_eq!(alive_with(&mark), 0);
 }
 
@@ -201,8 +201,10 @@ def burn(s):
     while time.process_time() - t < s: pass
 burn(0.1)
 say('{\"phase\":\"a\",\"edge\":\"begin\",\"at_ns\":%d}' % time.monotonic_ns())
+time.sleep(0.3)
 burn(0.15)
 say('{\"phase\":\"a\",\"edge\":\"end\",\"at_ns\":%d}' % time.monotonic_ns())
+time.sleep(0.3)
 burn(0.05)
 say('{\"phase\":\"b\",\"edge\":\"end\"}')
 say('{\"phase\":\"c\",\"edge\":\"begin\"}')
@@ -219,9 +221,9 @@ burn(0.05)
     assert_eq!(target.report_errors.len(), 1);
     let phase = &target.phases[0];
     let cpu_ns = phase.usage.cpu_ns.unwrap();
-    // A busy machine makes the runner look late.
+    // The program sleeps after each edge: a busy machine makes the runner look late.
     assert!((100_000_000..200_000_000).contains(&cpu_ns), "{cpu_ns}");
-    assert!(phase.wall_ns >= 150_000_000);
+    assert!(phase.wall_ns >= 450_000_000);
     assert!(phase.usage.cpu_ns < target.usage.cpu_ns);
     assert!(phase.begin_ns >= 100_000_000);
 }
@@ -276,7 +278,7 @@ fn a_server_that_dies_fails_the_trial() {
     assert_eq!(died.outcome.kind, OutcomeKind::ProgramFailed);
     assert_eq!(died.outcome.role.as_deref(), Some("server"));
     assert_eq!(died.roles[1].ended_by, Some(EndedBy::Killed));
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(25));
     server["ready"] = "report".into();
     let unready = record(Trial::of([server, role("load", ["sleep", "30"])]));
     assert_eq!(unready.outcome.kind, OutcomeKind::NotReady);
@@ -399,7 +401,9 @@ fn an_interruption_kills_and_records() {
             .unwrap()
             .write_all(trial.0.to_string().as_bytes())
             .unwrap();
+        let begun = Instant::now();
         while alive_with(&mark) < 3 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "never started");
             std::thread::sleep(Duration::from_millis(5));
         }
         concurve_probe::process::kill(child.id(), signal).unwrap();
@@ -432,7 +436,7 @@ fn the_death_of_the_parent_ends_the_trial() {
     parent.wait().unwrap();
     let begun = Instant::now();
     while alive_with(&mark) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(begun.elapsed() < Duration::from_secs(25));
         std::thread::sleep(Duration::from_millis(5));
     }
 }
