@@ -19,7 +19,7 @@ question = "What does a class give?"
 
 [factors]
 kernel = ["jvm", "native"]
-class = ["low", "high"]
+class = ["low", "high", "none"]
 
 [levels.kernel]
 jvm = { program = "targets", options = ["--kind", "{class}"] }
@@ -28,6 +28,7 @@ native = { program = "mandelbrot", options = [] }
 [levels.class]
 low = { nice = 10, prefix = ["nice", "-n", "1"] }
 high = { nice = -5, prefix = [] }
+none = { nice = "", prefix = [] }
 
 [levels.effort]
 quick = { width = 10 }
@@ -55,6 +56,7 @@ def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:
         "nice", "-n", "1", "/bin/targets", "--kind", "low", "--width", "10",
     )  # fmt: skip
     assert low.controls.nice == 10
+    assert role_of("jvm", "none").controls.nice is None, "an empty control is left out"
     high = role_of("native", "high", "rigorous")
     assert high.argv == ("/bin/mandelbrot", "--width", "1000")
     assert high.controls.nice == -5

@@ -30,13 +30,15 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def resolve(
         self, values: Mapping[str, Value], allowed_cpus: Sequence[int], where: str
     ) -> Controls:
-        """What the runner is told, for one cell on this machine.
+        """What the runner is told, for one cell on this machine; a control whose text is empty
+        there is left out.
 
         Raises:
             StudyError: a text is malformed.
             HostError: the machine has not got the CPUs.
         """
         rendered = {name: render(text, values) for name, text in self.texts().items()}
+        rendered = {name: text for name, text in rendered.items() if text}
         return Controls(
             cpus=parse_cpus(rendered["cpus"], allowed_cpus, f"{where} cpus")
             if "cpus" in rendered
