@@ -137,8 +137,11 @@ def _summary(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> It
         for claim in study.run.claims
         if claim.verdict == "refuted"
     ]
-    if refuted:
-        yield Finding(kind="answer", sentence=_refuted(refuted))
+    for said in refuted[:REFUTED_NAMED]:
+        yield Finding(kind="note", sentence=f"Refuted, {said}")
+    if len(refuted) > REFUTED_NAMED:
+        more = f"{len(refuted) - REFUTED_NAMED} more claims are refuted; the results name them."
+        yield Finding(kind="note", sentence=more)
     figures = _summed(study.agreements for study in studies)
     if figures:
         yield Finding(kind="answer", sentence=_figures(figures))
@@ -167,12 +170,6 @@ def _claims(counts: Mapping[VerdictName, int]) -> str:
         f"{counts.get('refuted', 0)} refuted, {counts.get('undecided', 0)} undecided and "
         f"{counts.get('not testable here', 0)} not testable here."
     )
-
-
-def _refuted(said: Sequence[str]) -> str:
-    named = " · ".join(said[:REFUTED_NAMED])
-    more = f" · and {len(said) - REFUTED_NAMED} more" if len(said) > REFUTED_NAMED else ""
-    return f"Refuted: {named}{more}"
 
 
 def _figures(counts: Mapping[Agreement, int]) -> str:
