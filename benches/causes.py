@@ -105,7 +105,7 @@ def cases(folder: Path) -> Iterator[Case]:
     for percent in (20, 50):
         yield Case(f"mutex {percent} %", {2: "lock"}, _swept(_mutex(percent), (1, 2)))
     yield Case("mutex 80 %", {2: "lock", 8: "lock"}, _swept(_mutex(80), (1, 2, 8)))
-    counter = ["shared-counter", "--threads", "{threads}", "--operations", "20000000"]
+    counter = ["shared-counter", "--threads", "{threads}", "--operations", "100000000"]
     yield Case("shared counter", {2: "coherency"}, _swept(target(*counter), (1, 2)))
     padded = target(*counter, "--padded")
     yield Case("padded counters", {1: "none", 2: "none"}, _swept(padded, (1, 2)))

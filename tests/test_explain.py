@@ -44,7 +44,7 @@ def only(record: TrialRecord) -> Account:
     return found
 
 
-ALONE = of([thread(0.99, 0.01)])
+ALONE = of([thread(0.99, 0.01, switches=5)])
 """A base cell: one thread that computes."""
 
 
@@ -176,6 +176,16 @@ def test_a_lock_that_spins_is_a_lock() -> None:
     spinning = of([thread(0.8, futex=0.2)] * 2, 800, words=[(40, 2)])
     said = cause_of(spinning, ALONE)
     assert said.cause == "lock" and "a lock that spins" in said.words
+    # Waits at a common start are few.
+    start = of([thread(0.8, futex=0.2, switches=6)] * 2, 800, words=[(40, 2)])
+    assert cause_of(start, ALONE).cause == "coherency"
+
+
+def test_a_lock_needs_less_of_a_loss_than_others() -> None:
+    """One per cent of the time at a futex, again and again, is a lock; once, it is a start."""
+    for switches, cause in ((100, "lock"), (6, "none")):
+        cell = of([thread(0.99, futex=0.01, switches=switches)] * 2, 2000, words=[(2, 2)])
+        assert cause_of(cell, ALONE).cause == cause
 
 
 def test_the_disk() -> None:

@@ -17,6 +17,10 @@ from concurve.findings import Cause
 LOSS_MIN = 0.02
 #: The same for CPU time, which the machine itself moves (clock, caches, steal).
 CPU_LOSS_MIN = 0.05
+#: A lock needs less: nothing else makes threads wait for one another again and again.
+LOCK_LOSS_MIN = 0.005
+#: … and this often in a trial, each of them.
+LOCK_SWITCHES_MIN = 10.0
 #: A kind of waiting that takes this share of the time limits a cell whatever its base does.
 WHOLE_SHARE = 0.5
 #: Work conservation: with a lock that limits, somebody holds it and runs.
@@ -76,8 +80,7 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
     """The greatest excess that stands its test; ``None`` if there is none."""
     doubts = []
     for candidate in sorted(_candidates(here, base), key=lambda c: -c.found.value):
-        limit = CPU_LOSS_MIN if candidate.components == ("cpu",) else LOSS_MIN
-        if candidate.found.value < limit * base.mean("total"):
+        if candidate.found.value < _least(here, base, candidate) * base.mean("total"):
             continue
         if candidate.found.low is None or candidate.found.low <= 0:
             continue
@@ -88,6 +91,22 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
     return doubts[0] if doubts else None
 
 
+def _least(here: _Here, base: Picture, candidate: _Candidate) -> float:
+    """Share of the base's time that an excess must reach."""
+    if candidate.components == ("cpu",):
+        return CPU_LOSS_MIN
+    if candidate.components == ("futex",) and _waits_often(here.cell, base):
+        return LOCK_LOSS_MIN
+    return LOSS_MIN
+
+
+def _waits_often(cell: Picture, base: Picture) -> bool:
+    """Do threads wait again and again, not at a common start or end alone?"""
+    more = cell.per_operation("switches") - base.per_operation("switches")
+    each = more * cell.per_trial("operations") / cell.threads
+    return each >= LOCK_SWITCHES_MIN and cell.readings.get("futex", 0) > 0
+
+
 def _candidates(here: _Here, base: Picture) -> Iterator[_Candidate]:
     groups: list[tuple[tuple[str, ...], Callable[[_Here, float], Verdict | None]]] = [
         (("run_queue",), _queueing),
@@ -96,6 +115,7 @@ def _candidates(here: _Here, base: Picture) -> Iterator[_Candidate]:
     if here.cell.sampled and base.sampled:
         groups += [
             (("futex",), _synchronising),
+            (("futex", "cpu"), _spinning),
             (("disk",), _storing),
             (OUTSIDE, _outside),
             (IDLE, _idling),
@@ -170,14 +190,9 @@ def _computing(here: _Here, amount: float) -> Verdict | None:
     """More CPU time for the same operation."""
     cell, base = here.cell, here.base
     assert base is not None
-    times = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
-    words = f"{times:.2f} × the CPU time" if times < 1.95 else f"{times:.1f} × the CPU time"
+    words = f"{_times(cell, base)} the CPU time"
     if cell.per_operation("steal_ns") >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, while {_strangers(cell)}")
-    if _spins(here, base, amount):
-        blocked = percent(cell.share("futex"))
-        found = f"{blocked} of the time blocked on futexes: a lock that spins{_where(cell)}"
-        return Verdict("lock", f"{words} and {found}")
     return Verdict(
         "coherency",
         f"{words}: data that the threads share, or the bandwidth of memory (cache misses, which "
@@ -185,14 +200,27 @@ def _computing(here: _Here, amount: float) -> Verdict | None:
     )
 
 
-def _spins(here: _Here, base: Picture, amount: float) -> bool:
-    """Is there futex waiting beside the CPU time, and more than in the base?"""
-    cell = here.cell
-    if not (cell.sampled and base.sampled) or cell.readings.get("futex", 0) < 5:
-        return False
-    more = excess(cell, base, "futex")
-    enough = more.value >= max(SPIN_SHARE * amount, 0.005 * base.mean("total"))
-    return enough and more.low is not None and more.low > 0 and bool(_contended(here))
+def _spinning(here: _Here, amount: float) -> Verdict | None:
+    """More CPU time, and futex waiting beside it: a lock that spins before it sleeps."""
+    cell, base = here.cell, here.base
+    assert base is not None
+    waiting = cell.mean("futex") - base.mean("futex")
+    computing = cell.mean("cpu") - base.mean("cpu")
+    if waiting < SPIN_SHARE * computing or not _waits_often(cell, base):
+        return None
+    how = _contended(here)
+    if not how or computing < 0.5 * waiting or cell.per_operation("steal_ns") >= EXPLAINS * amount:
+        return None
+    return Verdict(
+        "lock",
+        f"{_times(cell, base)} the CPU time and {percent(cell.share('futex'))} of it blocked on "
+        f"futexes, as of a lock that spins before it sleeps{how}",
+    )
+
+
+def _times(cell: Picture, base: Picture) -> str:
+    times = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    return f"{times:.2f} ×" if times < 1.95 else f"{times:.1f} ×"
 
 
 def _synchronising(here: _Here, amount: float) -> Verdict | None:
