@@ -69,8 +69,9 @@ def verb(
 def _charts(store: Store, run: str, folder: Path) -> list[Path]:
     from concurve.analysis import findings_of
     from concurve.report.charts import write_static
+    from concurve.scaling import with_models
 
-    return write_static(findings_of(store, store.find_run(run)), folder)
+    return write_static(with_models(findings_of(store, store.find_run(run))), folder)
 
 
 def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from concurve.analysis import findings_of
+from concurve.findings import Findings
 from concurve.report import terminal
 from concurve.store import Store
 
@@ -15,7 +16,20 @@ def note(text: str) -> None:
     print(f"concurve: {text}", file=sys.stderr)
 
 
-def show_run(store: Store, run: str, report: Path | None = None, best_by: str = "") -> None:
-    """Print a stored run; ``best_by`` names an indicator by which settings are the best."""
-    findings = findings_of(store, store.find_run(run), best_by, dots=False)
+def show_run(
+    store: Store, run: str, report: Path | None = None, best_by: str = "", models: bool = False
+) -> None:
+    """Print a stored run; ``best_by`` names an indicator by which settings are the best,
+    ``models`` asks for scaling models."""
+    findings = findings_to_show(store, run, best_by, models)
     terminal.show(findings, sys.stdout, str(report) if report else None)
+
+
+def findings_to_show(store: Store, run: str, best_by: str, models: bool) -> Findings:
+    """A run's findings for views of its cells; fitting models needs every trial, and time."""
+    findings = findings_of(store, store.find_run(run), best_by, dots=models)
+    if models:
+        from concurve.scaling import with_models
+
+        findings = with_models(findings)
+    return findings

@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import math
 
+from concurve.models.predict import FAR
 from concurve.models.result import FitResult, ModelFit, PeakEstimate
 
 #: Runs of like residuals less probable than this are told.
 _ORDER = 0.01
 _LEVELS_WANTED = 6
+_SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
 
 
 def answers(result: FitResult) -> tuple[str, ...]:
     """The answer of the chosen model."""
     best = result.best
     return tuple(text for text in (_limit(result, best), _superlinear(best), _peak(best)) if text)
+
+
+def in_words(item: ModelFit) -> str:
+    """The model with its parameters and their intervals: ``USL: α = 0.03 (0.026 to 0.034), …``."""
+    from concurve.models.all_models import MODELS
+
+    found = [
+        f"{_SIGNS[name]} = {_bound(figure.value)} ({_bound(figure.low)} to {_bound(figure.high)})"
+        f"{_unit(figure.unit)}"
+        for name, figure in item.parameters.items()
+    ]
+    return f"{_capital(MODELS[item.name].title)}: {', '.join([*found[1:], found[0]])}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _unit(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def _bound(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return ("∞" if value > 0 else "-∞") if math.isinf(value) else f"{value:.3g}"
 
 
 def _limit(result: FitResult, best: ModelFit) -> str:
@@ -136,10 +164,13 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{'does' if len(rivals) == 1 else 'do'} about as well."
         )
     peak = best.peak
-    if peak is not None and peak.established and peak.n.value > max(result.levels):
+    top = max(result.levels)
+    if peak is not None and peak.established and peak.n.value > top:
+        far = peak.n.value / top
+        guess = f" {far:.3g} times, where it is a guess" if far > FAR else ""
         found.append(
-            f"The peak lies beyond the greatest level measured, N = {max(result.levels):g}: "
-            "measure there before relying on it."
+            f"The peak lies beyond the greatest level measured, N = {top:g}{',' if guess else ''}"
+            f"{guess}: measure there before relying on it."
         )
     return tuple(found)
 

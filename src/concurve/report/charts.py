@@ -2,8 +2,9 @@
 
 With a numeric work factor: the primary indicator, the speed-up with its ideal line, the
 efficiency and the CPU time, each against the work factor, one curve per combination of levels
-of the other factors. Without one: a row a cell, with its interval. Every trial is a dot;
-rejected ones are hollow.
+of the other factors. Where scaling models were fitted, the curves are theirs, on to twice the
+greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
+dot; rejected ones are hollow.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from concurve.findings import CellFindings, Dot, Factor, Findings
 from concurve.report import format as fmt
+from concurve.report.curves import Fitted, curve_layers, curve_rows, key, legend_labels
 
 # Okabe and Ito's colours, those that stand out on white first, with shapes as a second sign.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#b8860b", "#56b4e9", "#882255", "#6b6b6b")
@@ -97,15 +99,17 @@ class _WorkAxis:
 
     levels: tuple[float, ...]
     log2: bool
+    end: float
 
     @classmethod
-    def of(cls, work: Factor) -> _WorkAxis:
+    def of(cls, work: Factor, ahead: float | None = None) -> _WorkAxis:
+        """The axis of the levels, on to ``ahead`` if that lies further."""
         levels = tuple(sorted(float(level) for level in work.levels))
         powers = len(levels) > 2 and all(
             level > 0 and math.log2(level).is_integer() for level in levels
         )
         wide = levels[0] > 0 and levels[-1] / levels[0] > _LOG2_SPAN
-        return cls(levels, powers or wide)
+        return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
     def at(self, level: float, lane: float, jitter: float | None = None) -> float:
         """Where a mark goes: each curve in a lane of its own, so that no bar hides another.
@@ -120,7 +124,7 @@ class _WorkAxis:
 
     def scale(self, alt: Any) -> Any:
         """Room on both sides for the dots; the levels lie inside."""
-        low, high = self.levels[0], self.levels[-1]
+        low, high = self.levels[0], self.end
         if self.log2:
             room = (high / low) ** 0.02
             return alt.Scale(type="log", base=2, domain=[low / room, high * room**2], nice=False)
@@ -130,7 +134,7 @@ class _WorkAxis:
     def axis(self, alt: Any) -> Any:
         """Ticks at the levels themselves, as far as there is room."""
         return alt.Axis(
-            values=list(self.levels),
+            values=[*self.levels, *([self.end] if self.end > self.levels[-1] else [])],
             labelOverlap="greedy",
             labelExpr="format(datum.value, datum.value >= 10000 ? '~s' : '~r')",
         )
@@ -140,20 +144,35 @@ def charts(findings: Findings) -> list[Chart]:
     """All charts that the findings bear; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
-        wanted = (findings.primary, "speedup", "efficiency", "cpu_seconds")
+        wanted = (findings.primary, *_of_models(findings), "speedup", "efficiency", "cpu_seconds")
         drawn = (_against_work(findings, work, name) for name in dict.fromkeys(wanted))
     else:
         drawn = (_per_cell(findings, name) for name in dict.fromkeys((findings.primary,)))
     return [chart for chart in drawn if chart is not None]
 
 
+def _of_models(findings: Findings) -> tuple[str, ...]:
+    """The throughput that was fitted, where no other chart shows its curves."""
+    shown = (findings.primary, "speedup")
+    fitted = [item for item in findings.scaling if item.fit is not None]
+    told = any(name in item.curves for item in fitted for name in shown)
+    return (fitted[0].indicator,) if fitted and not told else ()
+
+
 def write_static(
     findings: Findings, folder: Path, formats: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
-    """Write each chart into the folder in each format; the paths written."""
+    """Write each chart of a run into the folder in each format; the paths written."""
+    return write_charts(charts(findings), folder, formats)
+
+
+def write_charts(
+    drawn: Iterable[Chart], folder: Path, formats: Sequence[str] = ("svg", "png")
+) -> list[Path]:
+    """Write charts into the folder in each format; the paths written."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for chart in charts(findings):
+    for chart in drawn:
         for kind in formats:
             path = folder / f"{chart.name}.{kind}"
             if kind == "svg":
@@ -176,12 +195,15 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
     series, remarks = _series(findings, work, cells)
     info = findings.indicator(name)
     scale = _scale(findings, name, cells)
-    axis = _WorkAxis.of(work)
+    fitted = _fitted(findings, series, name)
+    ahead = max((item.curves[name][-1].n for item in fitted.values()), default=None)
+    axis = _WorkAxis.of(work, ahead)
     domain = list(dict.fromkeys(item.label for item in series))
     lanes = {label: lane - (len(domain) - 1) / 2 for lane, label in enumerate(domain)}
     points = [
         _point(cell, name, scale, item)
         | {"x": axis.at(float(cell.parameters[work.name]), lanes[item.label])}
+        | {"joined": (item.panel, item.label) not in fitted}
         for item in series
         for cell in item.cells
     ]
@@ -194,57 +216,52 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
     top = max(row.get("high", row["value"]) for row in [*points, *dots])
     relative = name in ("speedup", "efficiency")
     log_y = not relative and bottom > 0 and top / bottom > _LOG_SPAN
+    curves = curve_rows(fitted, name, scale)
+    if curves:
+        # What is expected has room, but does not press the measured part together.
+        bottom = max(min(bottom, *(row["value"] for row in curves)), bottom / 2)
+        top = min(max(top, *(row["value"] for row in curves)), 1.6 * top)
     # A speed-up leaves room above, where its ideal line begins to run ahead.
     top = top * (1.25 if name == "speedup" else 1.08) if top > 0 else 1.0
     panels = list(dict.fromkeys(item.panel for item in series))
-    ideal = _ideal(name, work, cells, findings, top) if relative else []
+    ideal = _ideal(name, work, cells, findings, top, axis.end) if relative else []
     rows = [
+        *curves,
         *({"kind": "point", **row} for row in points),
         *({"kind": "point", **row} for row in _gaps(series, work)),
         *({"kind": "dot", **row} for row in dots),
         *({"kind": "ideal", "panel": panel, **row} for panel in panels for row in ideal),
     ]
 
-    y_scale = (
-        alt.Scale(type="log", nice=True)
-        if log_y
-        else alt.Scale(domain=[min(0.0, bottom), top], nice=False)
-    )
+    y_scale = _value_scale(alt, bottom, top, log_y, bool(curves))
     title = _axis_title(info.label or name, scale, log_y)
     x = alt.X("x:Q", title=fmt.clean(work.name), scale=axis.scale(alt), axis=axis.axis(alt))
     y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
     low = alt.Y("low:Q", title=title, scale=y_scale)
-    legend = (
-        alt.Legend(orient="top", title=None, columns=4, symbolSize=70, symbolOpacity=1)
-        if len(domain) > 1
-        else None
-    )
-    colours, shapes = _taken(PALETTE, domain), _taken(_SHAPES, domain)
-    color = alt.Color(
-        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=colours), legend=legend
-    )
-    shape = alt.Shape(
-        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=shapes), legend=legend
-    )
+    color, shape = _signs(domain, legend_labels(domain, fitted))
     told = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
 
     def rows_where(condition: str) -> Any:
         return alt.Chart().transform_filter(condition).encode(x=x)
 
-    layers = [
+    guides = [
         rows_where("datum.kind == 'ideal'")
         .mark_line(strokeDash=[5, 4], strokeWidth=1.4, color=SOFT, clip=True, aria=False)
         .encode(y=y),
         rows_where("datum.kind == 'ideal' && datum.end")
         .mark_text(text="ideal", align="left", dx=6, dy=8, fontSize=12, color=SOFT, aria=False)
         .encode(y=y),
+    ]
+    layers = [
+        *(curve_layers(rows_where, y, low, color, len(domain)) if curves else []),
+        *(guides if ideal else []),
         rows_where("datum.kind == 'dot' && datum.used")
         .mark_circle(size=15, opacity=0.6, clip=True, aria=False)
         .encode(y=y, color=color),
         rows_where("datum.kind == 'dot' && !datum.used")
         .mark_point(size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
         .encode(y=y, color=color, **told),
-        rows_where("datum.kind == 'point'")
+        rows_where("datum.kind == 'point' && datum.joined")
         .mark_line(strokeWidth=1.8, clip=True, aria=False)
         .encode(y=y, color=color),
         rows_where("datum.kind == 'point' && isValid(datum.low)")
@@ -255,13 +272,15 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         .encode(y=y, color=color, shape=shape, **told),
     ]
     size = _PANEL_SIZE if len(panels) > 1 else _CHART_SIZE
-    chart: Any = alt.layer(*(layers if ideal else layers[2:])).properties(**size)
+    chart: Any = alt.layer(*layers).properties(**size)
     data: Any = {"values": rows}
     if len(panels) > 1:
         facet = alt.Facet("panel:N", sort=panels, title=None)
         chart = chart.facet(facet=facet, columns=_PANEL_COLUMNS, data=data)
     else:
         chart = chart.properties(data=data)
+    if curves:
+        chart = chart.properties(title=key(fitted, SOFT))
     heading = f"{_capital(info.label or name)} against {fmt.clean(work.name)}"
     return Chart(
         name=_file_name(f"{name}-by-{work.name}"),
@@ -273,10 +292,54 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
     )
 
 
+def _fitted(findings: Findings, series: Sequence[_Series], name: str) -> Fitted:
+    """The models whose curves a chart of this indicator shows."""
+    return {
+        (one.panel, one.label): item
+        for one in series
+        for item in findings.scaling
+        if name in item.curves and item.group.items() <= one.cells[0].parameters.items()
+    }
+
+
+def _signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
+    """Colour and shape of each curve, with a legend where there are several."""
+    import altair as alt
+
+    legend = (
+        alt.Legend(orient="top", title=None, columns=4, symbolSize=70, symbolOpacity=1, **labels)
+        if len(domain) > 1
+        else None
+    )
+    colours, shapes = _taken(PALETTE, domain), _taken(_SHAPES, domain)
+    color = alt.Color(
+        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=colours), legend=legend
+    )
+    shape = alt.Shape(
+        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=shapes), legend=legend
+    )
+    return color, shape
+
+
+def _value_scale(alt: Any, bottom: float, top: float, log: bool, fitted: bool) -> Any:
+    """The axis of the values; bands do not stretch it."""
+    if not log:
+        return alt.Scale(domain=[min(0.0, bottom), top], nice=False)
+    if fitted:
+        return alt.Scale(type="log", domain=[bottom * 0.8, top * 1.25], nice=False)
+    return alt.Scale(type="log", nice=True)
+
+
 def _gaps(series: Sequence[_Series], work: Factor) -> list[dict[str, Any]]:
     """Rows without a value where a curve has no figure: the line breaks there."""
     return [
-        {"series": item.label, "panel": item.panel, "x": float(level), "value": None}
+        {
+            "series": item.label,
+            "panel": item.panel,
+            "x": float(level),
+            "value": None,
+            "joined": True,
+        }
         for item in series
         for level in work.levels
         if all(cell.parameters[work.name] != level for cell in item.cells)
@@ -284,7 +347,12 @@ def _gaps(series: Sequence[_Series], work: Factor) -> list[dict[str, Any]]:
 
 
 def _ideal(
-    name: str, work: Factor, cells: Iterable[CellFindings], findings: Findings, top: float
+    name: str,
+    work: Factor,
+    cells: Iterable[CellFindings],
+    findings: Findings,
+    top: float,
+    end: float,
 ) -> list[dict[str, Any]]:
     """The line of a program that uses every further worker in full, up to the chart's top."""
     levels = sorted(float(level) for level in work.levels)
@@ -299,7 +367,7 @@ def _ideal(
     base = min(bases, default=levels[0])
     if base <= 0:
         return []
-    first, last = max(levels[0], base / 10), min(levels[-1], top * 0.97 * base)
+    first, last = max(levels[0], base / 10), min(end, top * 0.97 * base)
     # A line is straight on linear axes only: many short ones serve both.
     xs = [first * (last / first) ** (step / 40) for step in range(41)]
     return [{"x": x, "value": x / base, "end": step == 40} for step, x in enumerate(xs)]

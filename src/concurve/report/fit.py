@@ -183,28 +183,33 @@ def _wrapped(sentence: str, width: int, style: str = "") -> Iterator[Text]:
 
 def to_json(result: FitResult, predictions: Sequence[Prediction], subject: Subject) -> bytes:
     """The fit as JSON; what is infinite or unknown is ``null``."""
-    return msgspec.json.encode(
-        {
-            "format": FORMAT,
-            "of": "time" if subject.time else "throughput",
-            "columns": {"n": subject.n_name, "x": subject.x_name},
-            "levels": result.levels,
-            "throughput": result.throughput,
-            "trials": result.trials,
-            "error_model": result.error_model,
-            "absolute": result.absolute,
-            "confidence": result.confidence,
-            "criterion": result.criterion,
-            "observations": result.observations,
-            "models": [_model(item) for item in result.models],
-            "left_out": [{"name": k, "reason": v} for k, v in result.left_out.items()],
-            "chosen": result.chosen,
-            "predictions": [_prediction(item, subject) for item in predictions],
-            "answers": result.answers,
-            "warnings": result.warnings,
-            "notes": subject.notes(result),
-        }
-    )
+    return msgspec.json.encode(as_dict(result, predictions, subject))
+
+
+def as_dict(
+    result: FitResult, predictions: Sequence[Prediction], subject: Subject
+) -> dict[str, Any]:
+    """The fit in the form of its JSON."""
+    return {
+        "format": FORMAT,
+        "of": "time" if subject.time else "throughput",
+        "columns": {"n": subject.n_name, "x": subject.x_name},
+        "levels": result.levels,
+        "throughput": result.throughput,
+        "trials": result.trials,
+        "error_model": result.error_model,
+        "absolute": result.absolute,
+        "confidence": result.confidence,
+        "criterion": result.criterion,
+        "observations": result.observations,
+        "models": [_model(item) for item in result.models],
+        "left_out": [{"name": k, "reason": v} for k, v in result.left_out.items()],
+        "chosen": result.chosen,
+        "predictions": [_prediction(item, subject) for item in predictions],
+        "answers": result.answers,
+        "warnings": result.warnings,
+        "notes": subject.notes(result),
+    }
 
 
 def _model(item: ModelFit) -> dict[str, Any]:

@@ -9,19 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concurve.findings import Findings, Reject
 from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
 from concurve.report.machine import facts
+from concurve.report.published import heading, how, published_row
+from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Rejects listed one by one; further ones are counted.
 _REJECTS_LISTED_MAX = 200
 
-_DARK = {
+DARK = {
     **dict(zip(drawing.PALETTE, drawing.PALETTE_DARK, strict=True)),
     drawing.INK: "#e8e9ed",
     drawing.SOFT: "#a3a8b4",
@@ -30,7 +35,9 @@ _DARK = {
 
 
 @dataclass(frozen=True)
-class _Picture:
+class Picture:
+    """A chart ready for a page."""
+
     title: str
     remarks: tuple[str, ...]
     wide: bool
@@ -39,45 +46,64 @@ class _Picture:
 
 def to_html(findings: Findings) -> str:
     """The page. Everything that comes from outside is escaped by the template."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    contents = table(findings)
+    pictures = [picture(chart, n) for n, chart in enumerate(drawing.charts(findings))]
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            findings=findings,
+            run=findings.run,
+            title=fmt.clean(findings.question or findings.run.study),
+            trials=fmt.count(findings.run.trials, "trial"),
+            duration=fmt.duration(findings.run.duration_seconds),
+            claims=claim_rows(findings),
+            published=findings.published,
+            table=contents,
+        scaling=scaling_rows(findings),
+        scaling_subject=subject(findings),
+        expected_heading=expected_heading(findings),
+            status=any(cell.status != "ok" for cell in contents.cells),
+            pictures=pictures,
+            rejects=findings.rejects[:_REJECTS_LISTED_MAX],
+            rejects_more=max(0, len(findings.rejects) - _REJECTS_LISTED_MAX),
+            causes=causes(findings.rejects),
+            with_rejects=list(_with_rejects(findings)),
+            machine=facts(findings.machine),
+            dark=DARK,
+            missing=fmt.MISSING,
+        )
+    )
 
-    environment = Environment(
+
+def environment() -> Environment:
+    """The templates with the filters that they use."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
         loader=PackageLoader("concurve.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "clean_lines": fmt.clean_lines,
         "level": fmt.level,
         "clean": fmt.clean,
         "setting": fmt.setting,
+        "published": published_row,
+        "heading": heading,
+        "how": how,
     }
-    contents = table(findings)
-    pictures = [
-        _Picture(chart.title, chart.remarks, chart.wide, Markup(_inline(chart, number)))
-        for number, chart in enumerate(drawing.charts(findings))
-    ]
-    return environment.get_template("report.html.j2").render(
-        findings=findings,
-        run=findings.run,
-        title=fmt.clean(findings.question or findings.run.study),
-        trials=fmt.count(findings.run.trials, "trial"),
-        duration=fmt.duration(findings.run.duration_seconds),
-        claims=claim_rows(findings),
-        table=contents,
-        status=any(cell.status != "ok" for cell in contents.cells),
-        pictures=pictures,
-        rejects=findings.rejects[:_REJECTS_LISTED_MAX],
-        rejects_more=max(0, len(findings.rejects) - _REJECTS_LISTED_MAX),
-        causes=causes(findings.rejects),
-        with_rejects=list(_with_rejects(findings)),
-        machine=facts(findings.machine),
-        dark=_DARK,
-        missing=fmt.MISSING,
-    )
+    return made
+
+
+def picture(chart: drawing.Chart, number: int) -> Picture:
+    """A chart with identifiers that no other of the page has: ``number`` is its own."""
+    from markupsafe import Markup
+
+    return Picture(chart.title, chart.remarks, chart.wide, Markup(_inline(chart, number)))
 
 
 def causes(rejects: tuple[Reject, ...]) -> Mapping[str, int]:

@@ -75,6 +75,23 @@ class _Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     published: float | None = None
 
 
+class _Published(msgspec.Struct, frozen=True, omit_defaults=True):
+    table: str
+    title: str
+    row: str
+    column: str
+    printed: str
+    unit: str
+    indicator: str
+    parameters: dict[str, Level]
+    base: dict[str, Level]
+    compare: str
+    verdict: str
+    reason: str
+    published: float | None = None
+    ours: _Indicator | None = None
+
+
 class _BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings are bare levels where one factor varies, else objects of levels."""
 
@@ -100,6 +117,8 @@ class _Export(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     claims: list[_Claim]
     best: _Best | msgspec.UnsetType
+    models: list[dict[str, Any]] | msgspec.UnsetType
+    published: list[_Published] | msgspec.UnsetType
 
 
 def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
@@ -115,8 +134,29 @@ def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
         findings.sentences,
         [_claim(claim) for claim in findings.claims],
         _best(findings),
+        _models(findings),
+        _published(findings) or msgspec.UNSET,
     )
     return msgspec.json.encode(export)
+
+
+def _models(findings: Findings) -> list[dict[str, Any]] | msgspec.UnsetType:
+    """Fits in the form of ``concurve fit --json``, each with its group; absent where none was
+    asked for or none is possible. A group without a fit has the reason instead."""
+    if not findings.scaling:
+        return msgspec.UNSET
+    from concurve.report.fit import Subject, as_dict
+
+    found = []
+    for item in findings.scaling:
+        which = {"parameters": item.group, "indicator": item.indicator}
+        if item.fit is None:
+            found.append({**which, "reason": item.reason})
+            continue
+        predictions = [item.expected] if item.expected else []
+        fitted = as_dict(item.fit, predictions, Subject((), (), item.work, item.indicator))
+        found.append({**which, **fitted, "answers": item.answers})
+    return found
 
 
 def _run(findings: Findings) -> dict[str, Any]:
@@ -162,6 +202,29 @@ def _claim(claim: ClaimFinding) -> _Claim:
         estimate=_indicator(claim.estimate) if claim.estimate else None,
         published=claim.published,
     )
+
+
+def _published(findings: Findings) -> list[_Published]:
+    return [
+        _Published(
+            table=table.number,
+            title=table.title,
+            row=figure.row,
+            column=figure.column,
+            printed=figure.printed,
+            unit=figure.unit,
+            indicator=figure.indicator,
+            parameters=figure.parameters,
+            base=figure.base,
+            compare=figure.compare,
+            verdict=figure.verdict,
+            reason=figure.reason,
+            published=figure.published,
+            ours=_indicator(figure.ours) if figure.ours else None,
+        )
+        for table in findings.published
+        for figure in table.figures
+    ]
 
 
 def _best(findings: Findings) -> _Best | msgspec.UnsetType:

@@ -6,14 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from concurve.findings import Findings
+from concurve.findings import Findings, PublishedTable
 from concurve.report import format as fmt
-from concurve.report.claims import claim_rows
+from concurve.report.claims import ClaimRow, claim_rows
 from concurve.report.machine import facts
+from concurve.report.published import heading, how, published_row
+from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import Column, Entry, Table, table
 
 _REJECTS_LISTED_MAX = 50
-_MARKS = {"answer": "", "warning": "**Warning:** ", "note": ""}
+MARKS = {"answer": "", "warning": "**Warning:** ", "note": ""}
 # What GitHub would take for markup, links or references inside a line.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$@&!])")
 
@@ -24,28 +26,28 @@ def to_markdown(findings: Findings) -> str:
     run = findings.run
     return "\n".join(
         [
-            f"# {_text(findings.question or run.study)}",
+            f"# {text(findings.question or run.study)}",
             "",
             *_opening(findings),
             *_findings(findings),
             *_claims(findings),
+            *_published(findings),
+            *_scaling(findings),
             "## Figures",
             "",
-            *_figures(contents),
+            *figures(contents),
             "## What was rejected",
             "",
             *_rejects(findings),
             "## The machine",
             "",
-            *_grid(
-                ("", ""), [(_text(name), _text(value)) for name, value in facts(findings.machine)]
-            ),
+            *grid(("", ""), [(text(name), text(value)) for name, value in facts(findings.machine)]),
             "",
             "## Run it again",
             "",
-            *_code(run.again),
+            *code(run.again),
             "",
-            f"Concurve {_text(run.version)} · run {_text(run.id)} · seed {run.seed}",
+            f"Concurve {text(run.version)} · run {text(run.id)} · seed {run.seed}",
             "",
         ]
     )
@@ -55,10 +57,10 @@ def _opening(findings: Findings) -> Iterator[str]:
     run = findings.run
     took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
     source = [f"after {findings.source}"] if findings.source else []
-    yield _text(" · ".join([run.study, took, run.effort, run.started, *source]))
+    yield text(" · ".join([run.study, took, run.effort, run.started, *source]))
     yield ""
     if run.state != "complete":
-        yield f"**This run is {run.state}.** {_text(run.reason)}"
+        yield f"**This run is {run.state}.** {text(run.reason)}"
         yield ""
 
 
@@ -68,53 +70,116 @@ def _findings(findings: Findings) -> Iterator[str]:
     yield "## Findings"
     yield ""
     for item in findings.sentences:
-        yield f"- {_MARKS[item.kind]}{_text(item.sentence)}"
+        yield f"- {MARKS[item.kind]}{text(item.sentence)}"
     yield ""
 
 
 def _claims(findings: Findings) -> Iterator[str]:
-    if not findings.claims:
-        return
-    yield "## Claims of the source"
-    yield ""
+    if findings.claims:
+        yield "## Claims of the source"
+        yield ""
+        yield from claims_table(claim_rows(findings))
+
+
+def claims_table(claims: Iterable[ClaimRow]) -> Iterator[str]:
+    """Claims with their verdicts, a line each."""
     yield "| verdict | claim | where | measured | asked for | published |"
     yield "|---|---|---|---|---|---|"
-    for row in claim_rows(findings):
+    for row in claims:
         cells = (
             f"**{row.verdict}**",
-            _text(row.says),
-            _text(row.source),
-            _text(row.figure or row.reason),
-            _text(row.threshold),
-            _text(row.published),
+            text(row.says),
+            text(row.source),
+            text(row.figure or row.reason),
+            text(row.threshold),
+            text(row.published),
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
 
 
-def _figures(contents: Table) -> Iterator[str]:
+def _scaling(findings: Findings) -> Iterator[str]:
+    rows = scaling_rows(findings)
+    if not rows:
+        return
+    yield "## Scaling models"
+    yield ""
+    for row in (row for row in rows if row.told):
+        place = f"**{text(row.group)}.** " if row.group else ""
+        if row.answers:
+            yield f"- {place}{text(' '.join(row.answers))}"
+            place = ""
+        for sentence in row.warnings:
+            yield f"- {place}{MARKS['warning']}{text(sentence)}"
+    yield ""
+    if len(rows) > 1:
+        yield from grid(
+            ("cells", "model (weight)", "parameters", "peak N", text(expected_heading(findings))),
+            [
+                [text(part) for part in (r.group, r.model, r.parameters, r.peak, r.expected)]
+                for r in rows
+            ],
+        )
+        yield ""
+    yield text(subject(findings))
+    yield ""
+
+
+def _published(findings: Findings) -> Iterator[str]:
+    if not findings.published:
+        return
+    yield "## Published figures beside the new ones"
+    yield ""
+    for contents in findings.published:
+        yield f"### {text(heading(contents))}"
+        yield ""
+        yield from published_table(contents)
+
+
+def published_table(contents: PublishedTable) -> Iterator[str]:
+    """A table of the source, a line a figure."""
+    rows = [
+        (
+            text(row.row),
+            text(row.column),
+            text(row.printed),
+            row.published or fmt.MISSING,
+            row.ours or fmt.MISSING,
+            f"**{row.verdict}**" if row.verdict == "differs" else row.verdict,
+        )
+        for row in map(published_row, contents.figures)
+    ]
+    heading_row = ("row", "column", "printed", "published", "ours", "verdict")
+    yield from grid(heading_row, rows, (2, 3, 4))
+    yield ""
+    yield f"Published and ours: {text(how(contents))}"
+    yield ""
+
+
+def figures(contents: Table) -> Iterator[str]:
+    """The table of a run, a line a cell."""
     if contents.constant:
-        yield f"Throughout: {_text(fmt.setting(contents.constant))}"
+        yield f"Throughout: {text(fmt.setting(contents.constant))}"
         yield ""
     status = any(cell.status != "ok" for cell in contents.cells)
     heading = [
-        *map(_text, contents.factors),
-        *(_text(column.heading) for column in contents.columns),
+        *map(text, contents.factors),
+        *(text(column.heading) for column in contents.columns),
         "trials",
         *(["status"] if status else []),
     ]
     rows = []
     for position, cell in enumerate(contents.cells):
         levels = [
-            _text(fmt.level(cell.parameters[name])) if name in cell.parameters else fmt.MISSING
+            text(fmt.level(cell.parameters[name])) if name in cell.parameters else fmt.MISSING
             for name in contents.factors
         ]
         figures = [_figure(column, column.entries[position]) for column in contents.columns]
         remark = cell.note or cell.stop_reason if cell.status != "ok" else ""
-        became = [_text(f"{cell.status}: {remark}" if remark else cell.status)] if status else []
+        became = [text(f"{cell.status}: {remark}" if remark else cell.status)] if status else []
         rows.append((*levels, *figures, f"{cell.trials:,}", *became))
     right = range(len(contents.factors), len(heading) - (1 if status else 0))
-    yield from _grid(heading, rows, right)
+    yield from grid(heading, rows, right)
     yield ""
     if contents.confidence:
         yield f"± is half the width of the {contents.confidence} interval."
@@ -134,18 +199,18 @@ def _rejects(findings: Findings) -> Iterator[str]:
         return
     causes = Counter(item.cause for item in findings.rejects if not item.used)
     if causes:
-        yield ", ".join(f"{_text(cause)}: {number}" for cause, number in causes.most_common())
+        yield ", ".join(f"{text(cause)}: {number}" for cause, number in causes.most_common())
         yield ""
     listed = findings.rejects[:_REJECTS_LISTED_MAX]
-    yield from _grid(
+    yield from grid(
         ("cell", "block", "attempt", "cause", "detail", "used"),
         [
             (
-                _text(fmt.setting(item.parameters)),
+                text(fmt.setting(item.parameters)),
                 str(item.block + 1),
                 str(item.attempt + 1),
-                _text(item.cause),
-                _text(item.detail),
+                text(item.cause),
+                text(item.detail),
                 "yes" if item.used else "no",
             )
             for item in listed
@@ -157,7 +222,7 @@ def _rejects(findings: Findings) -> Iterator[str]:
     yield ""
 
 
-def _grid(
+def grid(
     heading: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()
 ) -> Iterator[str]:
     """A table; the columns numbered in ``right`` are aligned to the right."""
@@ -168,7 +233,7 @@ def _grid(
         yield f"| {' | '.join(row)} |"
 
 
-def _code(command: str) -> Iterator[str]:
+def code(command: str) -> Iterator[str]:
     """A fence longer than any run of backticks in the command."""
     longest = max((len(run) for run in re.findall(r"`+", command)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -177,6 +242,6 @@ def _code(command: str) -> Iterator[str]:
     yield fence
 
 
-def _text(text: str) -> str:
+def text(said: str) -> str:
     """Text that comes from outside, shown as it is."""
-    return _SPECIAL.sub(r"\\\1", fmt.clean(text)).strip()
+    return _SPECIAL.sub(r"\\\1", fmt.clean(said)).strip()

@@ -21,6 +21,8 @@ from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
 from concurve.report.letters import cut, fit_encoding
 from concurve.report.prose import wrapped
+from concurve.report.published import beside, counts, heading, judged
+from concurve.report.scaling import scaling_rows
 from concurve.report.table import Column, Table, table
 
 _GAP = "  "
@@ -39,6 +41,7 @@ _VERDICTS = {
     "undecided": "yellow",
     "not testable here": "dim",
 }
+_AGREEMENTS = {"agrees": "green", "differs": "red", "undecided": "yellow"}
 _MARKS = {"answer": ("", ""), "warning": ("! ", "yellow"), "note": ("", "dim")}
 
 
@@ -86,6 +89,8 @@ def lines(findings: Findings, width: int, report: str | None = None) -> Iterator
         yield Text()
     yield from _sentences(findings, width)
     yield from _claims(findings, width)
+    yield from _scaling(findings, width)
+    yield from _published(findings, width)
     yield from _rejects(findings, width)
     yield from _closing(findings, report, width)
 
@@ -257,6 +262,33 @@ def _claims(findings: Findings, width: int) -> Iterator[Text]:
     for row in claim_rows(findings):
         yield from wrapped(Text(f"{row.verdict}: {row.says}", _VERDICTS[row.verdict]), width)
         yield from wrapped(Text(row.evidence, "dim"), width, indent="  ")
+
+
+def _published(findings: Findings, width: int) -> Iterator[Text]:
+    if findings.published:
+        yield Text("published figures, relative to their base:")
+    for contents in findings.published:
+        told = counts(contents.counts())
+        yield from wrapped(Text(f"{heading(contents)}{f': {told}' if told else ''}"), width)
+        for row in judged(contents.figures):
+            text = f"{row.verdict}: {row.row}, {row.column}: {row.evidence}"
+            yield from wrapped(Text(text, _AGREEMENTS[row.verdict]), width, indent="  ")
+        for reason, number in beside(contents.figures).items():
+            text = f"{fmt.count(number, 'figure')} not comparable: {reason}"
+            yield from wrapped(Text(text, "dim"), width, indent="  ")
+
+
+def _scaling(findings: Findings, width: int) -> Iterator[Text]:
+    rows = scaling_rows(findings)
+    if rows:
+        yield Text("scaling models:")
+    for row in rows:
+        if row.group:
+            yield from wrapped(Text(row.group, "bold"), width, indent="  ")
+        if row.answers:
+            yield from wrapped(Text(fmt.clean(" ".join(row.answers))), width, indent="  ")
+        for sentence in row.warnings:
+            yield from wrapped(Text(f"! {fmt.clean(sentence)}", "yellow"), width, indent="  ")
 
 
 def _rejects(findings: Findings, width: int) -> Iterator[Text]:

@@ -23,9 +23,7 @@
 })();
 
 // Sorting: a click on a heading sorts, another turns round, a third restores the order.
-(() => {
-  const table = document.querySelector("table.figures");
-  if (!table) return;
+document.querySelectorAll("table.figures").forEach((table) => {
   const body = table.tBodies[0];
   const original = [...body.rows];
   const key = (row, column) => {
@@ -59,7 +57,7 @@
       body.append(...rows);
     });
   });
-})();
+});
 
 // The command, copied where the browser allows it.
 (() => {
