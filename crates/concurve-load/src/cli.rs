@@ -1,0 +1,205 @@
+//! The command line → a checked plan.
+
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Parser;
+
+use crate::arrivals::Spread;
+use crate::error::Error;
+use crate::keys::Keys;
+use crate::plan::{End, Pace, Plan, Protocol, Server};
+use crate::protocol::resp::RespPlan;
+use crate::script::Script;
+
+/// Put load on a server, and say how it answered
+#[derive(Debug, Parser)]
+#[command(name = "concurve-load", version, max_term_width = 100)]
+#[command(after_help = "Examples:
+  concurve-load 127.0.0.1:6379 --sessions 50 --duration 10
+  concurve-load 127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
+  concurve-load 127.0.0.1:6379 --mix get=9,set=1 --rate 20000 --arrivals poisson")]
+pub struct Arguments {
+    /// HOST:PORT, or the path of a Unix socket
+    server: String,
+    /// A named workload: ping, get, set, set-nx-del, incr
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
+    workload: Option<String>,
+    /// A command of a transaction of your own; repeat it for several, one after the other
+    #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
+    command: Vec<String>,
+    /// Named workloads with their weights
+    #[arg(long, value_name = "get=9,set=1")]
+    mix: Option<String>,
+    /// Connections
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    sessions: u64,
+    /// Client threads that share them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: u64,
+    /// Transactions that each session has under way at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pipeline: u32,
+    /// End after so many transactions, over all sessions
+    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    transactions: Option<u64>,
+    /// End after so many seconds [default: 10]
+    #[arg(long, value_name = "S")]
+    duration: Option<f64>,
+    /// Seconds of the same load before, which do not count
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    warm_up: f64,
+    /// Begin the sessions one after the other over so many seconds
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    ramp: f64,
+    /// Milliseconds between an answer and the session's next request
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 0.0,
+        conflicts_with = "rate"
+    )]
+    think_ms: f64,
+    /// Open loop: transactions a second over all sessions, whatever the answers
+    #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
+    rate: Option<f64>,
+    /// How the times of an open loop are spread
+    #[arg(long, value_enum, default_value_t = Spread::Constant, requires = "rate")]
+    arrivals: Spread,
+    /// Due transactions that may wait for a free session
+    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "rate")]
+    backlog: usize,
+    /// uniform:N, zipf:N:S, hot:N:K:SHARE or session
+    #[arg(long, default_value = "uniform:100000")]
+    keys: String,
+    /// Bytes of {value}
+    #[arg(long, value_name = "B", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1 << 26))]
+    value_bytes: u32,
+    /// Where the password is: the name of an environment variable
+    #[arg(long, value_name = "VARIABLE")]
+    password_from: Option<String>,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl Arguments {
+    /// Checks everything that can be checked before connecting.
+    pub fn plan(self) -> Result<Plan, Error> {
+        let mix = self.mix()?;
+        let keys: Keys = self.keys.parse()?;
+        let password = self.password()?;
+        if self.threads > self.sessions {
+            return Err(Error::Asked(format!(
+                "--threads {} for {} sessions leaves threads without any; at most one thread a session",
+                self.threads, self.sessions
+            )));
+        }
+        let protocol = RespPlan::new(&mix, self.value_bytes as usize, password);
+        Ok(Plan {
+            server: server(&self.server)?,
+            protocol: Protocol::Resp(Arc::new(protocol)),
+            mix,
+            keys,
+            sessions: self.sessions,
+            threads: self.threads,
+            pipeline: self.pipeline,
+            pace: self.pace()?,
+            end: self.end()?,
+            warm_up_ns: seconds("--warm-up", self.warm_up)?,
+            ramp_ns: seconds("--ramp", self.ramp)?,
+            seed: self.seed,
+        })
+    }
+
+    fn mix(&self) -> Result<Vec<Script>, Error> {
+        if let Some(mix) = &self.mix {
+            return mix.split(',').map(part_of_mix).collect();
+        }
+        if self.command.is_empty() {
+            let name = self.workload.as_deref().unwrap_or("get");
+            return Ok(vec![Script::named(name, 1)?]);
+        }
+        let commands: Vec<&str> = self.command.iter().map(String::as_str).collect();
+        Ok(vec![Script::of("custom", 1, &commands)?])
+    }
+
+    fn password(&self) -> Result<Option<String>, Error> {
+        let Some(variable) = &self.password_from else {
+            return Ok(None);
+        };
+        match std::env::var(variable) {
+            Ok(password) => Ok(Some(password)),
+            Err(_) => Err(Error::Asked(format!(
+                "--password-from {variable}: this environment variable is not set"
+            ))),
+        }
+    }
+
+    fn pace(&self) -> Result<Pace, Error> {
+        let Some(rate_per_second) = self.rate else {
+            let think_ns = seconds("--think-ms", self.think_ms / 1e3)?;
+            return Ok(Pace::Closed { think_ns });
+        };
+        if !(rate_per_second.is_finite() && rate_per_second > 0.0) {
+            return Err(Error::Asked(format!(
+                "--rate {rate_per_second}: a rate above 0 is needed"
+            )));
+        }
+        Ok(Pace::Open {
+            rate_per_second,
+            spread: self.arrivals,
+            backlog_max: self.backlog,
+        })
+    }
+
+    fn end(&self) -> Result<End, Error> {
+        if let Some(total) = self.transactions {
+            return Ok(End::Transactions(total));
+        }
+        let duration = self.duration.unwrap_or(10.0);
+        match seconds("--duration", duration)? {
+            0 => Err(Error::Asked("--duration 0 measures nothing".to_owned())),
+            ns => Ok(End::After { ns }),
+        }
+    }
+}
+
+fn part_of_mix(part: &str) -> Result<Script, Error> {
+    let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
+    let weight = weight
+        .parse::<u32>()
+        .ok()
+        .filter(|it| (1..=1_000_000).contains(it));
+    let weight = weight.ok_or_else(|| {
+        Error::Asked(format!(
+            "--mix {part:?}: a weight from 1 to 1,000,000, as in get=9,set=1"
+        ))
+    })?;
+    Ok(Script::named(name, weight)?)
+}
+
+fn seconds(option: &str, value: f64) -> Result<u64, Error> {
+    match (0.0..=1e7).contains(&value) {
+        true => Ok((value * 1e9) as u64),
+        false => Err(Error::Asked(format!(
+            "{option} {value}: a time from 0 to 10,000,000 s"
+        ))),
+    }
+}
+
+fn server(text: &str) -> Result<Server, Error> {
+    if text.contains('/') {
+        return Ok(Server::Unix(PathBuf::from(text)));
+    }
+    let mut addresses = text
+        .to_socket_addrs()
+        .map_err(|error| Error::Asked(format!("server {text:?}: {error}; write HOST:PORT")))?;
+    match addresses.next() {
+        Some(address) => Ok(Server::Tcp {
+            name: text.to_owned(),
+            address,
+        }),
+        None => Err(Error::Asked(format!("server {text:?} has no address"))),
+    }
+}

@@ -1,0 +1,110 @@
+//! Counts → figures. Pure.
+
+use crate::plan::{Pace, Plan};
+use crate::run::Counted;
+use crate::tally::{KindTally, Tally};
+
+/// A client thread that used more of a CPU than this limits what it measures.
+pub const BUSY_SHARE_MAX: f64 = 0.85;
+/// Little's law holds to this share, or the counts are not to be trusted.
+pub const LITTLE_TOLERANCE: f64 = 0.05;
+
+/// What a run says.
+#[derive(Debug)]
+pub struct Figures {
+    pub wall_seconds: f64,
+    pub all: Tally,
+    pub total: KindTally,
+    pub rate_per_second: f64,
+    /// CPU time of the client per answered transaction; none if nothing was answered.
+    pub client_cpu_ns_per_operation: Option<f64>,
+    /// Share of a CPU that the busiest client thread used.
+    pub busiest_thread_share: f64,
+    /// Transactions under way on the average: rate × mean latency (Little 1961).
+    pub concurrency: f64,
+    pub warnings: Vec<String>,
+}
+
+/// Percentiles that are shown, with their names.
+pub const PERCENTILES: [(&str, f64); 5] = [
+    ("p50", 50.0),
+    ("p90", 90.0),
+    ("p99", 99.0),
+    ("p999", 99.9),
+    ("p9999", 99.99),
+];
+
+impl Figures {
+    pub fn of(plan: &Plan, counted: Counted) -> Self {
+        let busiest_thread_share = counted
+            .threads
+            .iter()
+            .filter(|it| it.wall_ns() > 0)
+            .map(|it| (it.user_ns + it.system_ns) as f64 / it.wall_ns() as f64)
+            .fold(0.0, f64::max);
+        let all = Tally::merged(counted.threads);
+        let total = all.total();
+        let answered = total.answered();
+        let wall_seconds = all.wall_ns() as f64 / 1e9;
+        let rate_per_second = match all.wall_ns() {
+            0 => 0.0,
+            _ => answered as f64 / wall_seconds,
+        };
+        let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
+        let cpu_ns = (all.user_ns + all.system_ns) as f64;
+        let mut figures = Self {
+            wall_seconds,
+            rate_per_second,
+            client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
+            busiest_thread_share,
+            concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
+            all,
+            total,
+            warnings: Vec::new(),
+        };
+        figures.warnings = figures.doubts(plan);
+        figures
+    }
+
+    fn doubts(&self, plan: &Plan) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.total.answered() == 0 {
+            found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
+            return found;
+        }
+        if self.busiest_thread_share > BUSY_SHARE_MAX {
+            found.push(format!(
+                "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+                self.busiest_thread_share * 100.0
+            ));
+        }
+        // Without pauses a closed loop has all its transactions under way all the time.
+        if let Pace::Closed { think_ns: 0 } = plan.pace {
+            let asked = plan.sessions as f64 * f64::from(plan.pipeline);
+            let off = self.concurrency / asked - 1.0;
+            let enough = self.total.answered() as f64 > 100.0 * asked;
+            if off.abs() > LITTLE_TOLERANCE && enough {
+                found.push(format!(
+                    "by Little's law {:.1} transactions were under way on the average, but {asked} should have been: the sessions did not run all the time",
+                    self.concurrency
+                ));
+            }
+        }
+        if self.all.skipped > 0 {
+            found.push(format!(
+                "{} due transactions were skipped: the server is too slow for this rate, and the latencies are those of the others",
+                self.all.skipped
+            ));
+        }
+        if self.total.failed() > 0 {
+            let kinds: Vec<String> = self
+                .total
+                .errors
+                .iter()
+                .map(|(kind, count)| format!("{count} × {kind}"))
+                .collect();
+            found.push(format!("errors: {}", kinds.join(", ")));
+        }
+        found
+    }
+}

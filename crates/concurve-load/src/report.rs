@@ -1,0 +1,89 @@
+//! Figures → the report channel.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use concurve_wire::report::{HistogramLine, ReportLine};
+use concurve_wire::reporter::Reporter;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+use crate::error::Error;
+use crate::figures::{Figures, PERCENTILES};
+use crate::plan::Plan;
+
+/// Writes everything that a record should hold.
+pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    if !reporter.is_connected() {
+        return Ok(());
+    }
+    let total = &figures.total;
+    let indicators = [
+        ("operations", (total.ok + total.refused) as f64, None),
+        ("refused", total.refused as f64, None),
+        ("errors", total.failed() as f64, None),
+        ("late", figures.all.late as f64, None),
+        ("skipped", figures.all.skipped as f64, None),
+        ("lag_ns_max", figures.all.lag_ns_max as f64, Some("ns")),
+        ("bytes_sent", figures.all.bytes_sent as f64, Some("B")),
+        (
+            "bytes_received",
+            figures.all.bytes_received as f64,
+            Some("B"),
+        ),
+        (
+            "client_threads_busy_share_max",
+            figures.busiest_thread_share,
+            None,
+        ),
+        ("concurrency_mean", figures.concurrency, None),
+    ];
+    for (name, value, unit) in indicators {
+        reporter.indicator(name, value, unit)?;
+    }
+    if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
+        reporter.indicator("client_cpu_ns_per_operation", cpu_ns, Some("ns"))?;
+    }
+    latencies(figures, reporter)?;
+    for (number, session) in figures.all.sessions.iter().enumerate() {
+        let name = format!("session-{number}");
+        let count = session.transactions as f64;
+        reporter.worker_indicator("session_operations", count, None, &name)?;
+    }
+    for (script, kind) in plan.mix.iter().zip(&figures.all.kinds) {
+        let name = format!("latency {}", script.name);
+        histogram(&name, &kind.latency_ns, reporter)?;
+    }
+    histogram("connection", &figures.all.connection_ns, reporter)?;
+    reporter.fact("loop", format!("{:?}", plan.pace))?;
+    let trips: Vec<usize> = plan.mix.iter().map(|it| it.commands.len()).collect();
+    reporter.fact("round_trips_per_transaction", trips)?;
+    Ok(())
+}
+
+fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    let latency = &figures.total.latency_ns;
+    if latency.is_empty() {
+        return Ok(());
+    }
+    reporter.indicator("latency_ns_mean", latency.mean(), Some("ns"))?;
+    for (name, percentile) in PERCENTILES {
+        let value = latency.value_at_percentile(percentile) as f64;
+        reporter.indicator(&format!("latency_ns_{name}"), value, Some("ns"))?;
+    }
+    reporter.indicator("latency_ns_max", latency.max() as f64, Some("ns"))?;
+    Ok(())
+}
+
+fn histogram(name: &str, of: &Histogram<u64>, reporter: &Reporter) -> Result<(), Error> {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(of, &mut bytes)
+        .expect("a histogram in memory is written to memory");
+    reporter.line(&ReportLine::Histogram(HistogramLine {
+        histogram: name.to_owned(),
+        unit: "ns".to_owned(),
+        encoded: BASE64_STANDARD.encode(bytes),
+        worker: None,
+    }))?;
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! What a thread counts of its sessions, and how threads' counts become one.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use crate::protocol::Ending;
+
+/// Three digits hold: 0.1 %.
+const DIGITS: u8 = 3;
+/// Latencies beyond an hour count as an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Counts of one kind of transaction.
+#[derive(Debug, Clone)]
+pub struct KindTally {
+    /// From the moment it was due, in ns; answered ones only, refused ones included.
+    pub latency_ns: Histogram<u64>,
+    pub ok: u64,
+    pub refused: u64,
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// Counts of one session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionTally {
+    pub transactions: u64,
+    pub latency_ns_sum: u64,
+    pub latency_ns_max: u64,
+}
+
+/// Everything that one thread counted in the measured phase.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// By index in the mix.
+    pub kinds: Vec<KindTally>,
+    /// By number of the session, from the thread's first.
+    pub sessions: Vec<SessionTally>,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Open loop: begun later than they were due, by more than the tolerance.
+    pub late: u64,
+    /// Open loop: due, and never begun, because too many waited before them.
+    pub skipped: u64,
+    /// Greatest delay between due and begun.
+    pub lag_ns_max: u64,
+    pub connection_ns: Histogram<u64>,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("bounds are constant and valid")
+}
+
+impl Default for KindTally {
+    fn default() -> Self {
+        Self {
+            latency_ns: histogram(),
+            ok: 0,
+            refused: 0,
+            errors: BTreeMap::new(),
+        }
+    }
+}
+
+impl KindTally {
+    /// Transactions that were answered, whatever the answer was.
+    pub fn answered(&self) -> u64 {
+        self.ok + self.refused + self.failed()
+    }
+
+    /// Answered with an error.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.latency_ns += &other.latency_ns;
+        self.ok += other.ok;
+        self.refused += other.refused;
+        for (kind, count) in &other.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+    }
+}
+
+impl Tally {
+    pub fn new(kinds: usize, sessions: usize) -> Self {
+        Self {
+            kinds: vec![KindTally::default(); kinds],
+            sessions: vec![SessionTally::default(); sessions],
+            bytes_sent: 0,
+            bytes_received: 0,
+            late: 0,
+            skipped: 0,
+            lag_ns_max: 0,
+            connection_ns: histogram(),
+            user_ns: 0,
+            system_ns: 0,
+            begin_ns: u64::MAX,
+            end_ns: 0,
+        }
+    }
+
+    /// Counts a transaction that ended.
+    pub fn end(&mut self, kind: usize, session: usize, latency_ns: u64, ending: Ending) {
+        let tally = &mut self.kinds[kind];
+        tally.latency_ns.saturating_record(latency_ns.max(1));
+        match ending {
+            Ending::Ok => tally.ok += 1,
+            Ending::Refused => tally.refused += 1,
+            Ending::Error(name) => *tally.errors.entry(name).or_default() += 1,
+        }
+        let session = &mut self.sessions[session];
+        session.transactions += 1;
+        session.latency_ns_sum += latency_ns;
+        session.latency_ns_max = session.latency_ns_max.max(latency_ns);
+    }
+
+    /// All threads together; their sessions one after the other.
+    pub fn merged(tallies: Vec<Self>) -> Self {
+        let kinds = tallies.first().map_or(0, |tally| tally.kinds.len());
+        let mut all = Self::new(kinds, 0);
+        for tally in tallies {
+            for (own, other) in all.kinds.iter_mut().zip(&tally.kinds) {
+                own.add(other);
+            }
+            all.sessions.extend(tally.sessions);
+            all.bytes_sent += tally.bytes_sent;
+            all.bytes_received += tally.bytes_received;
+            all.late += tally.late;
+            all.skipped += tally.skipped;
+            all.lag_ns_max = all.lag_ns_max.max(tally.lag_ns_max);
+            all.connection_ns += &tally.connection_ns;
+            all.user_ns += tally.user_ns;
+            all.system_ns += tally.system_ns;
+            all.begin_ns = all.begin_ns.min(tally.begin_ns);
+            all.end_ns = all.end_ns.max(tally.end_ns);
+        }
+        all
+    }
+
+    /// All kinds in one.
+    pub fn total(&self) -> KindTally {
+        let mut total = KindTally::default();
+        for kind in &self.kinds {
+            total.add(kind);
+        }
+        total
+    }
+
+    /// From the first thread's begin to the last one's end.
+    pub fn wall_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_loses_nothing() {
+        let mut first = Tally::new(2, 1);
+        first.end(0, 0, 1_000, Ending::Ok);
+        first.end(1, 0, 3_000, Ending::Error("ERR".to_owned()));
+        (first.begin_ns, first.end_ns) = (5, 20);
+        let mut second = Tally::new(2, 2);
+        second.end(0, 1, 2_000, Ending::Refused);
+        (second.begin_ns, second.end_ns) = (6, 30);
+        let all = Tally::merged(vec![first, second]);
+        assert_eq!(all.wall_ns(), 25);
+        assert_eq!(all.sessions.len(), 3);
+        assert_eq!(all.sessions[2].transactions, 1);
+        let total = all.total();
+        assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
+        assert_eq!((total.answered(), total.latency_ns.len()), (3, 3));
+        assert_eq!(total.latency_ns.max(), 3_001);
+    }
+
+    #[test]
+    fn what_is_beyond_the_scale_is_counted_at_its_end() {
+        let mut tally = Tally::new(1, 1);
+        tally.end(0, 0, u64::MAX / 2, Ending::Ok);
+        tally.end(0, 0, 0, Ending::Ok);
+        assert_eq!(tally.kinds[0].latency_ns.len(), 2);
+    }
+}
