@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml' -o -name 'pyproject.toml' -o -path '*/data/*' -type f)
+JAVA_SOURCES := java/pom.xml scripts/maven.sh $(shell find java/src crates/concurve-mandelbrot/data -type f)
+JAR := java/target/concurve-mandelbrot.jar
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -11,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-rust test-python bench coverage soak demo lint format clean tools
+.PHONY: help build test test-rust test-python test-java bench coverage soak demo lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -32,19 +34,27 @@ $(STAMPS)/native: $(RUST_SOURCES) $(STAMPS)/venv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall ./crates/concurve-native
 	@touch $@
 
-build: $(STAMPS)/venv $(STAMPS)/native ## Build everything; leaves .venv/bin/concurve
+$(JAR): $(JAVA_SOURCES)
+	@echo "compiling the JVM kernel"
+	@scripts/maven.sh "the JVM kernel" -DskipTests package
+	@test ! -e $@ || touch $@
+
+build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/bin/concurve
 
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve
 	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
 
-test: test-rust test-python ## Run the tests of every language
+test: test-rust test-python test-java ## Run the tests of every language
 
 test-rust: build
 	@cargo test --workspace --release --quiet
 
 test-python: build
 	@$(BIN)/python -m pytest -q --durations=10 --durations-min=5
+
+test-java: build
+	@scripts/maven.sh "the tests of the JVM kernel" test
 
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
@@ -68,4 +78,4 @@ format: $(STAMPS)/venv ## Format all code
 	@cargo fmt --all
 
 clean: ## Remove what was built; keeps the stored runs
-	rm -rf $(VENV) target
+	rm -rf $(VENV) target java/target

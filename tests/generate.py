@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from concurve.figures import encode_figures
 from concurve.machine import allowed_cpus
 from concurve.measures import measure
-from concurve.native import program
+from concurve.native import command
 from concurve.plan import Cell, trial_spec
 from concurve.run_head import RunHead, new_head
 from concurve.store import Store
@@ -74,7 +74,7 @@ def fill(path: Path, threads: int, repeats: int) -> RunHead:
 
 def _body(head: RunHead, cell: Cell, block: int) -> tuple[bytes, bytes]:
     """Figures and record of a trial, as stored."""
-    spec = trial_spec(head.plan(), cell, f"{head.id}/{cell.index}", allowed_cpus(), program)
+    spec = trial_spec(head.plan(), cell, f"{head.id}/{cell.index}", allowed_cpus(), command)
     record = record_of(spec, wall_seconds(cell, block))
     figures = measure(record, "target", (), head.plan().workers(cell)).values
     return encode_figures(figures), zlib.compress(msgspec.json.encode(record), 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from concurve.errors import StudyError
@@ -47,7 +45,7 @@ controls = { nice = "{class.nice}" }
 def role_of(kernel: str, class_: str, effort: str = "quick") -> RoleSpec:
     plan = make_plan(parse_study(STUDY, 2, "here"), effort, 1)
     (cell,) = [c for c in plan.cells if c.parameters == {"kernel": kernel, "class": class_}]
-    return trial_spec(plan, cell, "t", (0, 1), lambda name, where: Path("/bin") / name).roles[0]
+    return trial_spec(plan, cell, "t", (0, 1), lambda name, *_: [f"/bin/{name}"]).roles[0]
 
 
 def test_parts_fill_programs_arguments_prefixes_and_controls() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -17,8 +17,8 @@ from concurve.wire import Controls, RoleSpec, TrialSpec
 from tests.fakes import small_study
 
 
-def nowhere(name: str, where: str) -> Path:
-    return Path("/opt") / name
+def nowhere(name: str, where: str, java: str | None, jvm: Sequence[str]) -> list[str]:
+    return [f"/opt/{name}"]
 
 
 def plan_of(seed: int = 1, **factors: tuple[int | float | str, ...]) -> Plan:

@@ -10,7 +10,7 @@ import msgspec
 
 from concurve.errors import StudyError
 from concurve.findings import CampaignTexts
-from concurve.study import Study, with_rules
+from concurve.study import Study, with_java, with_rules
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +50,15 @@ def only(campaign: Campaign, names: Sequence[str]) -> Campaign:
         raise StudyError("--only: no study is named", f"some of {','.join(known)}")
     chosen = tuple(member for member in campaign.studies if member.name in names)
     return msgspec.structs.replace(campaign, studies=chosen)
+
+
+def with_java_everywhere(campaign: Campaign, java: str) -> Campaign:
+    """The campaign with this Java in every study that does not name one."""
+    members = tuple(
+        msgspec.structs.replace(member, study=with_java(member.study, java))
+        for member in campaign.studies
+    )
+    return msgspec.structs.replace(campaign, studies=members)
 
 
 def with_rules_everywhere(campaign: Campaign, given: dict[str, Any]) -> Campaign:

@@ -80,7 +80,7 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
     """
     seen: set[bytes] = set()
     for cell in plan.cells:
-        spec = trial_spec(plan, cell, "check", cpus, native.program)
+        spec = trial_spec(plan, cell, "check", cpus, native.command)
         for role in spec.roles:
             launch = msgspec.json.encode(
                 (role.argv[0], role.env.get("PATH"), role.cwd, role.controls)
@@ -197,7 +197,7 @@ class Runner:
         started = self._clock()
         run_hook(self.plan, "prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
-        raw = self.engine.run(trial_spec(self.plan, cell, name, self._cpus, native.program))
+        raw = self.engine.run(trial_spec(self.plan, cell, name, self._cpus, native.command))
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt

@@ -69,8 +69,13 @@ def describe_program(command: str, path: str | None = None) -> dict[str, Any]:
     found = shutil.which(command, path=path)
     if found is None:
         return {"command": command, "absent": "not found on PATH"}
-    file = Path(found).resolve()
-    facts: dict[str, Any] = {"command": command, "path": str(file)}
+    return {"command": command, **describe_file(Path(found))}
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """A file, told apart by its content's SHA-256."""
+    file = path.resolve()
+    facts: dict[str, Any] = {"path": str(file)}
     try:
         facts["bytes"] = file.stat().st_size
         with file.open("rb") as stream:

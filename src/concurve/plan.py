@@ -11,7 +11,6 @@ import math
 import random
 import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -22,7 +21,8 @@ from concurve.study import Role, Rules, Study, choose_work
 from concurve.templates import Value, expand, render
 from concurve.wire import RoleSpec, TrialSpec
 
-ProgramFinder = Callable[[str, str], Path]
+#: Name, place, Java and JVM options → how the command line begins: :func:`concurve.native.command`.
+ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
 
 COPIES_MAX = 1024
 
@@ -118,8 +118,8 @@ def trial_spec(
 ) -> TrialSpec:
     """What the runner is told for one trial of a cell.
 
-    ``cpus`` are those that this process may use; ``find_program`` gives the path of a packaged
-    program.
+    ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
+    packaged program's command line.
 
     Raises:
         StudyError: a rendered control is malformed.
@@ -158,7 +158,9 @@ def _role_specs(
         )
     argv = expand(role.command, values)
     if role.program is not None:
-        argv.insert(0, str(find_program(render(role.program, values), where)))
+        java = None if role.java is None else render(role.java, values)
+        jvm = expand(role.jvm, values)
+        argv[:0] = find_program(render(role.program, values), where, java, jvm)
     argv[:0] = expand(role.prefix, values)
     return tuple(
         RoleSpec(

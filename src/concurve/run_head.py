@@ -8,6 +8,7 @@ import random
 import secrets
 import shlex
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,8 +17,8 @@ from concurve import machine, native
 from concurve.errors import StudyError
 from concurve.plan import Plan, make_plan
 from concurve.store import RunRow
-from concurve.study import Rules, Study
-from concurve.templates import render
+from concurve.study import Role, Rules, Study
+from concurve.templates import Value, render
 from concurve.units import format_duration
 
 
@@ -105,11 +106,18 @@ def _programs(plan: Plan) -> dict[str, Any]:
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
         if role.program is not None:
-            names = dict.fromkeys(render(role.program, plan.values(cell)) for cell in plan.cells)
-            for name in names:
-                path = native.program(name, f"role {role.name}")
-                key = role.name if len(names) == 1 else f"{role.name}: {name}"
-                programs[key] = machine.describe_program(str(path))
+            launches = dict.fromkeys(_launch(role, plan.values(cell)) for cell in plan.cells)
+            for name, java in launches:
+                label = f"{name} on Java {java}" if java else name
+                key = role.name if len(launches) == 1 else f"{role.name}: {label}"
+                programs[key] = native.describe(name, f"role {role.name}", java)
         elif "{" not in role.command[0]:
             programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
     return programs
+
+
+def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:
+    """A role's packaged program in a cell, and the Java it asks for."""
+    name = render(role.program or "", values)
+    is_jar = role.java and name in native.JAVA_PROGRAMS
+    return name, render(role.java, values) if role.java and is_jar else None

@@ -55,7 +55,9 @@ class Role(_Frozen, frozen=True):
     """A process group of each trial, with placeholders.
 
     Either ``program`` (a packaged one, with its ``arguments`` in ``command``) or a whole
-    ``command``. ``prefix`` is a command that starts the rest, such as ``setpriv``. ``copies``
+    ``command``. For packaged programs that are jars, ``java`` says which Java runs them
+    (:func:`concurve.java.find_java`) and ``jvm`` holds options of the JVM. ``prefix`` is a command
+    that starts the rest, such as ``setpriv``. ``copies``
     starts the role several times.
     """
 
@@ -63,6 +65,8 @@ class Role(_Frozen, frozen=True):
     command: tuple[str, ...]
     program: str | None = None
     prefix: tuple[str, ...] = ()
+    java: str | None = None
+    jvm: tuple[str, ...] = ()
     env: dict[str, str] = {}
     cwd: str | None = None
     controls: ControlsTemplate = ControlsTemplate()
@@ -198,6 +202,15 @@ def with_rules(study: Study, given: dict[str, Any]) -> Study:
     return changed
 
 
+def with_java(study: Study, java: str) -> Study:
+    """The study with this Java for the roles of packaged programs that do not name one."""
+    roles = tuple(
+        msgspec.structs.replace(role, java=java) if role.program and role.java is None else role
+        for role in study.roles
+    )
+    return msgspec.structs.replace(study, roles=roles)
+
+
 def choose_work(study: Study) -> str | None:
     """The factor that counts as concurrency: the one named, else one with a usual name, else
     the only numeric one."""
@@ -226,6 +239,8 @@ def arguments(study: Study) -> Iterator[tuple[str, str]]:
     for role in study.roles:
         for position, argument in enumerate(role.prefix):
             yield f"role {role.name}, prefix {position + 1}", argument
+        for position, argument in enumerate(role.jvm):
+            yield f"role {role.name}, jvm {position + 1}", argument
         for position, argument in enumerate(role.command):
             yield f"role {role.name}, argument {position + 1}", argument
 
@@ -235,6 +250,8 @@ def single_texts(study: Study) -> Iterator[tuple[str, str]]:
     for role in study.roles:
         if role.program:
             yield f"role {role.name}, program", role.program
+        if role.java:
+            yield f"role {role.name}, java", role.java
         for key, value in role.env.items():
             yield f"role {role.name}, env {key}", value
         if role.cwd:

@@ -14,6 +14,7 @@ from concurve.controls import ControlsTemplate
 from concurve.errors import StudyError
 from concurve.findings import Level, TestCase
 from concurve.levels import parse_levels, resolve_levels
+from concurve.native import JAVA_PROGRAMS
 from concurve.published import PublishedFigure, load_published
 from concurve.templates import Value
 from concurve.toml_file import read_tables, read_text
@@ -46,6 +47,8 @@ class _Role(_Table, frozen=True):
     name: str
     program: str | None = None
     prefix: list[str] = []
+    java: Text | None = None
+    jvm: list[str] = []
     command: list[str] | None = None
     arguments: list[str] = []
     env: dict[str, str] = {}
@@ -269,11 +272,14 @@ def _role(role: _Role, where: str) -> domain.Role:
         raise StudyError(
             f"{where}: roles {role.name!r}: arguments go with program", "put them into command"
         )
+    _refuse_java(role, where)
     controls = role.controls
     return domain.Role(
         name=role.name,
         program=role.program,
         prefix=tuple(role.prefix),
+        java=None if role.java is None else str(role.java),
+        jvm=tuple(role.jvm),
         command=tuple(role.command or role.arguments),
         env=role.env,
         cwd=role.cwd,
@@ -287,6 +293,24 @@ def _role(role: _Role, where: str) -> domain.Role:
         after=tuple(role.after),
         copies=str(role.copies),
     )
+
+
+def _refuse_java(role: _Role, where: str) -> None:
+    """Java and its options are for programs that are jars; one with a placeholder may be."""
+    given = [key for key, value in (("java", role.java), ("jvm", role.jvm)) if value]
+    program = role.program or ""
+    if given and program not in JAVA_PROGRAMS and "{" not in program:
+        raise StudyError(
+            f"{where}: roles {role.name!r}: {' and '.join(given)} given, but "
+            f"{program or 'a command'} is no packaged Java program",
+            f'program = "{next(iter(JAVA_PROGRAMS))}", or no {" and no ".join(given)}',
+        )
+    for option in role.jvm:
+        if not option.startswith(("-", "{", "@")):
+            raise StudyError(
+                f"{where}: roles {role.name!r}, jvm: {option!r} is no option of a JVM",
+                'for example jvm = ["-XX:+UseSerialGC"]',
+            )
 
 
 def _effort(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from concurve import machine
-from concurve.campaign import Campaign, only, with_rules_everywhere
+from concurve.campaign import Campaign, only, with_java_everywhere, with_rules_everywhere
 from concurve.campaign_head import CampaignHead, decode_campaign, new_campaign_head
 from concurve.campaign_laboratory import CampaignRunner
 from concurve.cli.measuring import Choices
@@ -28,6 +28,8 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
     chosen = with_rules_everywhere(chosen, rules)
+    if choices.java is not None:
+        chosen = with_java_everywhere(chosen, choices.java)
     files = choices.files()
     for kind in files:
         check_campaign_format(kind)

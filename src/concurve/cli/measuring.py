@@ -16,7 +16,7 @@ from concurve.laboratory import Runner
 from concurve.report.progress import Progress
 from concurve.run_head import RunHead, again_line, draw_seed, new_head
 from concurve.store import Store
-from concurve.study import Study, unused_factors, with_rules
+from concurve.study import Study, unused_factors, with_java, with_rules
 from concurve.study_line import rules_from_options
 
 
@@ -52,6 +52,7 @@ class Choices(Exports, frozen=True, kw_only=True):
     max_time: str | None = None
     seed: int | None = None
     dry_run: bool = False
+    java: str | None = None
     db: str | None = None
 
 
@@ -61,6 +62,8 @@ def measure_study(study: Study, choices: Choices) -> None:
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
     study = with_rules(study, rules)
+    if choices.java is not None:
+        study = with_java(study, choices.java)
     files = choices.files()
     store = Store(choices.db)
     seed = draw_seed() if choices.seed is None else choices.seed

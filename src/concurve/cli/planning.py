@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurve.campaign import Campaign
 from concurve.forecast import forecast
 from concurve.machine import allowed_cpus
-from concurve.native import program
+from concurve.native import command
 from concurve.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.store import Store
 from concurve.study import Study
@@ -18,7 +18,7 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     plan = make_plan(study, effort, seed)
     rules, cells, cpus = plan.rules, len(plan.cells), allowed_cpus()
     specs = {
-        index: trial_spec(plan, plan.cells[index], "dry-run", cpus, program)
+        index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
         for index in plan.order(0)
     }
     print(f"study   {study.name} (effort {effort}, seed {seed})")

@@ -24,6 +24,12 @@ campaign.
 @click.command("run", help=HELP)
 @click.argument("study", metavar="STUDY|CAMPAIGN|FILE.toml")
 @click.option("--only", metavar="NAME,..", help="Of a campaign: these studies, in its own order.")
+@click.option(
+    "--java",
+    metavar="PATH|VERSION",
+    help="Java for the roles that run on one: a java, its JDK's folder, 17, or 21+ for that or a "
+    "newer one (default: CONCURVE_JAVA, JAVA_HOME, PATH, /usr/lib/jvm).",
+)
 @options.protocol
 @options.exports
 @options.db

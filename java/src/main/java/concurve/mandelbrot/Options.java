@@ -104,6 +104,14 @@ record Options(
                     String.valueOf(setting.priority()),
                     "virtual threads always have priority 5; use --kind platform");
         }
+        if (setting.kind() == Setting.Kind.VIRTUAL
+                && setting.afterLoop() == Setting.AfterLoop.SPIN) {
+            throw Arguments.invalid(
+                    "--after-loop",
+                    "spin",
+                    "a virtual thread that busy-waits keeps its carrier, and others never begin;"
+                            + " use park, or --kind platform");
+        }
         return setting;
     }
 
