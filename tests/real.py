@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +91,12 @@ class Lab:
         while (left := self.alive()) and time.monotonic() < deadline:
             time.sleep(0.02)
         return left
+
+    def end(self) -> None:
+        """End whoever is left, as after a test that failed."""
+        for pid in self.alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def wait_for_process(self, command: str) -> None:
         """Wait until a process of ours has this command line."""
