@@ -113,7 +113,7 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case("fdatasync", {1: "io", 2: "io"}, _swept(target(*writer), (1, 2)))
     pool = ["many-locks", "--threads", "{threads}", "--operations", "40", "--every-ms", "5"]
     yield Case("idle pool", {1: "none", 16: "none"}, _swept(target(*pool), (1, 16)))
-    throttled = target("busy", "--total-iterations", "4000000")
+    throttled = target("busy", "--total-iterations", "8000000")
     yield Case("nice 19 beside two", {19: "cpu"}, _nice(throttled), "nice")
     yield Case("slow client", {1: "client", 4: "client"}, _served(folder), "clients")
     yield Case("Mandelbrot", {1: "none", 2: "none"}, _mandelbrot)
@@ -200,7 +200,7 @@ def _java(folder: Path) -> Callable[[Path, int], Run]:
             subprocess.run([javac, "-d", folder, source], check=True, capture_output=True)
         command = [java, "-XX:+UseSerialGC", "-cp", str(folder), "Contended"]
         return concurve.sweep(
-            [*command, "{threads}", "20000", "10000"], {"threads": (1, 2, 4)}, cpus=2,
+            [*command, "{threads}", "4000", "100000"], {"threads": (1, 2, 4)}, cpus=2,
             repeats=REPEATS, seed=seed, db=str(db),
         )  # fmt: skip
 

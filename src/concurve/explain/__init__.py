@@ -11,7 +11,7 @@ from concurve.analysis import findings_of
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import KINDS, Account, Parts, account, parts_of
-from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN, Verdict, cause_of
+from concurve.explain.causes import LOSS_MIN, Verdict, cause_of
 from concurve.explain.cells import Picture, excess, few_readings, picture
 from concurve.findings import CellExplanation, CellFindings, Explanation, Findings, Level
 from concurve.run_head import RunHead, decode_head
@@ -177,8 +177,9 @@ def _sentence(
         return f"{said}; a single trial of a cell bears no interval, so no excess is named."
     if verdict.cause == "none" and ratio < 1 + LOSS_MIN:
         return f"{said}; there is no loss to explain."
-    if verdict.cause == "none" and ratio < 1 + CPU_LOSS_MIN:
-        return f"{said}; no part of the excess stands out of its noise."
+    more = excess(own, base, "total")
+    if verdict.cause == "none" and (more.low is None or more.low <= 0):
+        return f"{said}; the excess is within its noise."
     return f"{said}."
 
 

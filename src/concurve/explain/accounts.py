@@ -25,6 +25,8 @@ ACTIVE_SHARE = 0.1
 STARVING_SHARE = 0.5
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1
+#: … and those within this length may have been started for it.
+INSIDE_SLACK = 1.5
 #: Share of a phase's CPU time that threads must explain for the others to be bystanders.
 PHASE_EXPLAINED = 0.9
 #: A thread that is no peer of the active ones deals out their work if it was switched so often,
@@ -206,16 +208,23 @@ def _present(
 ) -> tuple[list[ThreadRecord], list[ThreadRecord]]:
     """Threads that may do the work, and bystanders, whose CPU time came before or after it.
 
-    A thread that outlives the measured phase is a bystander if the CPU time in the phase is that
-    of the others: it has set things up and waits for the end. A JVM's own threads are neither.
+    Where threads that live within the measured phase explain its CPU time, the others have set
+    things up and wait for the end; so has a process's first thread, however short its life. A
+    JVM's own threads are neither.
     """
     listed = role.threads.listed
     is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
     serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
     working = [thread for thread in listed if thread not in serving]
-    inside = [t for t in working if t.lived_ns is not None and t.lived_ns <= PHASE_SLACK * wall]
+    inside = [
+        thread
+        for thread in working
+        if thread.tid != thread.pid
+        and thread.lived_ns is not None
+        and thread.lived_ns <= INSIDE_SLACK * wall
+    ]
     known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
-    if not known or not inside or len(inside) == len(working):
+    if not known or not inside:
         return working, []
     explained = sum(thread.usage.cpu_ns or 0 for thread in (*inside, *serving))
     if explained < PHASE_EXPLAINED * sum(known):

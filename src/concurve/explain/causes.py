@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.explain.accounts import Dealer, Other, is_role
+from concurve.explain.accounts import KINDS, Dealer, Other, is_role
 from concurve.explain.cells import Excess, Picture, excess
 from concurve.findings import Cause
 
@@ -32,8 +32,6 @@ HANDED_NS_MAX = 300_000.0
 SATURATED = 0.85
 #: Share of an excess that another must be able to explain to be its cause.
 EXPLAINS = 0.5
-#: Futex waiting beside CPU time, as a share of it, that tells a lock that spins from shared data.
-SPIN_SHARE = 0.1
 #: Share of the readings at futexes that one word must have to be the lock.
 ONE_WORD = 0.5
 
@@ -104,7 +102,8 @@ def _waits_often(cell: Picture, base: Picture) -> bool:
     """Do threads wait again and again, not at a common start or end alone?"""
     more = cell.per_operation("switches") - base.per_operation("switches")
     each = more * cell.per_trial("operations") / cell.threads
-    return each >= LOCK_SWITCHES_MIN and cell.readings.get("futex", 0) > 0
+    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
+    return each >= LOCK_SWITCHES_MIN and 2 * cell.readings.get("futex", 0) >= blocked
 
 
 def _candidates(here: _Here, base: Picture) -> Iterator[_Candidate]:
@@ -201,12 +200,13 @@ def _computing(here: _Here, amount: float) -> Verdict | None:
 
 
 def _spinning(here: _Here, amount: float) -> Verdict | None:
-    """More CPU time, and futex waiting beside it: a lock that spins before it sleeps."""
+    """More CPU time, and futex waiting again and again beside it: a lock that spins before it
+    sleeps. Shared data alone make nobody sleep."""
     cell, base = here.cell, here.base
     assert base is not None
     waiting = cell.mean("futex") - base.mean("futex")
     computing = cell.mean("cpu") - base.mean("cpu")
-    if waiting < SPIN_SHARE * computing or not _waits_often(cell, base):
+    if waiting < 0 or not _waits_often(cell, base):
         return None
     how = _contended(here)
     if not how or computing < 0.5 * waiting or cell.per_operation("steal_ns") >= EXPLAINS * amount:
