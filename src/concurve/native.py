@@ -15,6 +15,7 @@ from concurve.java import find_java
 
 #: Packaged programs that a study may name with ``program = "…"``.
 PROGRAMS = {
+    "load": "concurve-load",
     "mandelbrot": "concurve-mandelbrot",
     "targets": "concurve-targets",
 }

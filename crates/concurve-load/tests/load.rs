@@ -1,0 +1,342 @@
+//! The whole program against a small server of the test's own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-load-under-test");
+
+/// Answers each request with what a function makes of its number and words.
+struct Server {
+    address: String,
+    requests: Arc<AtomicU64>,
+}
+
+type Answer = fn(u64, &[String]) -> Option<String>;
+
+impl Server {
+    fn start(answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let requests = Arc::new(AtomicU64::new(0));
+        let counter = requests.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let counter = counter.clone();
+                thread::spawn(move || serve(&stream.unwrap(), answer, &counter));
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(stream: &TcpStream, answer: Answer, counter: &AtomicU64) {
+    stream.set_nodelay(true).unwrap();
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    while let Some(words) = request(&mut reader) {
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        let Some(text) = answer(number, &words) else {
+            return;
+        };
+        if writer.write_all(text.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn request(reader: &mut impl BufRead) -> Option<Vec<String>> {
+    let count = line(reader)?.strip_prefix('*')?.parse::<usize>().ok()?;
+    let word = |_| {
+        let length = line(reader)?.strip_prefix('$')?.parse::<usize>().ok()?;
+        let mut bytes = vec![0; length + 2];
+        reader.read_exact(&mut bytes).ok()?;
+        String::from_utf8(bytes[..length].to_vec()).ok()
+    };
+    (0..count).map(word).collect()
+}
+
+fn line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    Some(line.trim_end().to_owned())
+}
+
+/// What a run printed and reported.
+struct Ended {
+    output: Output,
+    lines: Vec<Value>,
+}
+
+fn load(server: &str, arguments: &str) -> Ended {
+    let report = NamedTempFile::new().unwrap();
+    let output = Command::new(PROGRAM)
+        .arg(server)
+        .args(arguments.split_whitespace())
+        .env("CONCURVE_REPORT", "0")
+        .stdin(Stdio::from(report.reopen().unwrap()))
+        .output()
+        .unwrap();
+    let text = fs::read_to_string(report.path()).unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    Ended { output, lines }
+}
+
+impl Ended {
+    fn ok(self) -> Self {
+        assert!(self.output.status.success(), "{}", self.stderr());
+        self
+    }
+
+    fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    fn indicator(&self, name: &str) -> f64 {
+        let mut values = self.lines.iter().filter(|it| it["indicator"] == name);
+        let found = values.find(|it| it.get("worker").is_none());
+        found.unwrap_or_else(|| panic!("no {name}"))["value"]
+            .as_f64()
+            .unwrap()
+    }
+
+    fn edges(&self) -> Vec<String> {
+        let text = |it: &Value| {
+            Some(format!(
+                "{} {}",
+                it["phase"].as_str()?,
+                it["edge"].as_str()?
+            ))
+        };
+        self.lines.iter().filter_map(text).collect()
+    }
+}
+
+fn ok(_: u64, _: &[String]) -> Option<String> {
+    Some("+OK\r\n".to_owned())
+}
+
+#[test]
+fn a_fixed_number_is_done_exactly_by_all_sessions() {
+    let server = Server::start(ok);
+    let ended = load(
+        &server.address,
+        "--workload set --sessions 7 --threads 2 --transactions 100",
+    )
+    .ok();
+    assert_eq!(server.requests(), 100);
+    assert_eq!(ended.indicator("operations"), 100.0);
+    let shares: Vec<f64> = ended
+        .lines
+        .iter()
+        .filter(|it| it["indicator"] == "session_operations")
+        .map(|it| it["value"].as_f64().unwrap())
+        .collect();
+    assert_eq!(shares.len(), 7);
+    assert_eq!(shares.iter().sum::<f64>(), 100.0);
+    assert!(shares.iter().all(|it| [14.0, 15.0].contains(it)));
+    assert_eq!(ended.edges(), ["measure begin", "measure end"]);
+    assert!(ended.stdout().contains("100 (0 refused, 0 errors)"));
+}
+
+#[test]
+fn a_pipeline_is_answered_whole_too() {
+    let server = Server::start(ok);
+    let ended = load(
+        &server.address,
+        "--workload get --sessions 3 --pipeline 8 --transactions 1000",
+    )
+    .ok();
+    assert_eq!(
+        (server.requests(), ended.indicator("operations")),
+        (1000, 1000.0)
+    );
+}
+
+#[test]
+fn what_warms_up_does_not_count() {
+    let server = Server::start(ok);
+    let ended = load(
+        &server.address,
+        "--workload get --sessions 4 --warm-up 0.2 --transactions 500",
+    )
+    .ok();
+    assert!(server.requests() > 500);
+    assert_eq!(ended.indicator("operations"), 500.0);
+    let edges = [
+        "warm-up begin",
+        "warm-up end",
+        "measure begin",
+        "measure end",
+    ];
+    assert_eq!(ended.edges(), edges);
+}
+
+#[test]
+fn a_transaction_of_two_round_trips_counts_once() {
+    let server = Server::start(|_, words| {
+        Some(match words[0].as_str() {
+            "SET" => "+OK\r\n".to_owned(),
+            "DEL" => ":1\r\n".to_owned(),
+            other => format!("-ERR unknown {other}\r\n"),
+        })
+    });
+    let ended = load(
+        &server.address,
+        "--workload set-nx-del --sessions 5 --transactions 50",
+    )
+    .ok();
+    assert_eq!(
+        (server.requests(), ended.indicator("operations")),
+        (100, 50.0)
+    );
+    let fact = ended
+        .lines
+        .iter()
+        .find(|it| it["fact"] == "round_trips_per_transaction");
+    assert_eq!(fact.unwrap()["value"], serde_json::json!([2]));
+}
+
+#[test]
+fn refusals_and_errors_are_counted_by_kind() {
+    let server = Server::start(|number, _| {
+        Some(match number % 4 {
+            0 => "$-1\r\n".to_owned(),
+            1 => "-BUSY try later\r\n".to_owned(),
+            _ => "+OK\r\n".to_owned(),
+        })
+    });
+    let ended = load(
+        &server.address,
+        "--workload set-nx-del --sessions 1 --transactions 30",
+    )
+    .ok();
+    let (refused, errors) = (ended.indicator("refused"), ended.indicator("errors"));
+    assert!(refused > 0.0 && errors > 0.0);
+    assert_eq!(ended.indicator("operations") + errors, 30.0);
+    assert!(ended.stdout().contains("× BUSY"));
+}
+
+#[test]
+fn an_open_loop_counts_latency_from_when_a_request_was_due() {
+    // One session and an answer every 5 ms at best: a rate of 1000 cannot be kept.
+    let server = Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(5));
+        Some("+OK\r\n".to_owned())
+    });
+    let arguments = "--workload get --sessions 1 --rate 1000 --duration 0.5 --backlog 200";
+    let ended = load(&server.address, arguments).ok();
+    assert!(ended.indicator("operations") <= 110.0);
+    assert!(ended.indicator("late") > 10.0);
+    assert!(
+        ended.indicator("latency_ns_max") > 50e6,
+        "the wait for a free session counts"
+    );
+    assert!(ended.indicator("skipped") > 0.0);
+    assert!(ended.stdout().contains("skipped"));
+}
+
+#[test]
+fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
+    let server = Server::start(ok);
+    let arguments = "--workload get --sessions 8 --rate 500 --arrivals poisson --transactions 500";
+    let ended = load(&server.address, arguments).ok();
+    assert_eq!(ended.indicator("operations"), 500.0);
+}
+
+#[test]
+fn a_password_is_taken_from_the_environment() {
+    let server = Server::start(|_, words| {
+        Some(match words {
+            [auth, password] if auth == "AUTH" && password == "secret" => "+OK\r\n".to_owned(),
+            [auth, _] if auth == "AUTH" => "-WRONGPASS no\r\n".to_owned(),
+            _ => "$1\r\nx\r\n".to_owned(),
+        })
+    });
+    let run = |password: &str| {
+        Command::new(PROGRAM)
+            .args([&server.address, "--transactions", "10", "--sessions", "2"])
+            .args(["--password-from", "LOAD_PASSWORD"])
+            .env("LOAD_PASSWORD", password)
+            .output()
+            .unwrap()
+    };
+    assert!(run("secret").status.success());
+    let refused = run("wrong");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("refused the log-in: WRONGPASS"));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_goes_away_is_named() {
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = gone.local_addr().unwrap().to_string();
+    drop(gone);
+    let ended = load(&address, "--transactions 10");
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert!(
+        ended.stderr().contains("is the server up?"),
+        "{}",
+        ended.stderr()
+    );
+
+    let server = Server::start(|number, _| (number < 20).then(|| "+OK\r\n".to_owned()));
+    let ended = load(&server.address, "--transactions 1000 --sessions 2");
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert!(
+        ended.stderr().contains("lost its connection"),
+        "{}",
+        ended.stderr()
+    );
+
+    let server = Server::start(|_, _| Some("HTTP/1.1 400 Bad Request\r\n".to_owned()));
+    let ended = load(&server.address, "--transactions 1000 --sessions 2");
+    assert!(
+        ended.stderr().contains("which is not RESP"),
+        "{}",
+        ended.stderr()
+    );
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_with_a_remedy() {
+    for (arguments, why) in [
+        ("--keys zipf:10", "use uniform:100000"),
+        ("--workload gte", "one of ping, get"),
+        ("--mix get=0", "a weight from 1"),
+        ("--threads 9 --sessions 3", "at most one thread a session"),
+        ("--rate 0", "a rate above 0"),
+        ("--duration 0", "measures nothing"),
+        ("--duration -1", "unexpected argument"),
+        ("--password-from NOT_SET_HERE", "is not set"),
+        ("--transactions 0", "0 is not in"),
+    ] {
+        let ended = load("127.0.0.1:1", arguments);
+        assert_eq!(ended.output.status.code(), Some(2), "{arguments}");
+        assert!(
+            ended.stderr().contains(why),
+            "{arguments}: {}",
+            ended.stderr()
+        );
+    }
+    let ended = load("nowhere", "");
+    assert!(ended.stderr().contains("write HOST:PORT"));
+}
