@@ -100,6 +100,8 @@ def test_overlaps_are_named() -> None:
     (finding,) = judged("overlap", wide, factor="class", across="priority")
     assert finding.verdict == "supported" and finding.reason == "10 by normal, high"
     assert verdict("overlap", factor="class", across="priority") == "refuted", "6..10 and 11..15"
+    alone = {"factor": "class", "across": "priority", "among": ["normal"]}
+    assert verdict("overlap", wide, **alone) == "refuted"
 
 
 def test_the_same_at_every_level() -> None:
@@ -128,6 +130,9 @@ def test_each_gives_a_verdict_at_every_level() -> None:
     found = judged("distinct", mixed, **test)
     assert [(f.id, f.verdict) for f in found] == [("c-normal", "supported"), ("c-high", "refuted")]
     assert found[1].says == "It is so. [class=high]"
+    named = judged("distinct", mixed, **{**test, "each": {"class": ["high"]}})
+    assert [f.id for f in named] == ["c-high"]
+    assert len(judged("distinct", mixed, **{**test, "each": {"class": []}})) == 2
     ratio = judged("ratio", of={"priority": 10}, over={"priority": 1}, at_least=1.5, each=["class"])
     assert [round(f.estimate.value, 3) for f in ratio if f.estimate] == [1.667, 1.364]
     order = judged("order", cells=[{"priority": 1}, {"priority": 9}], each=["class"])

@@ -16,12 +16,13 @@ Cell = dict[str, Level]
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a kind needs; ``published`` is the source's figure, shown beside ours.
 
-    A claim is judged at each level of the factors ``each``, with a verdict for every one.
+    A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
+    table ``each`` names the levels, none for all.
     """
 
     published: float | None = None
     indicator: str = "wall_seconds"
-    each: tuple[str, ...] = ()
+    each: tuple[str, ...] | dict[str, tuple[Level, ...]] = ()
 
 
 class Ratio(ClaimTest, frozen=True, kw_only=True):
@@ -125,11 +126,12 @@ class Distinct(ClaimTest, frozen=True, kw_only=True):
 
 
 class Overlap(ClaimTest, frozen=True, kw_only=True):
-    """Some exact reading of ``indicator`` is reached at two levels of ``factor`` at least, over
-    all levels of ``across``."""
+    """Some exact reading of ``indicator`` is reached at two levels of ``factor`` at least (of
+    those ``among`` them), over all levels of ``across``."""
 
     factor: str
     across: str
+    among: tuple[Level, ...] = ()
     where: Cell = {}
 
 

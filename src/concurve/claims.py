@@ -71,9 +71,12 @@ def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
     )
 
 
-def _combinations(factors: Sequence[str], samples: Samples) -> list[Cell]:
-    columns = [samples.levels(factor) for factor in factors]
-    return [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*columns)]
+def _combinations(
+    each: Sequence[str] | Mapping[str, Sequence[Level]], samples: Samples
+) -> list[Cell]:
+    named = each if isinstance(each, Mapping) else dict.fromkeys(each, ())
+    columns = [levels or samples.levels(factor) for factor, levels in named.items()]
+    return [dict(zip(named, levels, strict=True)) for levels in itertools.product(*columns)]
 
 
 def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> ClaimFinding:
@@ -268,7 +271,7 @@ def _distinct(test: Distinct, samples: Samples) -> _Answer:
 
 def _overlap(test: Overlap, samples: Samples) -> _Answer:
     where: dict[float, list[Level]] = {}
-    for level in samples.levels(test.factor):
+    for level in test.among or samples.levels(test.factor):
         cell = {**test.where, test.factor: level}
         exact = _readings(_columns(test.across, cell, test.indicator, samples))
         if isinstance(exact, _Answer):

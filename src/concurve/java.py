@@ -40,14 +40,17 @@ class Java(NamedTuple):
 def find_java(wanted: str | None, where: str) -> Java:
     """The Java to use.
 
-    ``wanted`` is a version (``17``; ``21+`` for that or a newer one), the path of a ``java`` or of
-    its JDK's folder, or nothing: then the variable ``CONCURVE_JAVA``, then ``JAVA_HOME``, then
+    ``wanted`` is a version (``17``; ``21+`` for that or a newer one; ``newest``), the path of a
+    ``java`` or of its JDK's folder, or nothing: then the variable ``CONCURVE_JAVA``, then ``JAVA_HOME``, then
     ``java`` on ``PATH``, then the newest one in ``/usr/lib/jvm``. The first of these that is given
     is used; one that does not work is refused and not passed over.
 
     Raises:
         HostError: none is there, or it is broken or too old; the message names it.
     """
+    if wanted and wanted.strip() == "newest":
+        found = max(_working(_candidates()), key=lambda java: java.major, default=None)
+        return find_java(None, where) if found is None else _accept(found.path, "newest", where)
     if wanted and (match := re.fullmatch(r"(\d+)(\+?)", wanted.strip())):
         return _of_version(int(match[1]), bool(match[2]), where)
     if wanted:
@@ -70,11 +73,7 @@ def find_java(wanted: str | None, where: str) -> Java:
 
 def _of_version(major: int, or_newer: bool, where: str) -> Java:
     """The first one of a version, in the order of :func:`find_java`; broken ones are no help."""
-    named = [os.environ.get(VARIABLE), os.environ.get("JAVA_HOME")]
-    given = [path for text in named if text for path in [_java_of(Path(text))] if path]
-    on_path = shutil.which("java")
-    candidates = [*given, *([Path(on_path)] if on_path else []), *_installed()]
-    found = list(_working(iter(candidates)))
+    found = list(_working(_candidates()))
     for java in found:
         if java.major == major or (or_newer and java.major >= major):
             label = f"version {major}{' or newer' if or_newer else ''} asked for"
@@ -84,6 +83,16 @@ def _of_version(major: int, or_newer: bool, where: str) -> Java:
         f"{where}: no Java {major}{' or newer' if or_newer else ''} found; there is {seen}",
         f"apt-get install openjdk-{major}-jre-headless, or the path of one",
     )
+
+
+def _candidates() -> Iterator[Path]:
+    """Every Java that may be meant, in the order of :func:`find_java`."""
+    for text in (os.environ.get(VARIABLE), os.environ.get("JAVA_HOME")):
+        if text and (path := _java_of(Path(text))):
+            yield path
+    if on_path := shutil.which("java"):
+        yield Path(on_path)
+    yield from _installed()
 
 
 def _accept(path: Path, chosen: str, where: str) -> Java:
