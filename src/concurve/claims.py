@@ -184,9 +184,12 @@ def _best_setting(test: BestSetting, samples: Samples) -> _Answer:
 
 
 def _ratio_of_ratios(test: RatioOfRatios, samples: Samples) -> _Answer:
-    cells = (test.of, test.over, test.than_of, test.than_over)
     estimate = ratio_of_ratios(
-        *(samples.values(cell, test.indicator) for cell in cells), pilot=samples.pilot
+        samples.values(test.of, test.indicator),
+        samples.values(test.over, test.indicator),
+        samples.values(test.than_of, test.indicator),
+        samples.values(test.than_over, test.indicator),
+        pilot=samples.pilot,
     )
     if estimate is None:
         raise MissingError(f"{test.indicator} is 0 in one of the cells, so there is no ratio")

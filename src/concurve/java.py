@@ -41,9 +41,9 @@ def find_java(wanted: str | None, where: str) -> Java:
     """The Java to use.
 
     ``wanted`` is a version (``17``; ``21+`` for that or a newer one; ``newest``), the path of a
-    ``java`` or of its JDK's folder, or nothing: then the variable ``CONCURVE_JAVA``, then ``JAVA_HOME``, then
-    ``java`` on ``PATH``, then the newest one in ``/usr/lib/jvm``. The first of these that is given
-    is used; one that does not work is refused and not passed over.
+    ``java`` or of its JDK's folder, or nothing: then the variable ``CONCURVE_JAVA``, then
+    ``JAVA_HOME``, then ``java`` on ``PATH``, then the newest one in ``/usr/lib/jvm``. The first of
+    these that is given is used; one that does not work is refused and not passed over.
 
     Raises:
         HostError: none is there, or it is broken or too old; the message names it.
