@@ -288,7 +288,7 @@ def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFin
         "Of the 2 claims of the source 1 are supported, 1 refuted, 0 undecided and "
         "0 not testable here."
     )
-    assert said[2] == "Refuted, tc01: Two threads on one CPU take twice as long."
+    assert said[2] == "Refuted, test case 1: Two threads on one CPU take twice as long."
     assert said[3].startswith("Of 4 published figures that can be held against ours")
     assert "4 agree, 0 differ" in said[3]
     assert said[4].startswith("tc02 was not run: ")

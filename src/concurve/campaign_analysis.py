@@ -12,6 +12,7 @@ from concurve.findings import (
     Agreement,
     CampaignFindings,
     CampaignInfo,
+    ClaimFinding,
     Deviation,
     Finding,
     Findings,
@@ -23,11 +24,11 @@ from concurve.machine_check import inspect
 from concurve.run_head import decode_head
 from concurve.same_machine import machine_differences
 from concurve.store import CampaignRow, MemberRow, RunRow, Store
-from concurve.study import Rules
+from concurve.study import Claim, Rules
 from concurve.units import format_duration
 
-#: Claims that the summary names one by one.
-REFUTED_NAMED = 8
+#: Refuted claims of a study that the summary names one by one.
+REFUTED_NAMED = 2
 
 #: Verdicts on published figures that were held against ours.
 JUDGED: tuple[Agreement, ...] = ("agrees", "differs", "undecided")
@@ -49,7 +50,7 @@ def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> Camp
         campaign=_info(head, row),
         texts=head.campaign.texts,
         glossary=head.campaign.glossary,
-        summary=tuple(_summary(studies, machine)),
+        summary=tuple(_summary(head, studies, machine)),
         studies=studies,
         deviations=tuple(_deviations(studies, machine)),
         machine=machine,
@@ -124,24 +125,15 @@ def _summed(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
 # -- the summary ----------------------------------------------------------------------------
 
 
-def _summary(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> Iterator[Finding]:
+def _summary(
+    head: CampaignHead, studies: Sequence[StudyFindings], machine: Mapping[str, Any]
+) -> Iterator[Finding]:
     """What a reader with a minute needs: how much was done, what holds, what does not."""
     yield Finding(kind="answer", sentence=_done(studies, machine))
     claims = _summed(study.verdicts for study in studies)
     if claims:
-        yield Finding(kind="answer", sentence=_claims(claims))
-    refuted = [
-        f"{study.name}: {claim.says}"
-        for study in studies
-        if study.run is not None
-        for claim in study.run.claims
-        if claim.verdict == "refuted"
-    ]
-    for said in refuted[:REFUTED_NAMED]:
-        yield Finding(kind="note", sentence=f"Refuted, {said}")
-    if len(refuted) > REFUTED_NAMED:
-        more = f"{len(refuted) - REFUTED_NAMED} more claims are refuted; the results name them."
-        yield Finding(kind="note", sentence=more)
+        yield Finding(kind="answer", sentence=_claims(claims, _told(head, studies)))
+    yield from _refuted(head, studies)
     figures = _summed(study.agreements for study in studies)
     if figures:
         yield Finding(kind="answer", sentence=_figures(figures))
@@ -163,13 +155,52 @@ def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
     )
 
 
-def _claims(counts: Mapping[VerdictName, int]) -> str:
+def _told(head: CampaignHead, studies: Sequence[StudyFindings]) -> int:
+    """The claims of the studies that have a run; each may be tested in several settings."""
+    members = zip(head.campaign.studies, studies, strict=True)
+    return sum(len(member.study.claims) for member, study in members if study.run is not None)
+
+
+def _claims(counts: Mapping[VerdictName, int], claims: int) -> str:
     total = sum(counts.values())
+    tested = f", tested in {total} settings," if total != claims else ""
     return (
-        f"Of the {total} claims of the source {counts.get('supported', 0)} are supported, "
+        f"Of the {claims} claims of the source{tested} {counts.get('supported', 0)} are supported, "
         f"{counts.get('refuted', 0)} refuted, {counts.get('undecided', 0)} undecided and "
         f"{counts.get('not testable here', 0)} not testable here."
     )
+
+
+def _refuted(head: CampaignHead, studies: Sequence[StudyFindings]) -> Iterator[Finding]:
+    """The claims that were refuted, some of each study; the others are counted."""
+    left_out = 0
+    for member, study in zip(head.campaign.studies, studies, strict=True):
+        refuted = []
+        for claim in member.study.claims:
+            verdicts = [found.verdict for found in _of_claim(claim, study)]
+            if "refuted" in verdicts:
+                where = f" (in {verdicts.count('refuted')} of {len(verdicts)} settings)"
+                refuted.append(f"{claim.says}{where if len(verdicts) > 1 else ''}")
+        for says in refuted[:REFUTED_NAMED]:
+            yield Finding(kind="note", sentence=f"Refuted, {_name(study)}: {says}")
+        left_out += len(refuted[REFUTED_NAMED:])
+    if left_out:
+        yield Finding(
+            kind="note", sentence=f"Refuted, and not named here: {left_out} more; see the results."
+        )
+
+
+def _name(study: StudyFindings) -> str:
+    """``test case 9``, or the study's folder."""
+    name = study.test_case.name if study.test_case is not None else study.name
+    return name[:1].lower() + name[1:] if name.startswith("Test ") else name
+
+
+def _of_claim(claim: Claim, study: StudyFindings) -> Iterator[ClaimFinding]:
+    """What the study's run says of a claim, in every setting that it is tested in."""
+    for found in study.run.claims if study.run is not None else ():
+        if found.says == claim.says or found.says.startswith(f"{claim.says} ["):
+            yield found
 
 
 def _figures(counts: Mapping[Agreement, int]) -> str:

@@ -37,6 +37,11 @@ class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steps: tuple[str, ...] = ()
 
 
+    @property
+    def name(self) -> str:
+        """What to call it: ``Test case 9`` where its id is a bare number."""
+        return f"Test case {self.id}" if self.id[:1].isdigit() else self.id
+
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an indicator is: its unit, its better direction and how to call it."""
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurve.findings import Findings, PublishedTable
 from concurve.report import format as fmt
 from concurve.report.claims import ClaimRow, claim_rows
+from concurve.report.explain_section import to_markdown as explained
 from concurve.report.machine import facts
-from concurve.report.published import heading, how, published_row
+from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import Column, Entry, Table, table
 
@@ -33,6 +34,7 @@ def to_markdown(findings: Findings) -> str:
             *_claims(findings),
             *_published(findings),
             *_scaling(findings),
+            *explained(findings.explanation),
             "## Figures",
             "",
             *figures(contents),
@@ -152,7 +154,7 @@ def published_table(contents: PublishedTable) -> Iterator[str]:
     heading_row = ("row", "column", "printed", "published", "ours", "verdict")
     yield from grid(heading_row, rows, (2, 3, 4))
     yield ""
-    yield f"Published and ours: {text(how(contents))}"
+    yield text(f"Published and ours: {how(contents)} {not_comparable(contents)}")
     yield ""
 
 

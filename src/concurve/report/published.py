@@ -95,6 +95,13 @@ def judged(figures: Iterable[PublishedComparison]) -> list[PublishedRow]:
     ]
 
 
+def not_comparable(table: PublishedTable) -> str:
+    """``Not comparable: 2 × nothing is measured for it here.``; empty where there is none."""
+    reasons = beside(table.figures)
+    told = "; ".join(f"{number} × {reason}" for reason, number in reasons.items())
+    return f"Not comparable: {told}." if told else ""
+
+
 def beside(figures: Iterable[PublishedComparison]) -> dict[str, int]:
     """The reasons why the others were not, and how often each; bases left out."""
     reasons: dict[str, int] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from concurve.findings import PublishedComparison, PublishedTable
 from concurve.report import format as fmt
@@ -13,16 +14,37 @@ _PANEL_COLUMNS = 3
 _LABEL_LONG = 10
 
 
+class _Layout(NamedTuple):
+    """Along which headings the curves run, and which of them have a panel each."""
+
+    along: tuple[str, ...]
+    panels: tuple[str, ...]
+    transposed: bool
+
+    def place(self, figure: PublishedComparison) -> tuple[str, str]:
+        """Place along the curve, and panel."""
+        pair = (figure.row, figure.column) if self.transposed else (figure.column, figure.row)
+        return fmt.clean(pair[0]), fmt.clean(pair[1])
+
+
 def comparison_chart(table: PublishedTable) -> Chart | None:
-    """A panel a row of the table; ``None`` where no row has two figures to draw."""
+    """A panel a row of the table, or a column where that holds one kind of figure; ``None`` where
+    there is nothing of ours to draw."""
     import altair as alt
 
-    rows = [row for row in table.rows if _drawn(table, row)]
-    if not rows:
+    layout = _layout(table)
+    points = [
+        point
+        for panel in layout.panels
+        for figures in [[f for f in table.figures if layout.place(f)[1] == fmt.clean(panel)]]
+        if _is_drawn(figures)
+        for figure in figures
+        for point in _pair(figure, *layout.place(figure))
+    ]
+    if not points:
         return None
-    points = [point for row in rows for point in _points(table, row)]
     panels = list(dict.fromkeys(point["panel"] for point in points))
-    columns = [fmt.clean(column) for column in table.columns]
+    columns = [fmt.clean(name) for name in layout.along]
     long = max(len(column) for column in columns) > _LABEL_LONG
     x = alt.X(
         "column:N",
@@ -75,34 +97,41 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
     )
 
 
-def _drawn(table: PublishedTable, row: str) -> bool:
-    """Is there a figure of ours to draw, and more than the base?"""
-    figures = [figure for figure in table.figures if figure.row == row and figure.ours is not None]
-    return any(figure.verdict != "base" for figure in figures)
+def _layout(table: PublishedTable) -> _Layout:
+    """Curves run along the columns, unless a row mixes indicators and a column does not."""
+    if _mixed(table, "row") and not _mixed(table, "column"):
+        return _Layout(table.rows, table.columns, True)
+    return _Layout(table.columns, table.rows, False)
 
 
-def _points(table: PublishedTable, row: str) -> list[dict[str, Any]]:
-    points: list[dict[str, Any]] = []
+def _mixed(table: PublishedTable, heading: str) -> bool:
+    kinds: dict[str, set[tuple[str, str]]] = {}
     for figure in table.figures:
-        if figure.row == row:
-            points += _pair(figure)
-    return points
+        kinds.setdefault(getattr(figure, heading), set()).add((figure.indicator, figure.compare))
+    return any(len(found) > 1 for found in kinds.values())
 
 
-def _pair(figure: PublishedComparison) -> list[dict[str, Any]]:
+def _is_drawn(figures: Sequence[PublishedComparison]) -> bool:
+    """Is there more of ours than a base or a single figure?"""
+    ours = [figure for figure in figures if figure.ours is not None]
+    return len(figures) > 1 and any(figure.verdict != "base" for figure in ours)
+
+
+def _pair(figure: PublishedComparison, place: str, panel: str) -> list[dict[str, Any]]:
     """The published figure and ours; on scales of their own where they are not comparable."""
-    row, column = fmt.clean(figure.row), fmt.clean(figure.column)
     apart = figure.compare == "none"
     pair: list[dict[str, Any]] = []
     if figure.published is not None:
-        text = f"{row}, {column}: published {fmt.plain(figure.published)}"
-        pair.append({"series": "published", "value": figure.published, "text": text, "panel": row})
+        text = f"{panel}, {place}: published {fmt.plain(figure.published)}"
+        pair.append(
+            {"series": "published", "value": figure.published, "text": text, "panel": panel}
+        )
     if figure.ours is not None:
         shown = fmt.estimate(figure.ours).text
         ours: dict[str, Any] = {"series": "ours", "value": figure.ours.value}
-        ours["text"] = f"{row}, {column}: ours {shown}"
-        ours["panel"] = f"{row}: ours" if apart else row
+        ours["text"] = f"{panel}, {place}: ours {shown}"
+        ours["panel"] = f"{panel}: ours" if apart else panel
         if figure.ours.low is not None and figure.ours.high is not None:
             ours |= {"low": figure.ours.low, "high": figure.ours.high}
         pair.append(ours)
-    return [point | {"column": column} for point in pair]
+    return [point | {"column": place} for point in pair]

@@ -26,8 +26,8 @@ PROTOCOL = (
 )
 
 COMPARED = (
-    "Times of another machine say nothing about ours. So a published figure is held against "
-    "ours relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
+    "Times of another machine say nothing about ours. So a published figure is held against ours, "
+    "relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
     "of ours lies within ±10 % of it and what its rounding leaves open, differs where none of the "
     "interval does, and is undecided otherwise."
 )
@@ -130,7 +130,9 @@ def numbered_charts(contents: Document) -> Iterator[drawing.Chart]:
 def title_of(study: StudyFindings) -> str:
     """``Test case 1: Degree of scaling``."""
     case = study.test_case
-    return fmt.clean(f"{case.id}: {case.objective}" if case else f"{study.name}: {study.question}")
+    return fmt.clean(
+        f"{case.name}: {case.objective}" if case else f"{study.name}: {study.question}"
+    )
 
 
 def share(value: float) -> str:
@@ -143,7 +145,7 @@ def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
     run = study.run
     if run is None:
         return Chapter(study, title, anchor)
-    name = study.test_case.id if study.test_case else study.name
+    name = study.test_case.name if study.test_case else study.name
     comparisons = tuple(_comparisons(study, numbers, charts))
     claims = tuple(claim_rows(run))
     return Chapter(

@@ -145,7 +145,7 @@ def _procedure_row(study: StudyFindings) -> Sequence[str]:
 def _cases(findings: CampaignFindings) -> Iterator[str]:
     for study in findings.studies:
         case = study.test_case
-        yield f"### {text(case.id if case else study.name)}"
+        yield f"### {text(case.name if case else study.name)}"
         yield ""
         if case is None:
             yield text(study.question)
@@ -180,15 +180,18 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         yield ""
     if study.run is None:
         return
-    answers = [item.sentence for item in study.run.sentences if item.kind == "answer"]
-    yield from (f"- {text(sentence)}" for sentence in answers)
-    yield ""
     for item in chapter.comparisons:
         yield from _caption(item.table)
         yield from published_table(item.contents)
     if chapter.claims_number is not None:
         yield from _caption(chapter.claims_number)
         yield from claims_table(chapter.claims)
+    answers = [item.sentence for item in study.run.sentences if item.kind == "answer"]
+    if answers:
+        yield "What the run says:"
+        yield ""
+        yield from (f"- {text(sentence)}" for sentence in answers)
+        yield ""
     if chapter.cells is not None and chapter.cells_number is not None:
         yield from _caption(chapter.cells_number)
         yield from figures(chapter.cells)
