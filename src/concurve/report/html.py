@@ -15,8 +15,6 @@ from concurve.findings import Findings, Reject
 from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
-from concurve.report.explain_chart import composition
-from concurve.report.explain_section import section
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
@@ -62,9 +60,9 @@ def to_html(findings: Findings) -> str:
             claims=claim_rows(findings),
             published=findings.published,
             table=contents,
-            scaling=scaling_rows(findings),
-            scaling_subject=subject(findings),
-            expected_heading=expected_heading(findings),
+        scaling=scaling_rows(findings),
+        scaling_subject=subject(findings),
+        expected_heading=expected_heading(findings),
             status=any(cell.status != "ok" for cell in contents.cells),
             pictures=pictures,
             rejects=findings.rejects[:_REJECTS_LISTED_MAX],
@@ -74,18 +72,8 @@ def to_html(findings: Findings) -> str:
             machine=facts(findings.machine),
             dark=DARK,
             missing=fmt.MISSING,
-            **_explained(findings.explanation),
         )
     )
-
-
-def _explained(explanation: Explanation | None) -> dict[str, object]:
-    """The section on what limits the run, with its chart, where the records were read."""
-    chart = composition(explanation) if explanation else None
-    return {
-        "explained": section(explanation) if explanation else None,
-        "explained_picture": picture(chart, _EXPLAINED) if chart else None,
-    }
 
 
 def environment() -> Environment:
