@@ -464,7 +464,10 @@ fn thread_storm_survives_rlimit_nproc() {
     }
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let program = directory.path().join("targets");
-    fs::copy(PROGRAM, &program).unwrap();
+    // By another process: a fork of another test would inherit the descriptor that this one
+    // writes through, and nothing that is open for writing may be executed.
+    let copied = Command::new("cp").arg(PROGRAM).arg(&program).status();
+    assert!(copied.unwrap().success());
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(directory.path(), open).unwrap();
 

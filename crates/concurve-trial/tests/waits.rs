@@ -32,13 +32,11 @@ fn phase(role: &RoleRecord) -> &Waits {
         .unwrap_or_else(|| panic!("{:?}", phase.absent))
 }
 
-/// Of a program that does nothing in its phase but wait on one thing, nearly all readings are
-/// that; a few may catch it on its way there.
+/// Of a program that waits on one thing only, most of its waiting is that; how much of its life it
+/// runs, or waits for a CPU, is the machine's affair.
 fn mostly(of_kind: u64, waits: &Waits) {
-    assert!(
-        waits.readings > 0 && 2 * of_kind > waits.readings,
-        "{waits:?}"
-    );
+    let elsewhere = waits.readings - waits.running - of_kind;
+    assert!(of_kind > elsewhere, "{waits:?}");
     let kinds = [
         waits.running,
         waits.futex,
@@ -60,7 +58,9 @@ fn a_sleeper_sleeps() {
     let whole = target.waits.unwrap();
     assert!(whole.readings >= target.phases[0].waits.as_ref().unwrap().readings);
     let thread = &target.threads.listed[0];
-    assert_eq!(thread.waits.as_ref().unwrap().readings, whole.readings);
+    // A look that is taken after the thread's end counts for the role alone.
+    let of_thread = thread.waits.as_ref().unwrap().readings;
+    assert!((1..=whole.readings).contains(&of_thread), "{of_thread}");
 }
 
 #[test]
@@ -72,7 +72,8 @@ def burn():
 phased(burn)
 ";
     let target = target(code);
-    mostly(phase(&target).running, phase(&target));
+    let waits = phase(&target);
+    assert!(2 * waits.running > waits.readings, "{waits:?}");
 }
 
 /// Reads from what nobody writes to until it closes.
@@ -277,7 +278,8 @@ fn nobody_sees_it_too() {
         None => assert!(target.absent["waits"].contains("ptrace"), "{target:?}"),
     }
     let thread = &target.threads.listed[0];
-    if common::lives_granted() {
-        assert!(thread.lived_ns.unwrap() >= 600_000_000, "{thread:?}");
+    if !thread.absent.contains_key("lived_ns") {
+        let lived_ns = thread.lived_ns.unwrap_or(u64::MAX);
+        assert!(lived_ns >= 600_000_000, "{thread:?}");
     }
 }

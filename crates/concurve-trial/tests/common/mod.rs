@@ -61,7 +61,10 @@ pub fn record_without_privilege(trial: Trial) -> TrialRecord {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let copy = folder.path().join("trial");
-    std::fs::copy(RUNNER, &copy).unwrap();
+    // By another process: a fork of another test would inherit the descriptor that this one
+    // writes through, and nobody may execute what is open for writing.
+    let copied = Command::new("cp").arg(RUNNER).arg(&copy).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new("setpriv");
     command.args(NOBODY).arg(&copy).current_dir("/");
     let output = feed(&mut command, &trial.0.to_string());
