@@ -52,10 +52,11 @@ def role(
     for number, given in enumerate(threads):
         lived = round(given.get("lived", 1.0) * wall * noise)
         blocked = 1.0 - given["cpu"] - given["queue"]
-        kinds = {kind: round(READINGS * given.get(kind, 0.0)) for kind in KINDS}
+        readings = given.get("readings", READINGS)
+        kinds = {kind: round(readings * given.get(kind, 0.0)) for kind in KINDS}
         if not any(kinds.values()):
-            kinds["other"] = round(READINGS * blocked)
-        running = READINGS - sum(kinds.values())
+            kinds["other"] = round(readings * blocked)
+        running = readings - sum(kinds.values())
         usage = Usage(
             cpu_ns=round(given["cpu"] * lived),
             run_queue_ns=None if queue_absent else round(given["queue"] * lived),
@@ -70,7 +71,7 @@ def role(
                 source="exit",
                 usage=usage,
                 lived_ns=lived,
-                waits=Waits(readings=READINGS, running=running, **kinds) if sampled else None,
+                waits=Waits(readings=readings, running=running, **kinds) if sampled else None,
             )
         )
     waits = _sum(listed, words) if sampled else None

@@ -314,6 +314,13 @@ def test_without_samples_what_blocks_is_not_named() -> None:
     assert not blind.sampled and "futex" not in blind.columns
 
 
+def test_few_samples_do_not_name_what_blocks() -> None:
+    few = [thread(0.3, futex=0.7, readings=5)] * 4
+    said = cause_of(of(few, 1250, trials=1), ALONE)
+    assert said.cause == "none" and "too few" in cause_of(of(few, 1250, trials=1), None).words
+    assert cause_of(of(few, 1250, trials=5), ALONE).cause == "lock"
+
+
 def test_without_run_queue_time_samples_stand_in() -> None:
     rough = of([thread(0.5, 0.5, other=0.01)] * 4, 2000, queue_absent="no privilege")
     assert rough.missing["run_queue"] == "no privilege; it is estimated from samples"

@@ -62,6 +62,10 @@ def render(findings: Findings, store: Store, kind: Format) -> bytes:
         from concurve.scaling import with_models
 
         findings = with_models(findings)
+    if kind in ("html", "markdown"):
+        from concurve.explain import with_explanation
+
+        findings = with_explanation(findings, store)
     if kind == "json":
         from concurve.report.json import to_json
 

@@ -272,6 +272,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     scaling: tuple[ScalingFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
+    explanation: Explanation | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""

@@ -7,12 +7,14 @@ very many trials the first :data:`TRIALS_READ`.
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.analysis import findings_of
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import KINDS, Account, Parts, account, parts_of
 from concurve.explain.causes import LOSS_MIN, Verdict, cause_of
-from concurve.explain.cells import Picture, excess, few_readings, picture
+from concurve.explain.cells import Picture, excess, picture
 from concurve.findings import CellExplanation, CellFindings, Explanation, Findings, Level
 from concurve.run_head import RunHead, decode_head
 from concurve.store import RunRow, Store
@@ -20,6 +22,9 @@ from concurve.wire import decode_record
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.
 TRIALS_READ = 200
+
+#: Reports of runs with more trials leave the section out: ``concurve explain`` reads them.
+REPORT_TRIALS = 5_000
 
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
@@ -53,6 +58,18 @@ def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
         missing=missing,
         notes=tuple(_notes(findings, pictures, parts, counted)),
     )
+
+
+def with_explanation(findings: Findings, store: Store) -> Findings:
+    """The findings with what limits each cell, for reports; as they are where a run has no trial
+    in use, or so many that a report would wait for them."""
+    if findings.run.trials > REPORT_TRIALS:
+        return findings
+    head = decode_head(store.find_run(findings.run.id))
+    try:
+        return msgspec.structs.replace(findings, explanation=explain(findings, head, store))
+    except RunError:
+        return findings
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -101,7 +118,7 @@ def _cell(
     return CellExplanation(
         parameters=cell.parameters,
         cause=verdict.cause,
-        evidence=_sentence(cell, base_cell, own, base, verdict),
+        evidence=_sentence(cell, base_cell, own, base, verdict, _varying(findings)),
         index=cell.index,
         base=base_cell.parameters if base is not None else None,
         per_operation={name: own.estimate(name) for name in known},
@@ -146,11 +163,10 @@ def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
 
 def _missing(cell: Picture) -> dict[str, str]:
     missing = dict(cell.missing)
-    few = few_readings(cell)
-    if few is not None:
+    if cell.sampled and not cell.told:
         missing["waits"] = (
-            f"only {few} readings of what threads were doing, so that the kinds of waiting are a "
-            "guess; longer trials give more"
+            f"{sum(cell.readings.values())} readings of what threads were doing are too few to say "
+            "what they waited for; longer trials give more"
         )
     return missing
 
@@ -164,9 +180,10 @@ def _sentence(
     own: Picture,
     base: Picture | None,
     verdict: Verdict,
+    varying: tuple[str, ...],
 ) -> str:
     """One sentence of evidence, with its numbers."""
-    where = _named(cell, base_cell) if base is not None else _setting(cell.parameters)
+    where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
@@ -180,6 +197,8 @@ def _sentence(
     more = excess(own, base, "total")
     if verdict.cause == "none" and (more.low is None or more.low <= 0):
         return f"{said}; the excess is within its noise."
+    if verdict.cause == "none" and verdict.unproven:
+        return f"{said}; no part of the excess stands out of its noise: more trials may tell."
     return f"{said}."
 
 

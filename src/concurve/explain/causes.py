@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from concurve.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 from concurve.explain.accounts import KINDS, Dealer, Other, is_role
 from concurve.explain.cells import Excess, Picture, excess
 from concurve.findings import Cause
@@ -40,10 +41,12 @@ OUTSIDE = ("network", "poll", "pipe")
 
 
 class Verdict(NamedTuple):
-    """A cause, and the rest of the sentence that says where the time goes."""
+    """A cause, and the rest of the sentence that says where the time goes. ``unproven``: not by
+    what exceeds the base."""
 
     cause: Cause
     words: str
+    unproven: bool = False
 
 
 def cause_of(
@@ -53,9 +56,11 @@ def cause_of(
     here = _Here(cell, base, clients, serving)
     if base is not None:
         verdict = _by_excess(here, base)
+        if verdict is None or verdict.cause == "none":
+            verdict = _disturbed(here, base) or verdict
         if verdict is not None:
             return verdict
-    return _by_composition(here)
+    return _by_composition(here)._replace(unproven=base is not None)
 
 
 class _Here(NamedTuple):
@@ -89,6 +94,18 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
     return doubts[0] if doubts else None
 
 
+def _disturbed(here: _Here, base: Picture) -> Verdict | None:
+    """A loss that no part of the time explains, on a machine that was not ours."""
+    cell = here.cell
+    machine = cell.per_trial("machine_ns") or 1.0
+    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
+    stolen = cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
+    loss = cell.mean("total") - base.mean("total")
+    if not (foreign or stolen) or loss < LOSS_MIN * base.mean("total"):
+        return None
+    return Verdict("contamination", f"{_mixture(cell)}, while {_strangers(cell)}")
+
+
 def _least(here: _Here, base: Picture, candidate: _Candidate) -> float:
     """Share of the base's time that an excess must reach."""
     if candidate.components == ("cpu",):
@@ -111,7 +128,7 @@ def _candidates(here: _Here, base: Picture) -> Iterator[_Candidate]:
         (("run_queue",), _queueing),
         (("cpu",), _computing),
     ]
-    if here.cell.sampled and base.sampled:
+    if here.cell.told and base.told:
         groups += [
             (("futex",), _synchronising),
             (("futex", "cpu"), _spinning),
@@ -139,7 +156,7 @@ def _by_composition(here: _Here) -> Verdict:
         (OUTSIDE, _outside),
         (IDLE, _idling),
     ]
-    if not cell.sampled:
+    if not cell.told:
         parts[1:] = [(("blocked",), _blocked)]
     for components, judge in parts:
         if cell.share(*components) >= WHOLE_SHARE:
@@ -350,7 +367,8 @@ def _idling(here: _Here, amount: float) -> Verdict | None:
 
 def _blocked(here: _Here, amount: float) -> Verdict | None:
     share = percent(here.cell.share("blocked"))
-    return Verdict("none", f"{share} of it blocked, on what is not known")
+    few = ": the samples are too few" if here.cell.sampled else ""
+    return Verdict("none", f"{share} of it blocked, on what is not known{few}")
 
 
 # -- who else was there -----------------------------------------------------------------------

@@ -15,6 +15,8 @@ from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
 
+#: Less blocked time than this share needs no telling apart.
+UNTOLD_MAX = 0.02
 #: Fewer blocked readings in a trial than this are divided as those of all trials of the cell.
 _TRIAL_READINGS_MIN = 10
 
@@ -51,6 +53,12 @@ class Picture(NamedTuple):
     def sampled(self) -> bool:
         """Do samples tell what blocked threads waited for?"""
         return any(kind in self.columns for kind in KINDS)
+
+    @property
+    def told(self) -> bool:
+        """… and are they enough to believe, as far as there is something to tell?"""
+        enough = sum(self.readings.values()) >= READINGS_MIN
+        return self.sampled and (enough or self.share("blocked") < UNTOLD_MAX)
 
     def mean(self, component: str) -> float:
         """Mean time per operation of a component; 0 where there is none."""
@@ -176,9 +184,3 @@ def _shares(readings: dict[str, int] | Counter[str]) -> dict[str, float] | None:
 
 def _usual(values: Sequence[int]) -> int:
     return sorted(values)[len(values) // 2]
-
-
-def few_readings(cell: Picture) -> int | None:
-    """How many readings there are, if they are too few to divide what was blocked by."""
-    count = sum(cell.readings.values())
-    return count if cell.sampled and count < READINGS_MIN else None

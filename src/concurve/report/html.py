@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from concurve.findings import Findings, Reject
+from concurve.findings import Explanation, Findings, Reject
 from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
+from concurve.report.explain_chart import composition
+from concurve.report.explain_section import section
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 # Rejects listed one by one; further ones are counted.
 _REJECTS_LISTED_MAX = 200
+# The number of the chart on what limits the run: no other chart of the page has it.
+_EXPLAINED = 1000
 
 DARK = {
     **dict(zip(drawing.PALETTE, drawing.PALETTE_DARK, strict=True)),
@@ -72,8 +76,18 @@ def to_html(findings: Findings) -> str:
             machine=facts(findings.machine),
             dark=DARK,
             missing=fmt.MISSING,
+            **_explained(findings.explanation),
         )
     )
+
+
+def _explained(explanation: Explanation | None) -> dict[str, object]:
+    """The section on what limits the run, with its chart, where the records were read."""
+    chart = composition(explanation) if explanation else None
+    return {
+        "explained": section(explanation) if explanation else None,
+        "explained_picture": picture(chart, _EXPLAINED) if chart else None,
+    }
 
 
 def environment() -> Environment:

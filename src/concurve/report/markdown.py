@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurve.findings import Findings, PublishedTable
 from concurve.report import format as fmt
 from concurve.report.claims import ClaimRow, claim_rows
+from concurve.report.explain_section import to_markdown as explained
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
@@ -33,6 +34,7 @@ def to_markdown(findings: Findings) -> str:
             *_claims(findings),
             *_published(findings),
             *_scaling(findings),
+            *explained(findings.explanation),
             "## Figures",
             "",
             *figures(contents),
