@@ -5,6 +5,8 @@ pub mod book;
 pub mod entry;
 pub mod latched;
 pub mod mode;
+pub mod overflow;
+pub mod owners;
 pub mod room;
 pub mod slab;
 pub mod trie;

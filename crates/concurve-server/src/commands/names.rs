@@ -1,0 +1,59 @@
+//! The table of commands. The most frequent ones stand first: it is searched in this order.
+
+use super::{Command, connection, leases, locks, scripts, server};
+
+macro_rules! command {
+    ($name:literal, $arity:literal, $arguments:literal, $summary:literal, $run:path) => {
+        Command {
+            name: $name,
+            arity: $arity,
+            open: false,
+            arguments: $arguments,
+            summary: $summary,
+            run: $run,
+        }
+    };
+    (open $name:literal, $arity:literal, $arguments:literal, $summary:literal, $run:path) => {
+        Command {
+            open: true,
+            ..command!($name, $arity, $arguments, $summary, $run)
+        }
+    };
+}
+
+#[rustfmt::skip]
+pub static COMMANDS: &[Command] = &[
+    command!("LOCK", -4, "table argument S|E|X|O|R [SCOPE 1|2|3] [WAIT ms] [BACKUP]", "Asks for a lock; how often the owner holds it now", locks::lock),
+    command!("UNLOCK", -4, "table argument S|E|X|O [SCOPE 1|2|3]", "Gives one hold back; how many are left", locks::unlock),
+    command!("UNLOCKALL", -1, "[DIALOG|UPDATE|BOTH] [OWNER name]", "Ends all holds of an owner; how many locks that freed", locks::unlock_all),
+    command!("OWNER", -1, "[name [DIALOG|UPDATE]]", "Says, or sets, whose locks this connection takes", locks::owner),
+    command!("LOCKS", -1, "[CURSOR n] [COUNT n] [TABLE t] [ARGUMENT a] [OWNER o] [MODE m]", "Lists locks, a page at a time", locks::list),
+    command!("LOCKSTAT", 1, "", "Counts, high-water marks, size of the table", locks::statistics),
+    command!("OVERFLOWS", 1, "", "The last times the table was full, and who held most", locks::overflows),
+    command!("GET", 2, "key", "The value of a key", leases::get),
+    command!("SET", -3, "key value [NX|XX] [PX ms|EX s]", "Sets a key, if it is new (NX), for a time", leases::set),
+    command!("DEL", -2, "key [key …]", "Removes keys; how many there were", leases::del),
+    command!("DELEX", 4, "key IFEQ value", "Removes a key if it has this value", leases::delex),
+    command!("EXISTS", -2, "key [key …]", "How many of the keys there are", leases::exists),
+    command!("PEXPIRE", 3, "key ms", "Gives a key this long to live", leases::pexpire),
+    command!("PTTL", 2, "key", "Milliseconds that a key has left; -1: no end, -2: no key", leases::pttl),
+    command!("EVAL", -3, "script 1 key value …", "Runs one of the scripts of Redlock clients", scripts::eval),
+    command!("EVALSHA", -3, "sha1 1 key value …", "Runs a loaded script", scripts::evalsha),
+    command!("SCRIPT", -2, "LOAD script | EXISTS sha1 …", "Loads one of the scripts of Redlock clients", scripts::script),
+    command!("PING", -1, "[text]", "PONG, or the text", connection::ping),
+    command!("ECHO", 2, "text", "The text", connection::echo),
+    command!(open "AUTH", -2, "[user] password", "Gives the password", connection::auth),
+    command!(open "HELLO", -1, "[2|3 [AUTH user password] [SETNAME name]]", "Chooses the version of the protocol", connection::hello),
+    command!(open "QUIT", 1, "", "Ends the connection", connection::quit),
+    command!("SELECT", 2, "0", "There is one database", connection::select),
+    command!("CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "About this connection", connection::client),
+    command!("INFO", -1, "[section]", "The server, its threads, its clients, its locks", server::info),
+    command!("COMMAND", -1, "[COUNT | DOCS]", "Lists the commands", server::command),
+    command!("CONFIG", -2, "GET name", "Answers with nothing, for tools that ask", server::config),
+];
+
+pub fn find(name: &[u8]) -> Option<&'static Command> {
+    COMMANDS
+        .iter()
+        .find(|it| it.name.as_bytes().eq_ignore_ascii_case(name))
+}

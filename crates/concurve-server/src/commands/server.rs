@@ -1,0 +1,158 @@
+//! Commands about the server.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{COMMANDS, Call, Fault, Flow};
+use crate::hall::{Hall, POISONED};
+use crate::settings::name_of;
+
+/// The lock table's figures: LOCKSTAT, a section of INFO, and the indicators at the end.
+pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
+    let (owners, owners_peak) = {
+        let owners = hall.owners.lock().expect(POISONED);
+        (owners.len() as u64, owners.peak() as u64)
+    };
+    let mut views_made = 0;
+    hall.locks.each_book(|book| views_made += book.views_made);
+    let (locks, arguments, counters) = (hall.room.locks(), hall.room.arguments(), &hall.counters);
+    vec![
+        ("locks", locks.now()),
+        ("locks_peak", locks.peak()),
+        ("capacity", hall.room.capacity()),
+        ("arguments", arguments.now()),
+        ("arguments_peak", arguments.peak()),
+        ("owners", owners),
+        ("owners_peak", owners_peak),
+        ("granted", counters.granted.load(Relaxed)),
+        ("collisions", counters.collisions.load(Relaxed)),
+        ("promotions", counters.promotions.load(Relaxed)),
+        ("unlocks", counters.unlocks.load(Relaxed)),
+        ("not_held", counters.not_held.load(Relaxed)),
+        ("refused_full", counters.full.load(Relaxed)),
+        ("overflows", hall.overflows.lock().expect(POISONED).total()),
+        ("errors", counters.errors.load(Relaxed)),
+        ("views_made", views_made),
+    ]
+}
+
+/// How the server is set and what it has done so far.
+fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
+    let settings = &hall.settings;
+    let requests: Vec<u64> = requests_per_thread(hall);
+    vec![
+        ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("process_id", std::process::id().to_string()),
+        ("tcp_port", hall.port.to_string()),
+        ("service", name_of(settings.service)),
+        ("execution", name_of(settings.execution)),
+        ("latching", name_of(settings.latching)),
+        ("idle", settings.idle.to_string()),
+        ("io_threads", settings.io_threads.to_string()),
+        ("io_threads_active", active_threads(hall).to_string()),
+        ("requests_per_io_thread", format!("{requests:?}")),
+        ("connected_clients", hall.clients.now().to_string()),
+        ("connected_clients_peak", hall.clients.peak().to_string()),
+        (
+            "total_connections_received",
+            hall.counters.accepted.load(Relaxed).to_string(),
+        ),
+        (
+            "rejected_connections",
+            hall.counters.refused_clients.load(Relaxed).to_string(),
+        ),
+        (
+            "closed_by_limits",
+            hall.counters.closed_by_limits.load(Relaxed).to_string(),
+        ),
+        (
+            "total_commands_processed",
+            requests.iter().sum::<u64>().to_string(),
+        ),
+        (
+            "keys",
+            hall.leases.lock().expect(POISONED).len().to_string(),
+        ),
+    ]
+}
+
+pub fn requests_per_thread(hall: &Hall) -> Vec<u64> {
+    let threads = hall.per_thread.iter();
+    threads.map(|it| it.requests.load(Relaxed)).collect()
+}
+
+/// I/O threads that were given a connection.
+pub fn active_threads(hall: &Hall) -> usize {
+    let threads = hall.per_thread.iter();
+    threads
+        .filter(|it| it.connections.load(Relaxed) > 0)
+        .count()
+}
+
+pub fn info(call: &mut Call) -> Result<Flow, Fault> {
+    let mut text = String::from("# Server\r\nredis_version:7.0.0\r\n");
+    for (name, value) in server_figures(call.hall) {
+        let _ = write!(text, "{name}:{value}\r\n");
+    }
+    text += "\r\n# Locks\r\n";
+    for (name, value) in lock_figures(call.hall) {
+        let _ = write!(text, "{name}:{value}\r\n");
+    }
+    call.reply.bulk(text.as_bytes());
+    Ok(Flow::Done)
+}
+
+pub fn command(call: &mut Call) -> Result<Flow, Fault> {
+    match call
+        .arguments
+        .get(1)
+        .map(<[u8]>::to_ascii_uppercase)
+        .as_deref()
+    {
+        Some(b"COUNT") => call.reply.integer(COMMANDS.len() as i64),
+        Some(b"DOCS") => docs(call),
+        Some(b"INFO" | b"LIST") | None => {
+            call.reply.array(COMMANDS.len());
+            for command in COMMANDS {
+                call.reply.array(6);
+                call.reply
+                    .bulk(command.name.to_ascii_lowercase().as_bytes());
+                call.reply.integer(i64::from(command.arity));
+                call.reply.array(0);
+                // No command has its keys where a cluster client would look for them.
+                (0..3).for_each(|_| call.reply.integer(0));
+            }
+        }
+        _ => return Err(Fault::usage("COMMAND knows COUNT, DOCS, INFO")),
+    }
+    Ok(Flow::Done)
+}
+
+/// What redis-cli shows while one types.
+fn docs(call: &mut Call) {
+    call.reply.map(COMMANDS.len());
+    for command in COMMANDS {
+        call.reply
+            .bulk(command.name.to_ascii_lowercase().as_bytes());
+        call.reply.map(3);
+        let texts = [
+            ("summary", command.summary),
+            ("group", "concurve"),
+            ("syntax", command.arguments),
+        ];
+        for (name, text) in texts {
+            call.reply.bulk(name.as_bytes());
+            call.reply.bulk(text.as_bytes());
+        }
+    }
+}
+
+pub fn config(call: &mut Call) -> Result<Flow, Fault> {
+    if !call.arguments.at(1).eq_ignore_ascii_case(b"GET") {
+        return Err(Fault::usage(
+            "the server is set by its command line; CONFIG knows GET alone",
+        ));
+    }
+    call.reply.map(0);
+    Ok(Flow::Done)
+}

@@ -1,0 +1,92 @@
+//! What the server remembers of a connection between its requests.
+
+use std::time::Instant;
+
+use crate::hall::{Hall, Notes, POISONED};
+use crate::locks::entry::OwnerId;
+use crate::locks::mode::Scope;
+use crate::locks::owners::Part;
+use crate::resp::writer::Version;
+
+#[derive(Debug)]
+pub struct Session {
+    pub id: u64,
+    pub version: Version,
+    pub authenticated: bool,
+    pub failed_attempts: u32,
+    pub name: Box<[u8]>,
+    /// For whom it takes locks now; the last of those it speaks for.
+    speaking: Vec<(OwnerId, Part)>,
+    /// Until when its request waits for a lock.
+    pub waits_until: Option<Instant>,
+}
+
+impl Session {
+    pub fn new(id: u64, hall: &Hall) -> Self {
+        Self {
+            id,
+            version: Version::default(),
+            authenticated: hall.settings.password.is_none(),
+            failed_attempts: 0,
+            name: Box::default(),
+            speaking: Vec::new(),
+            waits_until: None,
+        }
+    }
+
+    /// The owner it takes locks for: one of its own until it names another.
+    pub fn owner(&mut self, hall: &Hall) -> (OwnerId, Part) {
+        match self.speaking.last() {
+            Some(speaking) => *speaking,
+            None => {
+                let name = format!("client-{}", self.id);
+                self.speak_for(name.as_bytes(), Part::Dialog, hall)
+            }
+        }
+    }
+
+    /// Takes locks for this owner from now on. Owners that it spoke for before stay with it as long
+    /// as they hold something: their dialog locks must not outlive the connection.
+    pub fn speak_for(&mut self, name: &[u8], part: Part, hall: &Hall) -> (OwnerId, Part) {
+        let owner = {
+            let mut owners = hall.owners.lock().expect(POISONED);
+            (owners.attach(name, part), part)
+        };
+        let before = std::mem::take(&mut self.speaking);
+        for (id, part) in before {
+            if (id, part) == owner || !hall.locks.holds(id) {
+                self.end_speaking(id, part, hall);
+            } else {
+                self.speaking.push((id, part));
+            }
+        }
+        self.speaking.push(owner);
+        owner
+    }
+
+    /// The connection is lost: the dialog locks of its owners end, unless another connection speaks
+    /// for them too.
+    pub fn close(&mut self, hall: &Hall) {
+        for (id, part) in std::mem::take(&mut self.speaking) {
+            self.end_speaking(id, part, hall);
+        }
+    }
+
+    fn end_speaking(&self, id: OwnerId, part: Part, hall: &Hall) {
+        let (last, attachment) = {
+            let mut owners = hall.owners.lock().expect(POISONED);
+            (owners.detach(id, part), owners.attachment(id))
+        };
+        if last && part == Part::Dialog {
+            hall.locks.release_all(id, Scope::DIALOG, &mut Notes(hall));
+        }
+        if last && !hall.locks.holds(id) {
+            hall.owners.lock().expect(POISONED).forget(id, attachment);
+        }
+    }
+
+    /// How many owners it speaks for.
+    pub fn owners(&self) -> usize {
+        self.speaking.len()
+    }
+}

@@ -1,0 +1,55 @@
+//! The one error type of the server.
+
+use std::io;
+
+use concurve_wire::reporter::ReporterError;
+use thiserror::Error;
+
+use crate::backup::file::BackupError;
+
+/// Why the server did not start, or could not go on.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot {action}: {source}")]
+    Io { action: String, source: io::Error },
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error(
+        "the backup file holds {held} locks that do not go into a table of {capacity} \
+         ({refusal}): raise --capacity"
+    )]
+    Reload {
+        held: u64,
+        capacity: u64,
+        refusal: String,
+    },
+    #[error(transparent)]
+    Report(#[from] ReporterError),
+    #[error("the thread {0} panicked; this is a defect of the server")]
+    Panicked(String),
+}
+
+impl Error {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Says what was being done when an operating-system call failed.
+pub trait While<T> {
+    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
+    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|source| Error::Io {
+            action: action(),
+            source: source.into(),
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! One connection: its buffers, and what it may do next.
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use crate::commands::{Arguments, Flow, Session, execute};
+use crate::hall::Hall;
+use crate::net::batch::Batch;
+use crate::resp::parser::{Parser, ProtocolError};
+use crate::resp::writer::{Version, Writer};
+
+/// First and longest pause between two tries for a lock that a request waits for.
+const RETRY_MIN: Duration = Duration::from_millis(1);
+const RETRY_MAX: Duration = Duration::from_millis(64);
+
+/// Memory that an idle connection may keep for each direction.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub struct Connection {
+    pub stream: TcpStream,
+    /// Away while the worker has it.
+    pub session: Option<Box<Session>>,
+    parser: Parser,
+    input: Vec<u8>,
+    /// Whole requests may be left in `input`.
+    unfinished: bool,
+    output: Vec<u8>,
+    /// Bytes of `output` that were written.
+    written: usize,
+    /// The socket may have more to read, may take more.
+    pub readable: bool,
+    pub writable: bool,
+    /// The client sends no more.
+    ended: bool,
+    /// The socket is broken, or a limit was passed: nothing can be said any more.
+    pub gone: bool,
+    /// The last reply is in `output`.
+    closing: bool,
+    /// When to try again for a lock that its request waits for, and the pause after that.
+    pub retry_at: Option<Instant>,
+    retry: Duration,
+    /// When a request was last completed, begun, or a reply taken.
+    progress: Instant,
+    /// In the list of those to have a turn, of those that wait for a lock.
+    pub queued: bool,
+    pub waiting: bool,
+}
+
+impl Connection {
+    pub fn new(stream: TcpStream, session: Box<Session>, now: Instant) -> Self {
+        Self {
+            stream,
+            session: Some(session),
+            parser: Parser::default(),
+            input: Vec::new(),
+            unfinished: false,
+            output: Vec::new(),
+            written: 0,
+            readable: true,
+            writable: true,
+            ended: false,
+            gone: false,
+            closing: false,
+            retry_at: None,
+            retry: RETRY_MIN,
+            progress: now,
+            queued: false,
+            waiting: false,
+        }
+    }
+
+    /// Reads once, if there is room for more than the longest request.
+    pub fn read(&mut self, scratch: &mut [u8], hall: &Hall, now: Instant) {
+        if !self.readable || self.ended || self.gone {
+            return;
+        }
+        if self.input.len() > hall.settings.limits.bytes_max {
+            return;
+        }
+        match self.stream.read(scratch) {
+            Ok(0) => {
+                self.ended = true;
+                // Nobody is left to be granted what it waited for.
+                self.gone |= self.retry_at.is_some();
+            }
+            Ok(bytes) => {
+                // Fewer than asked for: all is read, and the next event says when there is more.
+                self.readable = bytes == scratch.len();
+                if self.input.is_empty() {
+                    self.progress = now;
+                }
+                self.input.extend_from_slice(&scratch[..bytes]);
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => self.readable = false,
+                ErrorKind::Interrupted => {}
+                _ => self.gone = true,
+            },
+        }
+    }
+
+    /// Whether its requests may be executed now.
+    fn may_execute(&self, hall: &Hall, now: Instant) -> bool {
+        self.session.is_some()
+            && !self.input.is_empty()
+            && !self.closing
+            && !self.gone
+            && self.retry_at.is_none_or(|at| at <= now)
+            && self.unread() < hall.settings.output_bytes_max
+    }
+
+    /// Executes what it asks for, up to the limit of a turn. Returns the number of requests.
+    pub fn execute(&mut self, hall: &Hall, now: Instant) -> u64 {
+        if !self.may_execute(hall, now) {
+            return 0;
+        }
+        let Some(mut session) = self.session.take() else {
+            return 0;
+        };
+        let (mut consumed, mut executed, mut flow) = (0, 0, Flow::Done);
+        self.unfinished = true;
+        while flow == Flow::Done
+            && executed < hall.settings.pipeline_max as u64
+            && self.unread() < hall.settings.output_bytes_max
+        {
+            let rest = &self.input[consumed..];
+            let length = match self.parser.parse(rest, hall.settings.limits) {
+                Ok(Some(length)) => length,
+                Ok(None) => {
+                    self.unfinished = false;
+                    break;
+                }
+                Err(error) => {
+                    self.refuse(&error);
+                    break;
+                }
+            };
+            let arguments = Arguments {
+                bytes: rest,
+                spans: self.parser.spans(),
+            };
+            flow = execute(hall, &mut session, arguments, &mut self.output);
+            if flow != Flow::Wait {
+                consumed += length;
+                executed += 1;
+            }
+        }
+        self.session = Some(session);
+        self.after(consumed, executed, flow, now);
+        executed
+    }
+
+    /// Puts what it asks for into a batch, up to the limit of a turn, and its session with it.
+    pub fn submit(&mut self, number: u32, batch: &mut Batch, hall: &Hall, now: Instant) {
+        if !self.may_execute(hall, now) {
+            return;
+        }
+        let (mut submitted, mut requests) = (0, 0);
+        self.unfinished = true;
+        while requests < hall.settings.pipeline_max {
+            let rest = &self.input[submitted..];
+            match self.parser.parse(rest, hall.settings.limits) {
+                Ok(Some(length)) => {
+                    submitted += length;
+                    batch.add_request(&rest[..length], self.parser.spans(), submitted);
+                    requests += 1;
+                }
+                Ok(None) => {
+                    self.unfinished = false;
+                    break;
+                }
+                // Requests before it are answered first: it is found again after them.
+                Err(_) if requests > 0 => break,
+                Err(error) => {
+                    self.refuse(&error);
+                    break;
+                }
+            }
+        }
+        if requests > 0
+            && let Some(session) = self.session.take()
+        {
+            batch.add_chunk(number, session, false);
+        }
+    }
+
+    /// Requests were executed; `flow` is that of the last one.
+    pub fn after(&mut self, consumed: usize, executed: u64, flow: Flow, now: Instant) {
+        self.input.drain(..consumed);
+        self.unfinished |= flow == Flow::Wait;
+        if self.input.is_empty() {
+            self.input.shrink_to(KEPT_BYTES_MAX);
+        }
+        if executed > 0 {
+            self.progress = now;
+        }
+        self.closing |= flow == Flow::Close;
+        if flow == Flow::Wait {
+            // The parser has taken the request that is to be executed again.
+            self.parser = Parser::default();
+            self.retry_at = Some(now + self.retry);
+            self.retry = (self.retry * 2).min(RETRY_MAX);
+            self.gone |= self.ended;
+        } else {
+            self.retry_at = None;
+            self.retry = RETRY_MIN;
+        }
+    }
+
+    /// Takes the replies of executed requests.
+    pub fn answer(&mut self, replies: &[u8]) {
+        self.output.extend_from_slice(replies);
+    }
+
+    fn refuse(&mut self, error: &ProtocolError) {
+        let message = format!("Protocol error: {error}");
+        Writer::new(&mut self.output, Version::Two).error("ERR", &message);
+        self.closing = true;
+    }
+
+    fn unread(&self) -> usize {
+        self.output.len() - self.written
+    }
+
+    /// Writes replies as far as the socket takes them.
+    pub fn write(&mut self, now: Instant) {
+        while self.writable && !self.gone && self.unread() > 0 {
+            match self.stream.write(&self.output[self.written..]) {
+                Ok(bytes) => {
+                    self.written += bytes;
+                    self.progress = now;
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => self.writable = false,
+                    ErrorKind::Interrupted => {}
+                    _ => self.gone = true,
+                },
+            }
+        }
+        if self.unread() == 0 {
+            self.output.clear();
+            self.output.shrink_to(KEPT_BYTES_MAX);
+            self.written = 0;
+        }
+    }
+
+    /// Whether another turn would do something.
+    pub fn wants_turn(&self, hall: &Hall, now: Instant) -> bool {
+        let room = self.input.len() <= hall.settings.limits.bytes_max;
+        let can_read = self.readable && !self.ended && room;
+        !self.gone && self.session.is_some() && (can_read || self.can_go_on(hall, now))
+    }
+
+    fn can_go_on(&self, hall: &Hall, now: Instant) -> bool {
+        self.unfinished && self.may_execute(hall, now)
+    }
+
+    /// Whether nothing is left to do but to close it.
+    pub fn is_over(&self, hall: &Hall, now: Instant) -> bool {
+        let said_all = self.unread() == 0 && self.session.is_some();
+        let asked_all = self.ended && !self.can_go_on(hall, now);
+        self.gone || (said_all && (self.closing || asked_all))
+    }
+
+    /// Whether it has kept half a request, or unread replies, for too long.
+    pub fn is_stalled(&self, hall: &Hall, now: Instant) -> bool {
+        let half = !self.input.is_empty() && self.session.is_some() && self.retry_at.is_none();
+        let unread = self.unread() > 0;
+        (half || unread) && now.duration_since(self.progress) > hall.settings.stalled
+    }
+}

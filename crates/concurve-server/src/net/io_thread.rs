@@ -1,0 +1,315 @@
+//! An I/O thread: reads, parses and answers; executes too if execution is `inline`.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use crate::commands::Session;
+use crate::error::{Error, While};
+use crate::hall::{Hall, count};
+use crate::locks::slab::Slab;
+use crate::net::batch::Batch;
+use crate::net::connection::Connection;
+use crate::net::inbox::Inbox;
+use crate::net::worker::WorkerInbox;
+
+pub type IoInbox = Inbox<Message, Waker>;
+
+/// What an I/O thread is handed.
+#[derive(Debug)]
+pub enum Message {
+    Connection(TcpStream, Box<Session>),
+    Executed(Batch),
+}
+
+const WAKER: Token = Token(usize::MAX);
+const EVENTS: usize = 1024;
+const READ_BYTES: usize = 64 * 1024;
+
+/// How often stalled clients are looked for; longest sleep.
+const TICK: Duration = Duration::from_millis(500);
+
+/// A batch is sent off when it is this large, even if more connections have requests.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// Batches whose memory is kept for the next ones.
+const SPARE_BATCHES: usize = 4;
+
+pub struct IoThread {
+    hall: Arc<Hall>,
+    number: usize,
+    poll: Poll,
+    inbox: Arc<IoInbox>,
+    /// Where requests go; `None`: they are executed here.
+    worker: Option<Arc<WorkerInbox>>,
+    connections: Slab<Connection>,
+    /// Connections that shall have a turn.
+    turns: Vec<u32>,
+    /// Connections that wait for a lock.
+    waiting: Vec<u32>,
+    batch: Batch,
+    spare: Vec<Batch>,
+    scratch: Box<[u8]>,
+    ticked: Instant,
+}
+
+/// Opens what an I/O thread sleeps in, and the inbox that wakes it.
+pub fn open() -> Result<(Poll, Arc<IoInbox>), Error> {
+    let poll = Poll::new().when(|| "open an epoll descriptor".to_owned())?;
+    let waker = Waker::new(poll.registry(), WAKER).when(|| "open an eventfd".to_owned())?;
+    Ok((poll, Arc::new(Inbox::new(waker))))
+}
+
+impl IoThread {
+    pub fn new(
+        hall: Arc<Hall>,
+        number: usize,
+        poll: Poll,
+        inbox: Arc<IoInbox>,
+        worker: Option<Arc<WorkerInbox>>,
+    ) -> Self {
+        Self {
+            hall,
+            number,
+            poll,
+            inbox,
+            worker,
+            connections: Slab::default(),
+            turns: Vec::new(),
+            waiting: Vec::new(),
+            batch: Batch::default(),
+            spare: Vec::new(),
+            scratch: vec![0; READ_BYTES].into(),
+            ticked: Instant::now(),
+        }
+    }
+
+    /// Serves until the server stops.
+    pub fn run(mut self) -> Result<(), Error> {
+        let (mut events, mut messages) = (Events::with_capacity(EVENTS), Vec::new());
+        while !self.hall.stop.load(Relaxed) {
+            self.wait(&mut events)?;
+            let now = Instant::now();
+            self.note_events(&events);
+            self.inbox.take(&mut messages);
+            for message in messages.drain(..) {
+                match message {
+                    Message::Connection(stream, session) => self.admit(stream, session, now),
+                    Message::Executed(batch) => self.take_replies(batch, now),
+                }
+            }
+            self.queue_retries(now);
+            let served = self.take_turns(now);
+            if !self.hall.commit() {
+                break;
+            }
+            self.finish_turns(served, now);
+            self.close_stalled(now);
+        }
+        Ok(())
+    }
+
+    /// Waits for sockets or messages; not at all while connections want a turn.
+    fn wait(&mut self, events: &mut Events) -> Result<(), Error> {
+        if !self.turns.is_empty() || !self.inbox.is_empty() {
+            return poll(&mut self.poll, events, Some(Duration::ZERO));
+        }
+        let mut result = Ok(());
+        let (inbox, idle) = (&self.inbox, self.hall.settings.idle);
+        let found = idle.spin(|| {
+            result = poll(&mut self.poll, events, Some(Duration::ZERO));
+            result.is_err() || !events.is_empty() || !inbox.is_empty()
+        });
+        if found {
+            return result;
+        }
+        let timeout = self.timeout();
+        inbox.sleep_if_empty(|| result = poll(&mut self.poll, events, Some(timeout)));
+        result
+    }
+
+    fn timeout(&self) -> Duration {
+        let now = Instant::now();
+        let retries = self.waiting.iter().filter_map(|at| {
+            let retry_at = self.connections.get(*at)?.retry_at?;
+            Some(retry_at.saturating_duration_since(now))
+        });
+        retries.min().unwrap_or(TICK).min(TICK)
+    }
+
+    fn note_events(&mut self, events: &Events) {
+        for event in events.iter().filter(|it| it.token() != WAKER) {
+            let at = event.token().0 as u32;
+            if let Some(connection) = self.connections.get_mut(at) {
+                connection.readable |= event.is_readable() || event.is_error();
+                connection.writable |= event.is_writable();
+                self.queue(at);
+            }
+        }
+    }
+
+    fn queue(&mut self, at: u32) {
+        if let Some(connection) = self.connections.get_mut(at)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.turns.push(at);
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, session: Box<Session>, now: Instant) {
+        let _ = stream.set_nodelay(true);
+        let at = self
+            .connections
+            .insert(Connection::new(stream, session, now));
+        count(&self.hall.per_thread[self.number].connections);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let connection = &mut self.connections[at];
+        let registry = self.poll.registry();
+        let watched = registry.register(&mut connection.stream, Token(at as usize), interest);
+        connection.gone = watched.is_err();
+        self.queue(at);
+    }
+
+    /// Lets those try again whose pause is over.
+    fn queue_retries(&mut self, now: Instant) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|at| {
+            let due = |it: &Connection| it.retry_at.is_none_or(|at| at <= now);
+            let due = self.connections.get(*at).is_none_or(due);
+            if due {
+                if let Some(connection) = self.connections.get_mut(*at) {
+                    connection.waiting = false;
+                }
+                self.queue(*at);
+            }
+            !due
+        });
+        self.waiting = waiting;
+    }
+
+    /// Gives each connection that wants one a turn; returns them.
+    fn take_turns(&mut self, now: Instant) -> Vec<u32> {
+        let turns = std::mem::take(&mut self.turns);
+        for at in &turns {
+            let connection = &mut self.connections[*at];
+            connection.queued = false;
+            connection.read(&mut self.scratch, &self.hall, now);
+            if self.worker.is_some() {
+                connection.submit(*at, &mut self.batch, &self.hall, now);
+                if self.batch.len() > BATCH_BYTES {
+                    self.send_batch();
+                }
+            } else {
+                let executed = connection.execute(&self.hall, now);
+                self.executed(*at, executed, now);
+            }
+        }
+        self.send_batch();
+        turns
+    }
+
+    fn executed(&mut self, at: u32, executed: u64, now: Instant) {
+        let requests = &self.hall.per_thread[self.number].requests;
+        requests.fetch_add(executed, Relaxed);
+        let connection = &mut self.connections[at];
+        if connection.retry_at.is_some_and(|at| at > now) && !connection.waiting {
+            connection.waiting = true;
+            self.waiting.push(at);
+        }
+    }
+
+    fn send_batch(&mut self) {
+        if let (false, Some(worker)) = (self.batch.is_empty(), &self.worker) {
+            let next = self.spare.pop().unwrap_or_default();
+            worker.send((self.number, std::mem::replace(&mut self.batch, next)));
+        }
+    }
+
+    fn take_replies(&mut self, mut batch: Batch, now: Instant) {
+        let mut start = 0;
+        for chunk in std::mem::take(&mut batch.chunks) {
+            let replies = &batch.replies[start..chunk.replies_end];
+            start = chunk.replies_end;
+            let at = chunk.connection;
+            if chunk.is_close {
+                continue;
+            }
+            let connection = &mut self.connections[at];
+            connection.session = Some(chunk.session);
+            connection.answer(replies);
+            connection.after(chunk.consumed, chunk.executed, chunk.flow, now);
+            self.executed(at, chunk.executed, now);
+            self.queue(at);
+        }
+        batch.clear();
+        if self.spare.len() < SPARE_BATCHES {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Writes what the turns left to say, and closes what is over.
+    fn finish_turns(&mut self, mut served: Vec<u32>, now: Instant) {
+        for at in served.drain(..) {
+            let Some(connection) = self.connections.get_mut(at) else {
+                continue;
+            };
+            connection.write(now);
+            if connection.is_over(&self.hall, now) {
+                self.close(at);
+            } else if connection.wants_turn(&self.hall, now) {
+                self.queue(at);
+            }
+        }
+        if self.turns.is_empty() {
+            self.turns = served; // its memory
+        }
+    }
+
+    fn close_stalled(&mut self, now: Instant) {
+        if now.duration_since(self.ticked) < TICK {
+            return;
+        }
+        self.ticked = now;
+        let stalled = self.connections.iter();
+        let stalled = stalled.filter(|(_, it)| it.is_stalled(&self.hall, now));
+        for at in stalled.map(|(at, _)| at).collect::<Vec<_>>() {
+            count(&self.hall.counters.closed_by_limits);
+            self.connections[at].gone = true;
+            self.close(at);
+        }
+    }
+
+    /// Ends a connection and its session; later, if the worker has that.
+    fn close(&mut self, at: u32) {
+        let connection = &mut self.connections[at];
+        let Some(mut session) = connection.session.take() else {
+            return;
+        };
+        let _ = self.poll.registry().deregister(&mut connection.stream);
+        self.connections.remove(at);
+        self.turns.retain(|it| *it != at);
+        self.hall.clients.subtract();
+        match &self.worker {
+            Some(worker) => {
+                let mut batch = self.spare.pop().unwrap_or_default();
+                batch.add_chunk(at, session, true);
+                worker.send((self.number, batch));
+            }
+            None => session.close(&self.hall),
+        }
+    }
+}
+
+fn poll(poll: &mut Poll, events: &mut Events, timeout: Option<Duration>) -> Result<(), Error> {
+    match poll.poll(events, timeout) {
+        Err(error) if error.kind() != ErrorKind::Interrupted => {
+            Err(error).when(|| "wait for sockets".to_owned())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,81 @@
+//! The thread that accepts connections and hands each to the next I/O thread.
+
+use std::io::{ErrorKind, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use crate::commands::Session;
+use crate::error::{Error, While};
+use crate::hall::{Hall, count};
+use crate::net::io_thread::{IoInbox, Message};
+
+const LISTENER: Token = Token(0);
+const WAKER: Token = Token(1);
+
+/// How long it pauses when the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+pub struct Listener {
+    poll: Poll,
+    listener: TcpListener,
+}
+
+impl Listener {
+    /// Also returns what stops it, once `hall.stop` is set.
+    pub fn new(listener: std::net::TcpListener) -> Result<(Self, Waker), Error> {
+        let poll = Poll::new().when(|| "open an epoll descriptor".to_owned())?;
+        listener
+            .set_nonblocking(true)
+            .when(|| "make the listener non-blocking".to_owned())?;
+        let mut listener = TcpListener::from_std(listener);
+        poll.registry()
+            .register(&mut listener, LISTENER, Interest::READABLE)
+            .when(|| "watch the listener".to_owned())?;
+        let waker = Waker::new(poll.registry(), WAKER).when(|| "open an eventfd".to_owned())?;
+        Ok((Self { poll, listener }, waker))
+    }
+
+    /// Accepts until the server stops.
+    pub fn run(mut self, hall: &Hall, io_threads: &[Arc<IoInbox>]) -> Result<(), Error> {
+        let (mut events, mut accepted) = (Events::with_capacity(4), 0);
+        while !hall.stop.load(Relaxed) {
+            match self.poll.poll(&mut events, None) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    return Err(error).when(|| "wait for connections".to_owned());
+                }
+                _ => {}
+            }
+            while !hall.stop.load(Relaxed) {
+                match self.listener.accept() {
+                    Ok((stream, _)) => {
+                        if admit(hall, &stream) {
+                            accepted += 1;
+                            let thread = accepted as usize % io_threads.len();
+                            let session = Box::new(Session::new(accepted, hall));
+                            io_threads[thread].send(Message::Connection(stream, session));
+                        }
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(_) => std::thread::sleep(PAUSE), // aborted, or no descriptor is left
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lets a client in, or tells it why not.
+fn admit(hall: &Hall, mut stream: &TcpStream) -> bool {
+    if hall.clients.now() >= hall.settings.clients_max {
+        count(&hall.counters.refused_clients);
+        let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
+        return false;
+    }
+    count(&hall.counters.accepted);
+    hall.clients.add();
+    true
+}

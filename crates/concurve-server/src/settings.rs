@@ -1,0 +1,257 @@
+//! The command line, and what it means.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::backup::Durability;
+use crate::error::{Error, While};
+use crate::locks::latched::Latching;
+use crate::locks::mode::Rules;
+use crate::net::idle::Idle;
+use crate::resp::parser::Limits;
+
+/// Environment variable with the password, for those who cannot write a file.
+pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
+
+/// A small server whose concurrency architecture is a set of dials; any Redis client can talk to it
+#[derive(Debug, Parser)]
+#[command(name = "concurve-server", version, max_term_width = 100)]
+#[command(after_help = "Examples:
+  concurve-server --service locks --port 7379
+  concurve-server --service locks --io-threads 4 --execution worker --idle spin:50
+  redis-cli -p 7379 lock ORDERS 4711 E
+
+Stops at SIGTERM or SIGINT.")]
+pub struct Options {
+    /// What it serves
+    #[arg(long, value_enum, default_value = "locks")]
+    service: Service,
+
+    /// Address to listen on; other than loopback needs a password
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    bind: IpAddr,
+
+    /// Port; 0: any free one, reported as the fact `port`
+    #[arg(long, default_value_t = 7379)]
+    port: u16,
+
+    /// Threads that read, parse and answer
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    io_threads: u16,
+
+    /// Who executes requests
+    #[arg(long, value_enum, default_value = "worker")]
+    execution: Execution,
+
+    /// How the lock table is protected
+    #[arg(long, value_enum, default_value = "global")]
+    latching: Latching,
+
+    /// How a thread without work waits: block, or spin:µs before it blocks
+    #[arg(long, value_name = "HOW", default_value = "block")]
+    idle: Idle,
+
+    /// Locks that the table may hold; keys of SET as many
+    #[arg(long, value_name = "LOCKS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    capacity: u64,
+
+    /// Whether another owner's O keeps E and X away
+    #[arg(long, value_name = "YES", default_value_t = true, action = clap::ArgAction::Set)]
+    optimistic_blocks_exclusive: bool,
+
+    /// Keep locks taken with BACKUP in this file
+    #[arg(long, value_name = "FILE")]
+    backup: Option<PathBuf>,
+
+    /// What an answered request with BACKUP survives
+    #[arg(long, value_enum, default_value = "process")]
+    durability: Durability,
+
+    /// File with the password that clients must give [default: $CONCURVE_PASSWORD, or none]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Clients at once
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    clients_max: u32,
+
+    /// Bytes of one request
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 28))]
+    request_bytes_max: u32,
+
+    /// Arguments of one request
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    arguments_max: u32,
+
+    /// Requests of one client that are taken in a turn before the others have theirs
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pipeline_max: u32,
+
+    /// Unread replies of one client beyond which it is not served on
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..))]
+    output_bytes_max: u32,
+
+    /// A client with half a request, or with unread replies beyond the limit, is closed after this
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    stalled_s: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    /// The lock service of an enqueue server, and what Redlock clients need
+    Locks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Execution {
+    /// One worker thread executes everything, the I/O threads parse and answer
+    Worker,
+    /// The I/O threads execute
+    Inline,
+}
+
+/// What the command line means.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub service: Service,
+    pub address: SocketAddr,
+    pub io_threads: usize,
+    pub execution: Execution,
+    pub latching: Latching,
+    pub idle: Idle,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<PathBuf>,
+    pub durability: Durability,
+    pub password: Option<Password>,
+    pub clients_max: u64,
+    pub limits: Limits,
+    pub pipeline_max: usize,
+    pub output_bytes_max: usize,
+    pub stalled: Duration,
+}
+
+/// A password that does not show in debug output.
+#[derive(Clone)]
+pub struct Password(Vec<u8>);
+
+impl std::fmt::Debug for Password {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        out.write_str("Password")
+    }
+}
+
+impl Password {
+    pub fn new(text: &[u8]) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Compares in a time that tells neither how much agrees nor how long the password is: digests
+    /// of equal length are compared to their end.
+    pub fn is(&self, offered: &[u8]) -> bool {
+        use sha1::{Digest, Sha1};
+        use subtle::ConstantTimeEq;
+        let (own, other) = (Sha1::digest(&self.0), Sha1::digest(offered));
+        own.as_slice().ct_eq(other.as_slice()).into()
+    }
+}
+
+/// The name that the command line gives a value.
+pub fn name_of(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |it| it.get_name().to_owned())
+}
+
+impl Options {
+    /// Checks what one option alone cannot know.
+    pub fn settings(self) -> Result<Settings, Error> {
+        let password = self.password()?;
+        if !self.bind.is_loopback() && password.is_none() {
+            return Err(Error::Usage(format!(
+                "--bind {}: who listens beyond loopback needs a password: give --password-file, \
+                 or set {PASSWORD_VARIABLE}",
+                self.bind
+            )));
+        }
+        Ok(Settings {
+            service: self.service,
+            address: SocketAddr::new(self.bind, self.port),
+            io_threads: usize::from(self.io_threads),
+            execution: self.execution,
+            latching: self.latching,
+            idle: self.idle,
+            capacity: self.capacity,
+            rules: Rules {
+                optimistic_blocks_exclusive: self.optimistic_blocks_exclusive,
+            },
+            backup: self.backup,
+            durability: self.durability,
+            password,
+            clients_max: u64::from(self.clients_max),
+            limits: Limits {
+                arguments_max: self.arguments_max as usize,
+                bytes_max: self.request_bytes_max as usize,
+            },
+            pipeline_max: self.pipeline_max as usize,
+            output_bytes_max: self.output_bytes_max as usize,
+            stalled: Duration::from_secs(u64::from(self.stalled_s)),
+        })
+    }
+
+    fn password(&self) -> Result<Option<Password>, Error> {
+        let text = match &self.password_file {
+            Some(path) => {
+                let read = std::fs::read(path);
+                Some(read.when(|| format!("read the password file {}", path.display()))?)
+            }
+            None => std::env::var(PASSWORD_VARIABLE)
+                .ok()
+                .map(String::into_bytes),
+        };
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let text = text.trim_ascii_end();
+        if text.is_empty() {
+            return Err(Error::Usage(format!(
+                "the password is empty: put one into the file, or unset {PASSWORD_VARIABLE}"
+            )));
+        }
+        Ok(Some(Password::new(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_a_password_is_needed_beyond_loopback() {
+        Options::command().debug_assert();
+        let parse = |arguments: &[&str]| {
+            Options::try_parse_from([&["concurve-server"], arguments].concat())
+        };
+        assert!(parse(&[]).unwrap().settings().is_ok());
+        let error = parse(&["--bind", "0.0.0.0"])
+            .unwrap()
+            .settings()
+            .unwrap_err();
+        assert!(error.to_string().contains("needs a password"), "{error}");
+        assert!(parse(&["--io-threads", "0"]).is_err());
+        assert!(parse(&["--idle", "spin:x"]).is_err());
+    }
+
+    #[test]
+    fn a_password_is_equal_to_itself_alone() {
+        let password = Password::new(b"secret");
+        assert!(password.is(b"secret"));
+        assert!(!password.is(b"secret "));
+        assert!(!password.is(b""));
+        assert_eq!(format!("{password:?}"), "Password");
+    }
+}
