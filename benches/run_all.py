@@ -16,6 +16,7 @@ import demo
 import exact
 import kernel
 import light
+import load
 import probing
 import scale
 from measuring import Bench, exit_code, quiet_warning, show
@@ -26,6 +27,7 @@ from concurve.machine import allowed_cpus, describe_machine
 SUBJECTS: dict[str, Bench] = {
     "exact": exact.figures,  # as exact as hyperfine, perf and the kernel's own accounts
     "light": light.figures,  # what a trial costs beyond the command
+    "load": load.figures,  # the load generator beside redis-benchmark
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves

@@ -9,9 +9,12 @@ use clap::Parser;
 use crate::arrivals::Spread;
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::plan::{End, Pace, Plan, Protocol, Server};
+use crate::plan::{Crew, End, Pace, Plan, Protocol, Server};
 use crate::protocol::resp::RespPlan;
 use crate::script::Script;
+
+/// More processes than this are a mistake.
+const PROCESSES_MAX: u64 = 2000;
 
 /// Put load on a server, and say how it answered
 #[derive(Debug, Parser)]
@@ -35,9 +38,14 @@ pub struct Arguments {
     /// Connections
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: u64,
-    /// Client threads that share them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
-    threads: u64,
+    /// Client threads that share them; as many as sessions for a thread each [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    threads: Option<u64>,
+    /// A process for each session
+    #[arg(long, conflicts_with = "threads")]
+    processes: bool,
+    #[arg(long, hide = true, requires = "processes")]
+    part: Option<u64>,
     /// Transactions that each session has under way at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pipeline: u32,
@@ -89,12 +97,6 @@ impl Arguments {
         let mix = self.mix()?;
         let keys: Keys = self.keys.parse()?;
         let password = self.password()?;
-        if self.threads > self.sessions {
-            return Err(Error::Asked(format!(
-                "--threads {} for {} sessions leaves threads without any; at most one thread a session",
-                self.threads, self.sessions
-            )));
-        }
         let protocol = RespPlan::new(&mix, self.value_bytes as usize, password);
         Ok(Plan {
             server: server(&self.server)?,
@@ -102,7 +104,7 @@ impl Arguments {
             mix,
             keys,
             sessions: self.sessions,
-            threads: self.threads,
+            crew: self.crew()?,
             pipeline: self.pipeline,
             pace: self.pace()?,
             end: self.end()?,
@@ -110,6 +112,30 @@ impl Arguments {
             ramp_ns: seconds("--ramp", self.ramp)?,
             seed: self.seed,
         })
+    }
+
+    /// Which client process this is, if it is one.
+    pub fn part(&self) -> Option<u64> {
+        self.part
+    }
+
+    fn crew(&self) -> Result<Crew, Error> {
+        if self.processes {
+            return match self.sessions {
+                ..=PROCESSES_MAX => Ok(Crew::Processes),
+                many => Err(Error::Asked(format!(
+                    "--processes for {many} sessions; at most {PROCESSES_MAX}"
+                ))),
+            };
+        }
+        let threads = self.threads.unwrap_or(1);
+        if threads > self.sessions {
+            return Err(Error::Asked(format!(
+                "--threads {threads} for {} sessions leaves threads without any; at most one thread a session",
+                self.sessions
+            )));
+        }
+        Ok(Crew::Threads(threads))
     }
 
     fn mix(&self) -> Result<Vec<Script>, Error> {

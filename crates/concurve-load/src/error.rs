@@ -39,8 +39,10 @@ pub enum Error {
     Poll(#[source] io::Error),
     #[error("cannot start client thread {0}: {1}")]
     Thread(u64, #[source] io::Error),
-    #[error("cannot write {path}: {source}")]
-    Write { path: String, source: io::Error },
+    #[error("cannot start client process {0}: {1}")]
+    Process(u64, #[source] io::Error),
+    #[error("client process {0} failed; its message stands above")]
+    Part(u64),
     #[error(transparent)]
     Report(#[from] ReporterError),
 }

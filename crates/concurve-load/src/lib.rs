@@ -16,6 +16,7 @@ mod figures;
 mod gate;
 mod keys;
 mod plan;
+mod process;
 mod protocol;
 mod report;
 mod run;
@@ -40,8 +41,13 @@ pub fn main() -> ExitCode {
 }
 
 fn load(arguments: cli::Arguments) -> Result<String, Error> {
-    let reporter = Reporter::from_environment()?;
+    let part = arguments.part();
     let plan = arguments.plan()?;
+    if let Some(number) = part {
+        process::child(&plan, number)?;
+        return Ok(String::new());
+    }
+    let reporter = Reporter::from_environment()?;
     let counted = run::run(&plan, &reporter)?;
     let figures = figures::Figures::of(&plan, counted);
     report::write(&plan, &figures, &reporter)?;

@@ -19,7 +19,7 @@ pub struct Plan {
     pub mix: Vec<Script>,
     pub keys: Keys,
     pub sessions: u64,
-    pub threads: u64,
+    pub crew: Crew,
     /// Transactions that a session has under way at once.
     pub pipeline: u32,
     pub pace: Pace,
@@ -28,6 +28,15 @@ pub struct Plan {
     /// Sessions begin one after the other over this time.
     pub ramp_ns: u64,
     pub seed: u64,
+}
+
+/// Who runs the sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crew {
+    /// So many event loops, a thread each.
+    Threads(u64),
+    /// A process for each session.
+    Processes,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +85,17 @@ impl Plan {
         }
     }
 
-    /// The sessions of a thread: evenly dealt, the first threads get what is left over.
-    pub fn sessions_of(&self, thread: u64) -> std::ops::Range<u64> {
-        share(self.sessions, self.threads, thread)
+    /// Threads or processes that share the sessions.
+    pub fn crews(&self) -> u64 {
+        match self.crew {
+            Crew::Threads(threads) => threads,
+            Crew::Processes => self.sessions,
+        }
+    }
+
+    /// The sessions of a thread or process: evenly dealt, the first get what is left over.
+    pub fn sessions_of(&self, crew: u64) -> std::ops::Range<u64> {
+        share(self.sessions, self.crews(), crew)
     }
 
     /// Transactions that a session is to do; none means: until the time is over.

@@ -1,15 +1,13 @@
 //! Figures → the report channel.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use concurve_wire::report::{HistogramLine, ReportLine};
 use concurve_wire::reporter::Reporter;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
 
 use crate::error::Error;
 use crate::figures::{Figures, PERCENTILES};
 use crate::plan::Plan;
+use crate::tally::encode;
 
 /// Writes everything that a record should hold.
 pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
@@ -75,14 +73,10 @@ fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
 }
 
 fn histogram(name: &str, of: &Histogram<u64>, reporter: &Reporter) -> Result<(), Error> {
-    let mut bytes = Vec::new();
-    V2Serializer::new()
-        .serialize(of, &mut bytes)
-        .expect("a histogram in memory is written to memory");
     reporter.line(&ReportLine::Histogram(HistogramLine {
         histogram: name.to_owned(),
         unit: "ns".to_owned(),
-        encoded: BASE64_STANDARD.encode(bytes),
+        encoded: encode(of),
         worker: None,
     }))?;
     Ok(())

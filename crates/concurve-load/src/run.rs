@@ -1,4 +1,4 @@
-//! A run from connecting to the last answer: threads, barrier, phases.
+//! A run from connecting to the last answer: threads or processes, barrier, phases.
 
 use std::thread;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use concurve_wire::reporter::{Reporter, monotonic_ns};
 use crate::error::Error;
 use crate::event_loop;
 use crate::gate::Gate;
-use crate::plan::Plan;
+use crate::plan::{Crew, Plan};
+use crate::process::Processes;
 use crate::tally::Tally;
 
-/// From the barrier to the first request: all threads are awake by then.
-const HEAD_START_NS: u64 = 2_000_000;
+/// From the barrier to the first request: all threads or processes are awake by then.
+const HEAD_START_NS: u64 = 5_000_000;
 
 /// What every thread counted.
 #[derive(Debug)]
@@ -23,10 +24,20 @@ pub struct Counted {
 
 /// Connects all sessions, lets them go together, and collects the counts.
 pub fn run(plan: &Plan, reporter: &Reporter) -> Result<Counted, Error> {
+    let threads = match plan.crew {
+        Crew::Threads(threads) => in_threads(plan, threads, reporter)?,
+        Crew::Processes => in_processes(plan, reporter)?,
+    };
+    let end_ns = threads.iter().map(|it| it.end_ns).max();
+    edge(reporter, "measure", Edge::End, end_ns)?;
+    Ok(Counted { threads })
+}
+
+fn in_threads(plan: &Plan, threads: u64, reporter: &Reporter) -> Result<Vec<Tally>, Error> {
     let gate = Gate::default();
     thread::scope(|scope| {
         let mut clients = Vec::new();
-        for number in 0..plan.threads {
+        for number in 0..threads {
             let gate = &gate;
             let client = thread::Builder::new()
                 .name(format!("worker-{number}"))
@@ -39,20 +50,25 @@ pub fn run(plan: &Plan, reporter: &Reporter) -> Result<Counted, Error> {
                 }
             }
         }
-        if gate.all_ready(plan.threads) {
+        if gate.all_ready(threads) {
             let begin_ns = monotonic_ns() + HEAD_START_NS;
             gate.open(begin_ns);
             mark_phases(plan, begin_ns, reporter)?;
         }
         let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
-        let threads = ended
+        ended
             .into_iter()
             .map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>, _>>()?;
-        let end_ns = threads.iter().map(|it| it.end_ns).max();
-        edge(reporter, "measure", Edge::End, end_ns)?;
-        Ok(Counted { threads })
+            .collect()
     })
+}
+
+fn in_processes(plan: &Plan, reporter: &Reporter) -> Result<Vec<Tally>, Error> {
+    let mut processes = Processes::start(plan)?;
+    let begin_ns = monotonic_ns() + HEAD_START_NS;
+    processes.open(begin_ns)?;
+    mark_phases(plan, begin_ns, reporter)?;
+    processes.collect()
 }
 
 /// Tells the begin of each phase when it comes, so that probes are read then.

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::Ending;
 
@@ -12,9 +16,10 @@ const DIGITS: u8 = 3;
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Counts of one kind of transaction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KindTally {
     /// From the moment it was due, in ns; answered ones only, refused ones included.
+    #[serde(with = "encoded")]
     pub latency_ns: Histogram<u64>,
     pub ok: u64,
     pub refused: u64,
@@ -22,7 +27,7 @@ pub struct KindTally {
 }
 
 /// Counts of one session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTally {
     pub transactions: u64,
     pub latency_ns_sum: u64,
@@ -30,7 +35,7 @@ pub struct SessionTally {
 }
 
 /// Everything that one thread counted in the measured phase.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tally {
     /// By index in the mix.
     pub kinds: Vec<KindTally>,
@@ -44,11 +49,53 @@ pub struct Tally {
     pub skipped: u64,
     /// Greatest delay between due and begun.
     pub lag_ns_max: u64,
+    #[serde(with = "encoded")]
     pub connection_ns: Histogram<u64>,
     pub user_ns: u64,
     pub system_ns: u64,
     pub begin_ns: u64,
     pub end_ns: u64,
+}
+
+/// A histogram as text: base64 of the HdrHistogram V2 serialisation.
+pub fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("a histogram in memory is written to memory");
+    BASE64_STANDARD.encode(bytes)
+}
+
+mod encoded {
+    use super::{BASE64_STANDARD, Deserializer, Engine, Histogram};
+    use serde::{Deserialize, Deserializer as Source, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(it: &Histogram<u64>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::encode(it))
+    }
+
+    pub fn deserialize<'a, D: Source<'a>>(from: D) -> Result<Histogram<u64>, D::Error> {
+        let bytes = BASE64_STANDARD
+            .decode(String::deserialize(from)?)
+            .map_err(D::Error::custom)?;
+        Deserializer::new()
+            .deserialize(&mut &bytes[..])
+            .map_err(D::Error::custom)
+    }
+}
+
+/// A tally on its way from one process to another.
+pub struct TallyText;
+
+impl TallyText {
+    pub fn of(tally: &Tally) -> String {
+        serde_json::to_string(tally).expect("counts and names are JSON")
+    }
+
+    /// None if it is not whole.
+    pub fn parse(text: &str) -> Option<Tally> {
+        serde_json::from_str(text).ok()
+    }
 }
 
 fn histogram() -> Histogram<u64> {
@@ -179,6 +226,21 @@ mod tests {
         assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
         assert_eq!((total.answered(), total.latency_ns.len()), (3, 3));
         assert_eq!(total.latency_ns.max(), 3_001);
+    }
+
+    #[test]
+    fn a_tally_goes_from_process_to_process() {
+        let mut tally = Tally::new(2, 1);
+        tally.end(1, 0, 1_234_567, Ending::Error("BUSY".to_owned()));
+        tally.connection_ns.record(777).unwrap();
+        let text = TallyText::of(&tally);
+        let back = TallyText::parse(&text).unwrap();
+        assert_eq!(TallyText::of(&back), text);
+        assert_eq!(
+            back.total().latency_ns.max(),
+            tally.total().latency_ns.max()
+        );
+        assert!(TallyText::parse(&text[..text.len() - 1]).is_none());
     }
 
     #[test]

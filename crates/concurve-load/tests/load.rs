@@ -158,6 +158,42 @@ fn a_fixed_number_is_done_exactly_by_all_sessions() {
 }
 
 #[test]
+fn sessions_may_be_threads_or_processes() {
+    for crew in ["--threads 6", "--processes"] {
+        let server = Server::start(ok);
+        let arguments = format!("--workload set --sessions 6 --transactions 200 {crew}");
+        let ended = load(&server.address, &arguments).ok();
+        assert_eq!(
+            (server.requests(), ended.indicator("operations")),
+            (200, 200.0)
+        );
+        assert_eq!(ended.edges(), ["measure begin", "measure end"]);
+        let sessions = ended
+            .lines
+            .iter()
+            .filter(|it| it["indicator"] == "session_operations");
+        assert_eq!(sessions.count(), 6);
+        assert!(ended.indicator("latency_ns_p50") > 0.0);
+    }
+}
+
+#[test]
+fn a_process_that_cannot_connect_ends_all() {
+    let ended = load("127.0.0.1:1", "--processes --sessions 3 --transactions 10");
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert!(
+        ended.stderr().contains("is the server up?"),
+        "{}",
+        ended.stderr()
+    );
+    assert!(
+        ended.stderr().contains("client process"),
+        "{}",
+        ended.stderr()
+    );
+}
+
+#[test]
 fn a_pipeline_is_answered_whole_too() {
     let server = Server::start(ok);
     let ended = load(

@@ -1,0 +1,144 @@
+"""The load generator beside redis-benchmark, on the same Redis, in turns."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from measuring import (
+    Bound,
+    Figure,
+    MissingToolError,
+    alone,
+    interleaved,
+    ratio_of_medians,
+    require,
+)
+
+from concurve import native
+
+SESSIONS = 50
+ROUNDS = 15
+REQUESTS = {1: 200_000, 16: 2_000_000}
+RATE = {1: 1.0, 16: 0.9}
+"""Throughput over redis-benchmark's, at least; by requests under way a session."""
+CPU = 1.0
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """GET from 50 sessions on one client thread, one request under way and sixteen."""
+    try:
+        other = require("redis-benchmark", "redis-tools")
+        require("redis-server", "redis-server")
+    except MissingToolError as error:
+        yield Figure("load beside redis-benchmark", "GET, 50 sessions", missing=str(error))
+        return
+    rounds = 2 if quick else ROUNDS
+    with redis_server() as port:
+        for pipeline, requests in REQUESTS.items():
+            found = interleaved(
+                rounds,
+                {
+                    "ours": lambda p=pipeline, n=requests: ours(port, p, n),  # type: ignore[misc]
+                    "theirs": lambda p=pipeline, n=requests: theirs(other, port, p, n),  # type: ignore[misc]
+                },
+            )
+            how = f"GET, {SESSIONS} sessions, {pipeline} under way each, {rounds} rounds in turns"
+            yield Figure(
+                f"load / redis-benchmark: throughput, ×{pipeline}",
+                how,
+                ratio_of_medians(found["ours rate"], found["theirs rate"]),
+                Bound(low=RATE[pipeline]),
+            )
+            yield Figure(
+                f"load / redis-benchmark: client CPU, ×{pipeline}",
+                f"{how}; user and system time of the whole process",
+                ratio_of_medians(found["ours cpu"], found["theirs cpu"]),
+                Bound(high=CPU) if pipeline == 1 else None,
+            )
+
+
+def ours(port: int, pipeline: int, requests: int) -> Mapping[str, float]:
+    """Requests a second as the load generator says, and CPU time of its process a request."""
+    text, cpu = run(
+        [str(native.binary("concurve-load")), f"127.0.0.1:{port}", "--workload", "get",
+         "--sessions", str(SESSIONS), "--threads", "1", "--pipeline", str(pipeline),
+         "--transactions", str(requests)]
+    )  # fmt: skip
+    found = re.search(r"([\d.]+) per second", text)
+    assert found is not None, text
+    return {"rate": float(found.group(1)), "cpu": cpu / requests}
+
+
+def theirs(tool: str, port: int, pipeline: int, requests: int) -> Mapping[str, float]:
+    """The same of redis-benchmark."""
+    text, cpu = run(
+        [tool, "-h", "127.0.0.1", "-p", str(port), "-t", "get", "-c", str(SESSIONS),
+         "-P", str(pipeline), "-n", str(requests), "-r", "100000", "--csv"]
+    )  # fmt: skip
+    row = next(line for line in text.splitlines() if line.startswith('"GET"'))
+    return {"rate": float(row.split(",")[1].strip('"')), "cpu": cpu / requests}
+
+
+def run(argv: Sequence[str]) -> tuple[str, float]:
+    """Standard output, and CPU seconds of the process.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(argv, stdout=output, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode()
+    if process.returncode != 0:
+        raise SystemExit(f"{argv[0]} exited with {process.returncode}: {text[-300:]}")
+    return text, usage.ru_utime + usage.ru_stime
+
+
+@contextmanager
+def redis_server() -> Iterator[int]:
+    """A Redis of our own on a free port of loopback; nothing of it stays."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+             "--dir", folder],
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_for(port)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def wait_for(port: int, seconds: float = 10) -> None:
+    """Until somebody listens there.
+
+    Raises:
+        SystemExit: nobody did.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise SystemExit(f"nothing listens on port {port} after {seconds} s")
+
+
+if __name__ == "__main__":
+    sys.exit(alone(figures, __doc__))
