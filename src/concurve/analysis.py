@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.agreement import published_tables
 from concurve.best_setting import best_settings
 from concurve.claims import MissingError, Samples, judge_claims
+from concurve.cpu_measures import cpu_info
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.figures import FigureTable, decode_figures
@@ -27,6 +29,7 @@ from concurve.findings import (
     RunInfo,
 )
 from concurve.measures import INDICATORS, fairness_info, greatest_of, measure
+from concurve.on_demand import OnDemand
 from concurve.plan import Cell, Plan, describe
 from concurve.protocol import CellState, Protocol, replay
 from concurve.run_head import RunHead, decode_head
@@ -118,8 +121,8 @@ def analyse(
 class _Table(NamedTuple):
     """Figures of one cell, by indicator: of the trials in use, and of all."""
 
-    used: dict[str, list[float]]
-    every: dict[str, list[float]]
+    used: Mapping[str, list[float]]
+    every: Mapping[str, list[float]]
 
 
 def _tables(
@@ -141,17 +144,19 @@ def _tables(
     return tables
 
 
-def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> dict[str, list[float]]:
+def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[float]]:
     """Figures of some trials by name; a name that none of them has is left out."""
     import numpy as np
 
     values = figures.values[rows]
     present = ~np.isnan(values)
-    return {
-        name: values[present[:, index], index].tolist()
-        for index, name in enumerate(figures.names)
-        if present[:, index].any()
-    }
+    places = {figures.names[index]: int(index) for index in np.flatnonzero(present.any(axis=0))}
+
+    def column(name: str) -> list[float]:
+        index = places[name]
+        return list(values[present[:, index], index].tolist())
+
+    return OnDemand(places, column)
 
 
 def _in_use(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
@@ -177,7 +182,8 @@ def _indicator_infos(
     declared = {item.name: item for item in head.study.indicators}
     infos = []
     for name in [*own, *(name for name in names if name not in own)]:
-        base = own.get(name) or THREAD_INDICATORS.get(name) or _of_role(name, own)
+        base = own.get(name) or THREAD_INDICATORS.get(name) or cpu_info(name)
+        base = base or _of_role(name, own)
         if base is None and name not in units:
             base = fairness_info(name)
         asked = declared.get(name)
@@ -217,18 +223,12 @@ def _cells(
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
     pilot = plan.rules.repeats_min
-    ceilings = {info.name: greatest_of(info.name) for info in infos}
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
-        indicators = {
-            name: mean_estimate(
-                values, units.get(name, ""), pilot=pilot, ceiling=ceilings.get(name)
-            )
-            for name, values in table.used.items()
-            if values
-        }
-        indicators.update(_derived(plan, cell, tables))
+        indicators = OnDemand(
+            table.used, partial(_mean, table, units, pilot), _derived(plan, cell, tables)
+        )
         everything = table.every.get(head.study.primary, [])
         rejected = len(everything) > len(table.used.get(head.study.primary, []))
         cells.append(
@@ -248,6 +248,13 @@ def _cells(
             )
         )
     return tuple(cells)
+
+
+def _mean(table: _Table, units: Mapping[str, str], pilot: int, name: str) -> Estimate:
+    """An indicator of a cell."""
+    return mean_estimate(
+        table.used[name], units.get(name, ""), pilot=pilot, ceiling=greatest_of(name)
+    )
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:

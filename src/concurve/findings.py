@@ -6,6 +6,7 @@ they show is in these types.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -36,11 +37,11 @@ class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     indicators: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
 
-
     @property
     def name(self) -> str:
         """What to call it: ``Test case 9`` where its id is a bare number."""
         return f"Test case {self.id}" if self.id[:1].isdigit() else self.id
+
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What an indicator is: its unit, its better direction and how to call it."""
@@ -85,7 +86,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     parameters: dict[str, Level]
     status: CellStatus
-    indicators: dict[str, Estimate]
+    indicators: Mapping[str, Estimate]
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
     base: int | None = None

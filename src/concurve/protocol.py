@@ -13,6 +13,7 @@ The state is a function of the outcomes in order: a resumed run replays the stor
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -89,10 +90,9 @@ class Protocol:
         self.done = 0
         self.redos = 0
         self.stop: Stop | None = None
-        self._attempts: dict[tuple[int, int], int] = {}
         self._block = -1
-        self._slots: list[TrialKey] = []
-        self._redo: list[TrialKey] = []
+        self._slots: deque[TrialKey] = deque()
+        self._redo: deque[TrialKey] = deque()
         self._next_block()
 
     # -- asking ---------------------------------------------------------------------------
@@ -100,12 +100,14 @@ class Protocol:
     def next(self) -> TrialKey | Stop:
         """The next trial, or why there is none."""
         while self.stop is None:
-            key = self._peek()
-            if key is None:
+            queue = self._slots or self._redo
+            if not queue:
                 self._end_block()
-            elif self.cells[key.cell].skipped:
-                self._drop()
-            elif self._time_is_up(key):
+                continue
+            key = queue[0]
+            if self.cells[key.cell].skipped:
+                queue.popleft()
+            elif key.block >= self.rules.repeats_min and self._time_is_up(key):
                 self._stop_for_time()
             else:
                 return key
@@ -133,17 +135,16 @@ class Protocol:
 
     def record(self, outcome: Outcome) -> None:
         """Take in what came of the trial that :meth:`next` named."""
-        key, cell = outcome.key, self.cells[outcome.key.cell]
-        self._drop()
+        (self._slots or self._redo).popleft()
         self.done += 1
         self.elapsed += outcome.seconds
-        self._attempts[key.cell, key.block] = key.attempt + 1
         if outcome.verdict == "ok" and outcome.value is not None:
             self._accept(outcome)
         elif outcome.verdict == "contaminated":
             self._contaminated(outcome)
         elif outcome.verdict == "abandon":
             self._reject(outcome)
+            cell = self.cells[outcome.key.cell]
             cell.skipped = f"given up by the check: {outcome.detail}".rstrip(": ")
         else:
             self._failed(outcome)
@@ -195,23 +196,12 @@ class Protocol:
 
     # -- blocks ---------------------------------------------------------------------------
 
-    def _peek(self) -> TrialKey | None:
-        if self._slots:
-            return self._slots[0]
-        return self._redo[0] if self._redo else None
-
-    def _drop(self) -> None:
-        if self._slots:
-            self._slots.pop(0)
-        else:
-            self._redo.pop(0)
-
     def _next_block(self) -> None:
         self._block += 1
         active = [cell.target > self._block and not cell.skipped for cell in self.cells]
-        self._slots = [
+        self._slots = deque(
             TrialKey(cell, self._block, 0) for cell in self.plan.order(self._block) if active[cell]
-        ]
+        )
 
     def _end_block(self) -> None:
         """All slots of the block are done: outliers, second stage, next block or end."""
@@ -285,9 +275,7 @@ class Protocol:
         return True
 
     def _time_is_up(self, key: TrialKey) -> bool:
-        """In the second stage: would this trial end after the allowance?"""
-        if key.block < self.rules.repeats_min:
-            return False
+        """Would this trial of the second stage end after the allowance?"""
         cell = self.cells[key.cell]
         expected = cell.seconds / len(cell.used) if cell.used else 0.0
         return self.elapsed + expected > self.rules.time_allowed_seconds

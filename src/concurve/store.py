@@ -326,8 +326,13 @@ class Store:
         with self._errors("read"), self._engine.connect() as connection:
             # All at once: one by one takes twice as long.
             return [
-                TrialRow(Outcome(TrialKey(cell, block, attempt), *outcome), figures)
-                for cell, block, attempt, *outcome, figures in connection.execute(query).all()
+                TrialRow(
+                    Outcome(TrialKey(cell, block, attempt), verdict, value, seconds, cause, detail),
+                    figures,
+                )
+                for cell, block, attempt, verdict, value, seconds, cause, detail, figures in (
+                    connection.execute(query).all()
+                )
             ]
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
@@ -343,8 +348,8 @@ class Store:
             query = query.where(c.cell == cell)
         with self._errors("read"), self._engine.connect() as connection:
             rows = connection.execution_options(yield_per=256).execute(query)
-            for cell, block, attempt, record in rows:
-                yield RecordRow(TrialKey(cell, block, attempt), zlib.decompress(record))
+            for *key, record in rows:
+                yield RecordRow(TrialKey(*key), zlib.decompress(record))
 
     def first_record(self, run: str) -> bytes | None:
         """The raw record of a run's first trial."""

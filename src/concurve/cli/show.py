@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from concurve.cli import options
+
+if TYPE_CHECKING:
+    from concurve.store import CampaignRow, Store
 
 HELP = """Print a stored run, or a campaign by its id or name.
 
@@ -31,20 +36,28 @@ Examples:
 @options.db
 def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
     """Print a run or a campaign as a table or as JSON."""
-    from concurve.campaign_analysis import campaign_findings
-    from concurve.cli.campaigning import show_campaign
     from concurve.cli.showing import findings_to_show, show_run
-    from concurve.exports import render_campaign
-    from concurve.report.json import to_json
     from concurve.store import Store
 
     store = Store(db)
     campaign = store.find_campaign(run)
-    if campaign is not None and json:
-        print(render_campaign(campaign_findings(store, campaign), "json").decode(), end="")
-    elif campaign is not None:
-        show_campaign(store, campaign.id)
+    if campaign is not None:
+        _show_campaign(store, campaign, json)
     elif json:
+        from concurve.report.json import to_json
+
         print(to_json(findings_to_show(store, run, best_by, models)).decode())
     else:
         show_run(store, run, best_by=best_by, models=models)
+
+
+def _show_campaign(store: Store, campaign: CampaignRow, json: bool) -> None:
+    if json:
+        from concurve.campaign_analysis import campaign_findings
+        from concurve.exports import render_campaign
+
+        print(render_campaign(campaign_findings(store, campaign), "json").decode(), end="")
+    else:
+        from concurve.cli.campaigning import show_campaign
+
+        show_campaign(store, campaign.id)

@@ -6,6 +6,7 @@ their order here, the most wanted first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,8 +34,29 @@ class Column:
     name: str
     label: str
     note: str
-    scale: fmt.Scale
+    known_unit: str
     cells: tuple[CellFindings, ...]
+
+    @cached_property
+    def figures(self) -> tuple[Estimate | None, ...]:
+        """The indicator in each cell; read when first asked for, as all that follows from it."""
+        return tuple(cell.indicators.get(self.name) for cell in self.cells)
+
+    @cached_property
+    def scale(self) -> fmt.Scale:
+        """The unit that suits all entries."""
+        figures = [figure for figure in self.figures if figure]
+        unit = next((figure.unit for figure in figures if figure.unit), self.known_unit)
+        return fmt.scale_for([figure.value for figure in figures], unit)
+
+    @property
+    def confidences(self) -> set[float]:
+        """The confidence of the intervals."""
+        return {
+            figure.confidence
+            for figure in self.figures
+            if figure and figure.low is not None and figure.high is not None
+        }
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -78,13 +100,13 @@ class Table:
     @property
     def confidence(self) -> str:
         """The confidence of the intervals, ``95 %``; several, if they differ."""
-        found = {
-            figure.confidence
-            for cell in self.cells
-            for figure in cell.indicators.values()
-            if figure.low is not None and figure.high is not None
-        }
-        return " or ".join(f"{value:.4g} %" for value in sorted(100 * value for value in found))
+        return confidence_of(self.columns)
+
+
+def confidence_of(columns: Iterable[Column]) -> str:
+    """The confidence of the intervals of some columns, in words."""
+    found = set().union(*(column.confidences for column in columns))
+    return " or ".join(f"{value:.4g} %" for value in sorted(100 * value for value in found))
 
 
 def table(findings: Findings) -> Table:
@@ -112,14 +134,11 @@ def order(findings: Findings) -> list[str]:
 
 def _column(findings: Findings, name: str) -> Column:
     info = findings.indicator(name)
-    figures = [cell.indicators.get(name) for cell in findings.cells]
-    unit = next((figure.unit for figure in figures if figure and figure.unit), info.unit)
-    scale = fmt.scale_for([figure.value for figure in figures if figure], unit)
     return Column(
         name,
         fmt.clean(info.label or name),
         info.note,
-        scale,
+        info.unit,
         findings.cells,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -23,7 +23,7 @@ from concurve.report.letters import cut, fit_encoding
 from concurve.report.prose import wrapped
 from concurve.report.published import beside, counts, heading, judged
 from concurve.report.scaling import scaling_rows
-from concurve.report.table import Column, Table, table
+from concurve.report.table import Column, Table, confidence_of, table
 
 _GAP = "  "
 _WIDTH_PLAIN = 80
@@ -82,9 +82,9 @@ def lines(findings: Findings, width: int, report: str | None = None) -> Iterator
     contents = table(findings)
     yield from _header(findings, contents, width)
     yield Text()
-    yield from _table(contents, width)
+    shown = yield from _table(contents, width)
     yield from _remarks(contents, width)
-    yield from _legend(contents, width)
+    yield from _legend(shown, width)
     if findings.sentences or findings.rejects or findings.claims:
         yield Text()
     yield from _sentences(findings, width)
@@ -107,7 +107,8 @@ def _header(findings: Findings, contents: Table, width: int) -> Iterator[Text]:
         yield from wrapped(Text(f"throughout: {fmt.setting(contents.constant)}", "dim"), width)
 
 
-def _table(contents: Table, width: int) -> Iterator[Text]:
+def _table(contents: Table, width: int) -> Generator[Text, None, list[Column]]:
+    """The lines of the table; returns the indicators that it has room for."""
     factors, hidden = _factor_columns(contents, width)
     status = _status_column(contents)
     used = _total([*factors, *status]) if factors or status else 0
@@ -115,7 +116,7 @@ def _table(contents: Table, width: int) -> Iterator[Text]:
     columns = [*factors, *(_indicator_column(column) for column in shown), *status]
     if not columns:
         yield from wrapped(Text("no figures yet", "dim"), width)
-        return
+        return []
     widths = [_width(column) for column in columns]
     heading, *rows = (_row(row, widths) for row in zip(*columns, strict=True))
     rule = _GAP.join("-" * size for size in widths)
@@ -131,6 +132,7 @@ def _table(contents: Table, width: int) -> Iterator[Text]:
         names = ", ".join(fmt.clean(column.name) for column in dropped)
         hint = f"left out here: {names} (a wider terminal or --export-csv shows them)"
         yield from wrapped(Text(hint, "dim"), width)
+    return shown
 
 
 def _factor_columns(contents: Table, width: int) -> tuple[list[list[str]], list[str]]:
@@ -239,11 +241,10 @@ def _remarks(contents: Table, width: int) -> Iterator[Text]:
         yield from wrapped(Text(fmt.clean(text), "yellow"), width)
 
 
-def _legend(contents: Table, width: int) -> Iterator[Text]:
-    if contents.confidence:
-        yield from wrapped(
-            Text(f"± is half the width of the {contents.confidence} interval", "dim"), width
-        )
+def _legend(shown: Iterable[Column], width: int) -> Iterator[Text]:
+    confidence = confidence_of(shown)
+    if confidence:
+        yield from wrapped(Text(f"± is half the width of the {confidence} interval", "dim"), width)
 
 
 def _sentences(findings: Findings, width: int) -> Iterator[Text]:
