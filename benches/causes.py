@@ -83,7 +83,12 @@ def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
     n = said.total()
     counts = ", ".join(f"{count} {answer}" for answer, count in said.most_common())
     how = f"expected: {cause}; said in {n} runs: {counts}" + (f"; last: {wrong}" if wrong else "")
-    return Figure(name, how, Estimate(value=said[cause] / n, n=n), Bound(low=RIGHT_MIN))
+    return Figure(
+        name,
+        how,
+        Estimate(value=said[cause] / n, n=n, unit=f"[{said[cause]} of {n}]"),
+        Bound(low=RIGHT_MIN),
+    )
 
 
 def confusion(table: dict[str, Counter[str]]) -> str:

@@ -12,6 +12,7 @@ import argparse
 import sys
 
 import aa
+import causes
 import demo
 import exact
 import kernel
@@ -33,6 +34,7 @@ SUBJECTS: dict[str, Bench] = {
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
+    "causes": causes.figures,  # what limits programs of known behaviour
     "demo": demo.figures,  # make demo
 }
 

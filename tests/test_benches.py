@@ -24,6 +24,7 @@ FIGURES = {
     "scale": ("show 100 trials in 20 cells",),
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
     "aa": ("A/A: a program told from itself", "A/B: a slow-down of 5 % found"),
+    "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
     "demo": ("make demo",),
 }
 
