@@ -94,9 +94,9 @@ def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
 def confusion(table: dict[str, Counter[str]]) -> str:
     """Rows: what was run (and its cause); columns: what was said."""
     size = max(map(len, table), default=0)
-    rows = [" " * size + "".join(f"{cause[:10]:>11}" for cause in CAUSES)]
+    rows = [" " * (size + 2) + "".join(f"{cause[:10]:>11}" for cause in CAUSES)]
     rows += [
-        f"{name:<{size}}" + "".join(f"{said[cause] or '.':>11}" for cause in CAUSES)
+        f"  {name:<{size}}" + "".join(f"{said[cause] or '.':>11}" for cause in CAUSES)
         for name, said in table.items()
     ]
     return "\n".join(rows)

@@ -14,17 +14,21 @@ from rich.cells import cell_len
 
 import concurve
 from concurve import explain as explaining
+from concurve.analysis import findings_of
 from concurve.cli import main
 from concurve.errors import RunError
+from concurve.exports import render
 from concurve.findings import Explanation
 from concurve.laboratory import Runner
 from concurve.report.explain import bar, lines, to_json
+from concurve.report.explain_chart import composition
 from concurve.run_head import new_head
 from concurve.store import Store
 from concurve.study import Rules, Study
 from concurve.wire import TrialRecord, TrialSpec
 from tests.explaining import record, role, thread
 from tests.fakes import FakeClock, FakeEngine, small_study
+from tests.real import TARGETS, Lab, missing
 
 SCHEMA = json.loads(
     (Path(__file__).parents[1] / "schema" / "explain.schema.json").read_text(encoding="utf-8")
@@ -181,6 +185,37 @@ def test_the_json_follows_its_schema(store: Store) -> None:
     assert last["excess_ns"]["run_queue"]["low"] > 0
 
 
+def test_reports_have_a_section_with_a_chart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = store.find_run(run_of(store, queueing))
+    findings = findings_of(store, row)
+    page = render(findings, store, "html").decode()
+    assert "What limits it" in page and "Where the thread time of an operation goes" in page
+    assert "50 % of it waiting for a CPU (4 threads on 2 CPUs)" in page
+    text = render(findings, store, "markdown").decode()
+    assert "| 4 | 2 | 50 % | 50 % | 0 % | cpu |" in text and "- **cpu**: With threads=4" in text
+    monkeypatch.setattr(explaining, "REPORT_TRIALS", 3)
+    assert "What limits it" not in render(findings, store, "markdown").decode()
+
+
+def test_the_chart_divides_each_cell_s_time(store: Store) -> None:
+    chart = composition(explained(store))
+    assert chart is not None
+    (rows,) = chart.spec.to_dict()["datasets"].values()
+    found = [(row["level"], row["part"], row["time"]) for row in rows]
+    assert found[:2] == [("1", "on a CPU", 1.0), ("2", "on a CPU", 1.0)]
+    assert found[2:] == [("4", "on a CPU", 1.0), ("4", "waiting for a CPU", 1.0)]
+
+
+def test_charts_without_a_work_factor_and_of_several(store: Store) -> None:
+    factors = msgspec.structs.replace(small_study(FIVE, threads=(1, 2), sync=("none", "cas")))
+    for work, drawn in ((None, "threads=1 sync=none"), ("threads", "sync=none")):
+        found = msgspec.structs.replace(explained(store, factors=factors.factors), work=work)
+        chart = composition(found)
+        assert chart is not None and drawn in chart.to_svg()
+    nothing = msgspec.structs.replace(found, cells=())
+    assert composition(nothing) is None
+
+
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_no_line_is_wider_than_the_terminal(store: Store, width: int) -> None:
     table = list(lines(explained(store), width))
@@ -218,3 +253,22 @@ def test_an_unknown_run_is_refused(
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 4 and "no run 'last'" in capsys.readouterr().err
+
+
+@pytest.mark.real
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_a_real_run_is_explained(tmp_path: Path) -> None:
+    """Where the time went, and on what: what is certain on a busy machine, too."""
+    lab = Lab(tmp_path)
+    command = [TARGETS, "sleep", "--threads", "{threads}", "--ms", "60"]
+    done = lab.run("sweep", "-P", "threads", "1,4", "--repeats", "3..3", "--", *command)
+    assert done.returncode == 0, done.stderr
+    done = lab.run("explain", "--json")
+    assert done.returncode == 0, done.stderr
+    written = json.loads(done.stdout)
+    jsonschema.validate(written, SCHEMA)
+    for cell in written["cells"]:
+        times = cell["per_operation_ns"]
+        parts = [times[name] or 0 for name in ("cpu", "run_queue", "blocked")]
+        assert sum(parts) == pytest.approx(times["total"])
+        assert cell["cause"] not in ("lock", "io", "client", "coherency"), cell
