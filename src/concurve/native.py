@@ -17,6 +17,7 @@ from concurve.java import find_java
 PROGRAMS = {
     "load": "concurve-load",
     "mandelbrot": "concurve-mandelbrot",
+    "server": "concurve-server",
     "targets": "concurve-targets",
 }
 
