@@ -62,11 +62,10 @@ def _row(item: ScalingFinding, told: bool) -> ScalingRow:
 
     model, best = MODELS[item.fit.chosen], item.fit.best
     words = item.answers[0]
-    peak = fmt.MISSING
-    if best.peak is not None:
-        peak = "not established"
-        if best.peak.established and best.peak.n.high is not None:
-            peak = fmt.estimate(best.peak.n).value + f" ({fmt.estimate(best.peak.n).span})"
+    peak = "not established"
+    if best.peak is not None and best.peak.established:
+        shown = fmt.estimate(best.peak.n)
+        peak = f"{shown.value} ({shown.span})"
     expected = fmt.MISSING
     if item.expected is not None:
         shown = fmt.estimate(item.expected.throughput)
