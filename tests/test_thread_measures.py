@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from concurve.cpu_measures import cpu_figures, cpu_info
 from concurve.measures import measure
 from concurve.thread_measures import THREAD_INDICATORS, kernel_priority, thread_figures
 from concurve.wire import (
+    Controls,
     GrantedControls,
     PhaseRecord,
     Policy,
@@ -103,6 +105,25 @@ def test_the_priority_is_that_of_ps(
     class_: PolicyClass, priority: int, nice: int, pri: float | None
 ) -> None:
     assert kernel_priority(nice, Policy(class_, priority)) == pri
+
+
+def test_the_cpus_are_told_apart_where_a_role_is_bound_to_some() -> None:
+    record = record_of(SPEC, 2.0)
+    busy = {"0": 500_000_000, "1": 2_100_000_000}
+    machine = msgspec.structs.replace(record.machine, busy_ns_by_cpu=busy)
+    free = msgspec.structs.replace(record, machine=machine)
+    assert cpu_figures(free) == {}
+    bound = msgspec.structs.replace(
+        record.roles[0], controls=GrantedControls(requested=Controls(cpus=(1,)))
+    )
+    record = msgspec.structs.replace(free, roles=(bound,))
+    assert cpu_figures(record) == {"cpu0_busy": 0.25, "cpu1_busy": 1.0}
+    assert measure(record, "target").values["cpu1_busy"] == 1.0
+    info = cpu_info("cpu12_busy")
+    assert info is not None and info.label == "CPU 12 busy"
+    assert cpu_info("cpus_used") is None
+    many = msgspec.structs.replace(machine, busy_ns_by_cpu={str(cpu): 1 for cpu in range(9)})
+    assert cpu_figures(msgspec.structs.replace(record, machine=many)) == {}
 
 
 def test_switches_and_cpus_used_are_made_of_their_parts() -> None:

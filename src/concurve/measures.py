@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.cpu_measures import cpu_figures
 from concurve.findings import IndicatorInfo
 from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows
 from concurve.study import Extract
@@ -121,6 +122,7 @@ def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = ()
     result = Measures({}, {}, {})
     for role in record.roles:
         _role_figures(role, "" if role.name == target else f"{role.name}.", result)
+    result.values.update(cpu_figures(record))
     main = record.role(target)
     if main is not None:
         for extract in extracts:

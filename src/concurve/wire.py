@@ -5,8 +5,8 @@ that the tests of both languages read.
 
 History of the format (``FORMAT``):
 
-- 1 (2026-11): first version. Records written before ``waits`` and ``lived_ns`` were added lack them
-  without a reason.
+- 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
+  were added lack them without a reason.
 
 A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
 reason under the same name. Times are integers in nanoseconds, memory in bytes.
@@ -268,6 +268,7 @@ class MachineRecord(_Record, frozen=True):
 
     cpus: int | None = None
     busy_ns: int | None = None
+    busy_ns_by_cpu: dict[str, int] = {}
     steal_ns: int | None = None
     foreign_cpu_ns: int | None = None
     tick_ns: int | None = None

@@ -1,5 +1,6 @@
 //! Reads `/proc`, or a copy of it below another root.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -32,6 +33,11 @@ impl ProcFs {
     /// All CPUs' ticks since boot.
     pub fn cpu_ticks(&self) -> Result<CpuTicks> {
         proc_stat::parse(&self.text("stat")?)
+    }
+
+    /// Each online CPU's ticks since boot.
+    pub fn cpu_ticks_each(&self) -> Result<BTreeMap<u32, CpuTicks>> {
+        proc_stat::parse_each(&self.text("stat")?)
     }
 
     /// Stall totals of `cpu`, `io` or `memory`.

@@ -1,8 +1,10 @@
-//! `/proc/stat`: what all CPUs together did since boot, in ticks of `USER_HZ`.
+//! `/proc/stat`: what the CPUs did since boot, all together and each, in ticks of `USER_HZ`.
+
+use std::collections::BTreeMap;
 
 use crate::{ProbeError, Result};
 
-/// Sums over all CPUs, in ticks.
+/// Of one CPU, or sums over all of them, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTicks {
     /// Neither idle nor waiting for I/O nor stolen. Guests are part of user time already.
@@ -13,13 +15,32 @@ pub struct CpuTicks {
     pub steal: u64,
 }
 
-/// Parses the file's text.
+/// The sums over all CPUs in the file's text.
 pub fn parse(text: &str) -> Result<CpuTicks> {
-    let wrong = || ProbeError::syntax("/proc/stat", text);
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("cpu "))
-        .ok_or_else(wrong)?;
+        .ok_or_else(|| ProbeError::syntax("/proc/stat", text))?;
+    ticks(line, text)
+}
+
+/// Each online CPU in the file's text, by its number.
+pub fn parse_each(text: &str) -> Result<BTreeMap<u32, CpuTicks>> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("cpu")?.split_once(' '))
+        .filter(|(number, _)| !number.is_empty())
+        .map(|(number, fields)| {
+            let cpu = number
+                .parse()
+                .map_err(|_| ProbeError::syntax("/proc/stat", text))?;
+            Ok((cpu, ticks(fields, text)?))
+        })
+        .collect()
+}
+
+/// What stands behind the name of a line.
+fn ticks(line: &str, text: &str) -> Result<CpuTicks> {
+    let wrong = || ProbeError::syntax("/proc/stat", text);
     let fields: Vec<u64> = line
         .split_ascii_whitespace()
         .map(|field| field.parse().map_err(|_| wrong()))
@@ -52,6 +73,17 @@ mod tests {
             steal: 27,
         };
         assert_eq!(parse(TEXT).unwrap(), expected);
+    }
+
+    #[test]
+    fn tells_the_cpus_apart() {
+        let each = parse_each(TEXT).unwrap();
+        assert_eq!(each.keys().copied().collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(each[&1].busy, 33382 + 6 + 3232 + 21);
+        assert_eq!(each[&0].steal, 13);
+        let sum: u64 = each.values().map(|ticks| ticks.busy).sum();
+        assert_eq!(sum, parse(TEXT).unwrap().busy);
+        assert!(parse_each("cpu  1 2\ncpux 1 2 3 4 5 6 7 8\n").is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ const TICKS_MIN: u64 = 5;
 #[derive(Debug)]
 pub struct Snapshot {
     ticks: Option<CpuTicks>,
+    ticks_each: BTreeMap<u32, CpuTicks>,
     psi: BTreeMap<String, u64>,
     absent: Absent,
 }
@@ -40,8 +41,13 @@ impl Snapshot {
                 absent.insert(name.into(), error.to_string());
             }
         }
+        let ticks_each = proc_fs.cpu_ticks_each();
+        if let Err(error) = &ticks_each {
+            absent.insert("busy_ns_by_cpu".into(), error.to_string());
+        }
         Self {
             ticks: ticks.ok(),
+            ticks_each: ticks_each.unwrap_or_default(),
             psi,
             absent,
         }
@@ -70,6 +76,14 @@ impl Snapshot {
                 .collect(),
             ..MachineRecord::default()
         };
+        record.busy_ns_by_cpu = self
+            .ticks_each
+            .into_iter()
+            .filter_map(|(cpu, begin)| {
+                let busy = end.ticks_each.get(&cpu)?.busy.saturating_sub(begin.busy);
+                Some((cpu, busy * tick_ns))
+            })
+            .collect();
         match proc_fs.cpus_online() {
             Ok(cpus) => record.cpus = Some(cpus.len() as u32),
             Err(error) => {

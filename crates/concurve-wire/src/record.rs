@@ -330,6 +330,9 @@ pub struct MachineRecord {
     /// Not idle and not stolen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_ns: Option<u64>,
+    /// The same of each CPU, by its number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub busy_ns_by_cpu: BTreeMap<u32, u64>,
     /// Taken by the hypervisor for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<u64>,
