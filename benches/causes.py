@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring import Bound, Figure, alone, scratch, target
+from measuring import Bound, Figure, alone, output_of, scratch, target
 
 import concurve
 from concurve.api import Run
@@ -23,6 +23,7 @@ RUNS = 20
 RIGHT_MIN = 0.95
 """19 of 20."""
 
+TRIAL_S = 0.25
 REPEATS = "4..4"
 PROGRAMS = Path(__file__).resolve().parent / "causes_programs"
 CAUSES = ("cpu", "lock", "coherency", "io", "client", "contamination", "none")
@@ -116,8 +117,7 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case("shared counter", {2: "coherency"}, _swept(target(*counter), (1, 2)))
     padded = target(*counter, "--padded")
     yield Case("padded counters", {1: "none", 2: "none"}, _swept(padded, (1, 2)))
-    writer = ["fsync", "--threads", "{threads}", "--operations", "400", "--directory", str(folder)]
-    yield Case("fdatasync", {1: "io", 2: "io"}, _swept(target(*writer), (1, 2)))
+    yield Case("fdatasync", {1: "io", 2: "io"}, _swept(_writer(folder), (1, 2)))
     pool = ["many-locks", "--threads", "{threads}", "--operations", "40", "--every-ms", "5"]
     yield Case("idle pool", {1: "none", 16: "none"}, _swept(target(*pool), (1, 16)))
     throttled = target("busy", "--total-iterations", "4000000")
@@ -128,7 +128,7 @@ def cases(folder: Path) -> Iterator[Case]:
     ):
         yield Case(f"{name} client", {1: "client", 4: "client"}, _served(folder, thinking))
     yield Case("Mandelbrot", {1: "none", 2: "none"}, _mandelbrot)
-    yield Case("Java, synchronized", {2: "lock", 4: "lock"}, _java(folder))
+    yield Case("Java, synchronized", {2: "lock"}, _java(folder))
 
 
 def _busy() -> list[str]:
@@ -140,6 +140,14 @@ def _mutex(percent: int) -> list[str]:
         "mutex", "--threads", "{threads}", "--hold-percent", str(percent),
         "--operations", "2000", "--operation-iterations", "100000",
     )  # fmt: skip
+
+
+def _writer(folder: Path) -> list[str]:
+    """As many operations as this disk does in a trial's time."""
+    writer = target("fsync", "--directory", str(folder), "--threads")
+    output = output_of([*writer, "1", "--operations", "200"])
+    seconds = float(dict(line.split() for line in output.splitlines())["compute_seconds"])
+    return [*writer, "{threads}", "--operations", str(max(20, round(200 * TRIAL_S / seconds)))]
 
 
 def _swept(command: Sequence[str], threads: tuple[Level, ...]) -> Callable[[Path, int], Run]:
@@ -184,7 +192,7 @@ ready = "report"
 [[roles]]
 name = "load"
 program = "targets"
-arguments = ["slow-client", "--operations", "200", "--port-file", "{folder}/port", {thinking}]
+arguments = ["slow-client", "--operations", "100", "--port-file", "{folder}/port", {thinking}]
 [[indicators]]
 name = "wall_seconds"
 better = "lower"
@@ -210,7 +218,7 @@ def _java(folder: Path) -> Callable[[Path, int], Run]:
             subprocess.run([javac, "-d", folder, source], check=True, capture_output=True)
         command = [java, "-XX:+UseSerialGC", "-cp", str(folder), "Contended"]
         return concurve.sweep(
-            [*command, "{threads}", "4000", "100000"], {"threads": (1, 2, 4)}, cpus=2,
+            [*command, "{threads}", "2000", "100000"], {"threads": (1, 2)}, cpus=2,
             repeats=REPEATS, seed=seed, db=str(db),
         )  # fmt: skip
 

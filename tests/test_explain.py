@@ -315,10 +315,29 @@ def test_without_samples_what_blocks_is_not_named() -> None:
 
 
 def test_few_samples_do_not_name_what_blocks() -> None:
-    few = [thread(0.3, futex=0.7, readings=5)] * 4
+    few = [thread(0.3, futex=0.5, disk=0.2, readings=5)] * 4
     said = cause_of(of(few, 1250, trials=1), ALONE)
     assert said.cause == "none" and "too few" in cause_of(of(few, 1250, trials=1), None).words
     assert cause_of(of(few, 1250, trials=5), ALONE).cause == "lock"
+    clear = [thread(0.3, disk=0.7, readings=15)]
+    assert cause_of(of(clear, trials=1), None).cause == "io"  # ten of ten
+
+
+def test_a_cell_without_a_clear_excess_is_named_by_what_most_of_its_time_goes_to() -> None:
+    writer = thread(0.3, disk=0.7)
+    queued = of([thread(0.2, 0.2, disk=0.6)] * 2, 1500)
+    said = cause_of(queued, of([writer]))
+    assert said.cause == "io" and "60 % of it blocked on the disk" in said.words
+
+
+def test_a_loss_that_no_part_explains_on_a_disturbed_machine_is_contamination() -> None:
+    rng = random.Random(3)
+
+    def noisy(_: float) -> TrialRecord:
+        queue = rng.uniform(0.02, 0.6)
+        return record(role([thread(1 - queue, queue)] * 2, 2000 * (1 - queue)), foreign=0.1)
+
+    assert cause_of(cell(noisy), ALONE).cause == "contamination"
 
 
 def test_without_run_queue_time_samples_stand_in() -> None:

@@ -54,13 +54,15 @@ def cause_of(
 ) -> Verdict:
     """What limits a cell. ``base`` is the picture of its base, ``None`` for the base itself."""
     here = _Here(cell, base, clients, serving)
-    if base is not None:
-        verdict = _by_excess(here, base)
-        if verdict is None or verdict.cause == "none":
-            verdict = _disturbed(here, base) or verdict
-        if verdict is not None:
-            return verdict
-    return _by_composition(here)._replace(unproven=base is not None)
+    by_itself = _by_composition(here)
+    if base is None:
+        return by_itself
+    by_excess = _by_excess(here, base)
+    if by_excess is not None and by_excess.cause != "none":
+        return by_excess
+    if by_itself.cause != "none":
+        return by_itself
+    return _disturbed(here, base) or by_excess or by_itself._replace(unproven=True)
 
 
 class _Here(NamedTuple):
@@ -308,10 +310,10 @@ def _where(cell: Picture) -> str:
         at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
         threads = max(account.word.threads for account in cell.accounts)
         return f", {percent(at)} of that at one word where {threads} threads wait"
-    return (
-        f", at words of their own, while {_number(cell.running)} of {cell.threads} threads run: "
-        "they wait for one another"
-    )
+    many = max(account.word.words for account in cell.accounts) >= cell.threads
+    own = ", at words of their own" if many and seen >= 10 * cell.threads else ""
+    run = f"{_number(cell.running)} of {cell.threads} threads run"
+    return f"{own}, while {run}: they wait for one another"
 
 
 def _storing(here: _Here, amount: float) -> Verdict | None:

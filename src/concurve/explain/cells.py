@@ -17,6 +17,9 @@ from concurve.stats.welch import difference
 
 #: Less blocked time than this share needs no telling apart.
 UNTOLD_MAX = 0.02
+#: Fewer readings do if they agree: ten of ten mean a share above 0.7 (Clopper & Pearson 1934).
+CLEAR_READINGS_MIN = 10
+CLEAR_SHARE = 0.9
 #: Fewer blocked readings in a trial than this are divided as those of all trials of the cell.
 _TRIAL_READINGS_MIN = 10
 
@@ -57,8 +60,10 @@ class Picture(NamedTuple):
     @property
     def told(self) -> bool:
         """… and are they enough to believe, as far as there is something to tell?"""
+        kinds = [self.readings.get(kind, 0) for kind in KINDS]
         enough = sum(self.readings.values()) >= READINGS_MIN
-        return self.sampled and (enough or self.share("blocked") < UNTOLD_MAX)
+        clear = sum(kinds) >= CLEAR_READINGS_MIN and max(kinds) >= CLEAR_SHARE * sum(kinds)
+        return self.sampled and (enough or clear or self.share("blocked") < UNTOLD_MAX)
 
     def mean(self, component: str) -> float:
         """Mean time per operation of a component; 0 where there is none."""
