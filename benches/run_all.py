@@ -15,6 +15,7 @@ import aa
 import causes
 import demo
 import exact
+import jvm
 import kernel
 import light
 import load
@@ -33,6 +34,7 @@ SUBJECTS: dict[str, Bench] = {
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
+    "jvm": jvm.figures,  # the JVM kernel beside the native one
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "demo": demo.figures,  # make demo
