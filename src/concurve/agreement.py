@@ -13,6 +13,7 @@ from typing import NamedTuple
 from concurve.claims import MissingError, Samples
 from concurve.estimate import Estimate
 from concurve.findings import Agreement, Level, PublishedComparison, PublishedTable
+from concurve.plan import describe
 from concurve.published import PublishedFigure
 from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean
@@ -30,8 +31,17 @@ class _Measured(NamedTuple):
     samples: Samples
     first: Mapping[str, Level]
 
-    def values(self, parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
-        return self.samples.values({**self.first, **parameters}, indicator)
+    def values(
+        self, parameters: Mapping[str, Level], indicator: str, called: str = "the cell"
+    ) -> Sequence[float]:
+        """The values of a cell; a reason why there are none names it by what it is ``called``, so
+        that the same reason of many figures reads the same."""
+        cell = {**self.first, **parameters}
+        try:
+            return self.samples.values(cell, indicator)
+        except MissingError as missing:
+            reason = str(missing).removeprefix(describe(cell)).strip()
+            raise MissingError(f"{called} {reason}") from missing
 
 
 class _Answer(NamedTuple):
@@ -177,7 +187,7 @@ def _values(
 ) -> tuple[Sequence[float], Sequence[float]]:
     return (
         measured.values(figure.parameters, figure.indicator),
-        measured.values(figure.base_parameters, figure.indicator),
+        measured.values(figure.base_parameters, figure.indicator, "the base"),
     )
 
 

@@ -18,7 +18,7 @@ from concurve.report.claims import claim_rows
 from concurve.report.explain_chart import composition
 from concurve.report.explain_section import section
 from concurve.report.machine import facts
-from concurve.report.published import heading, how, not_comparable, published_row
+from concurve.report.published import heading, how, judged, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import table
 
@@ -64,9 +64,9 @@ def to_html(findings: Findings) -> str:
             claims=claim_rows(findings),
             published=findings.published,
             table=contents,
-        scaling=scaling_rows(findings),
-        scaling_subject=subject(findings),
-        expected_heading=expected_heading(findings),
+            scaling=scaling_rows(findings),
+            scaling_subject=subject(findings),
+            expected_heading=expected_heading(findings),
             status=any(cell.status != "ok" for cell in contents.cells),
             pictures=pictures,
             rejects=findings.rejects[:_REJECTS_LISTED_MAX],
@@ -110,6 +110,7 @@ def environment() -> Environment:
         "heading": heading,
         "how": how,
         "not_comparable": not_comparable,
+        "judged": lambda contents: judged(contents.figures),
     }
     return made
 

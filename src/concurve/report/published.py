@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from concurve.estimate import Estimate
 from concurve.findings import Agreement, PublishedComparison, PublishedTable
 from concurve.report import format as fmt
 
@@ -51,7 +52,7 @@ class PublishedRow:
 def published_row(figure: PublishedComparison) -> PublishedRow:
     """A figure of a published table as text."""
     ours = figure.ours
-    shown = "" if ours is None else fmt.estimate(ours, fmt.scale_for([ours.value], ours.unit)).text
+    shown = "" if ours is None else _ours(ours)
     if ours is not None and figure.compare == "none" and ours.min != ours.max:
         shown = f"{fmt.plain(ours.min or 0.0)} to {fmt.plain(ours.max or 0.0)}"
     unit = "" if figure.unit == "factor" else figure.unit
@@ -64,6 +65,13 @@ def published_row(figure: PublishedComparison) -> PublishedRow:
         verdict=figure.verdict,
         reason=fmt.clean(figure.reason),
     )
+
+
+def _ours(figure: Estimate) -> str:
+    """``0.51 (0.49 to 0.53)``: intervals of ratios are not symmetric."""
+    shown = fmt.estimate(figure)
+    value = fmt.with_unit(shown.value, shown.unit)
+    return f"{value} ({shown.span})" if shown.span else value
 
 
 def heading(table: PublishedTable) -> str:

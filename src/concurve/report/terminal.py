@@ -269,12 +269,16 @@ def _published(findings: Findings, width: int) -> Iterator[Text]:
     if findings.published:
         yield Text("published figures, relative to their base:")
     for contents in findings.published:
+        rows, reasons = judged(contents.figures), beside(contents.figures)
         told = counts(contents.counts())
-        yield from wrapped(Text(f"{heading(contents)}{f': {told}' if told else ''}"), width)
-        for row in judged(contents.figures):
+        # Where nothing is compared for one reason, a line is enough.
+        alone = next(iter(reasons)) if not rows and len(reasons) == 1 else ""
+        parts = [heading(contents), told, alone]
+        yield from wrapped(Text(": ".join(filter(None, parts)), "dim" if alone else ""), width)
+        for row in rows:
             text = f"{row.verdict}: {row.row}, {row.column}: {row.evidence}"
             yield from wrapped(Text(text, _AGREEMENTS[row.verdict]), width, indent="  ")
-        for reason, number in beside(contents.figures).items():
+        for reason, number in reasons.items() if not alone else ():
             text = f"{fmt.count(number, 'figure')} not comparable: {reason}"
             yield from wrapped(Text(text, "dim"), width, indent="  ")
 
