@@ -1,6 +1,5 @@
 //! The server from its start to its end.
 
-use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use concurve_wire::reporter::Reporter;
+use mio::net::TcpListener;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -75,6 +75,10 @@ fn raise_descriptor_limit(settings: &Settings) -> Result<(), Error> {
 fn listen(settings: &Settings) -> Result<(TcpListener, u16), Error> {
     let address = settings.address;
     let listener = TcpListener::bind(address).when(|| format!("listen on {address}"))?;
+    // Again, with as long a queue as the kernel allows: many clients come at once in a trial, and
+    // one that finds the usual queue of 128 full waits a second before it tries again.
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE)
+        .when(|| format!("lengthen the queue of {address}"))?;
     let port = listener
         .local_addr()
         .when(|| "read the listener's port".to_owned())?

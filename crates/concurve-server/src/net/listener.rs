@@ -26,12 +26,8 @@ pub struct Listener {
 
 impl Listener {
     /// Also returns what stops it, once `hall.stop` is set.
-    pub fn new(listener: std::net::TcpListener) -> Result<(Self, Waker), Error> {
+    pub fn new(mut listener: TcpListener) -> Result<(Self, Waker), Error> {
         let poll = Poll::new().when(|| "open an epoll descriptor".to_owned())?;
-        listener
-            .set_nonblocking(true)
-            .when(|| "make the listener non-blocking".to_owned())?;
-        let mut listener = TcpListener::from_std(listener);
         poll.registry()
             .register(&mut listener, LISTENER, Interest::READABLE)
             .when(|| "watch the listener".to_owned())?;
