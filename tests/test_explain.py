@@ -118,6 +118,12 @@ def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
     assert said.cause == "none" and "acceptor deals it out" in said.words
 
 
+def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
+    """Work comes from elsewhere, and more of it to more threads."""
+    pool = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(280, 4)])
+    assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
+
+
 def test_a_dealer_that_is_used_up_is_the_limit() -> None:
     dealer = thread(0.98, name="acceptor", switches=2000)
     pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
@@ -325,7 +331,7 @@ def test_few_samples_do_not_name_what_blocks() -> None:
 
 def test_a_cell_without_a_clear_excess_is_named_by_what_most_of_its_time_goes_to() -> None:
     writer = thread(0.3, disk=0.7)
-    queued = of([thread(0.2, 0.2, disk=0.6)] * 2, 1500)
+    queued = of([thread(0.2, 0.2, disk=0.6)] * 2, 2000)
     said = cause_of(queued, of([writer]))
     assert said.cause == "io" and "60 % of it blocked on the disk" in said.words
 
