@@ -97,6 +97,7 @@ def test_what_was_not_read_is_absent_with_a_reason() -> None:
         ("batch", 0, 19, 0),
         ("rr", 1, 0, 41),
         ("fifo", 99, 0, 139),
+        ("rr", 0, 0, None),
         ("idle", 0, 0, -1),
         ("deadline", 0, 0, None),
     ],

@@ -109,11 +109,12 @@ def _settings(
 def kernel_priority(nice: int | None, policy: Policy | None) -> float | None:
     """One scale for all policies, on which more is more: PRI of ``ps`` (procps), which is 19 - nice
     or 40 + the real-time priority. SCHED_IDLE counts as -1, since its weight (3) lies below that of
-    nice 19 (15); deadline and ext have no place on it."""
+    nice 19 (15); deadline and ext have no place on it. A real-time priority of 0 does not exist: it
+    is that of a thread whose policy is known from its exit only."""
     if policy is None or policy.class_ in ("deadline", "ext"):
         return None
     if policy.class_ in ("fifo", "rr"):
-        return 40 + policy.priority
+        return 40 + policy.priority if policy.priority else None
     if policy.class_ == "idle":
         return -1
     return None if nice is None else 19 - nice
