@@ -120,7 +120,7 @@ def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
 
 def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
     """Work comes from elsewhere, and more of it to more threads."""
-    pool = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(280, 4)])
+    pool = of([thread(0.3, futex=0.7)] * 4, 3000, words=[(280, 4)])
     assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
 
 
