@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from concurve import java
+from concurve.agreement import published_tables
 from concurve.campaign import Campaign
 from concurve.catalogue import find
 from concurve.claim_kinds import parse_test
@@ -22,6 +24,7 @@ from concurve.plan import Plan, make_plan, trial_spec
 from concurve.published import PublishedFigure, load_published
 from concurve.study import EFFORTS, Study, unused_factors
 from concurve.wire import RoleSpec
+from tests.fakes import small_study
 
 FOLDER = Path(java.__file__).parent / "studies" / "java-threads"
 
@@ -347,3 +350,21 @@ def test_the_newest_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.delenv(java.VARIABLE, raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert java.find_java("newest", "here").version == "25.0.2"
+
+
+def test_priorities_are_held_against_ours_exactly() -> None:
+    """-3 where the source has -2 is another step, not the same one rounded."""
+    figures = load_published(FOLDER / "published.csv")["tc03"]
+
+    def verdict(ours: int) -> str:
+        def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+            return [19.0 + (ours if parameters["priority"] == 1 else 0)] * 3
+
+        samples = Samples(values, lambda _: [], lambda _: "neither", None)
+        study = msgspec.structs.replace(small_study(), published=figures)
+        (table,) = published_tables(study, samples, {})
+        found = table.at("Win32-Thread-Priorität", "1")
+        assert found is not None
+        return found.verdict
+
+    assert (verdict(-2), verdict(-3)) == ("agrees", "differs")
