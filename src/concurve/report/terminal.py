@@ -56,8 +56,13 @@ def print_lines(make: Callable[[int], Iterable[Text]], file: TextIO | None = Non
     # Without ± and its like the same text is longer: a sign takes two letters.
     width = out.width if fit_encoding("±", out.file) == "±" else out.width - _ASCII_ROOM
     for line in make(max(width, _WIDTH_MIN)):
-        fitted = Text(fit_encoding(line.plain, out.file), line.style)
-        out.print(fitted, soft_wrap=True, highlight=False)
+        text = fit_encoding(line.plain, out.file)
+        if out.is_terminal:
+            out.print(Text(text, line.style), soft_wrap=True, highlight=False)
+        else:
+            # The same letters: styling them for nobody takes longer than all else here.
+            out.file.write(f"{text}\n")
+    out.file.flush()
 
 
 def console(file: TextIO) -> Console:
