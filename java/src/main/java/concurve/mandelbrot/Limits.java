@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 
 /** Which limit stops the creation of threads, for an error message that helps. */
 final class Limits {
-    /** Memory mappings of one platform thread: its stack, with the guard pages of library and JVM. */
-    private static final long MAPS_PER_THREAD = 4;
+    /** Memory mappings of one platform thread: its stack and the guard pages. Seen in /proc/PID/maps. */
+    private static final long MAPS_PER_THREAD = 2;
 
     /** Mappings that the JVM itself may need: it dies where it gets none. */
     private static final long MAPS_SPARE = 4000;
