@@ -25,10 +25,9 @@ ACTIVE_SHARE = 0.1
 STARVING_SHARE = 0.5
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1
-#: … and those within this length may have been started for it.
-INSIDE_SLACK = 1.5
-#: Share of a phase's CPU time that threads must explain for the others to be bystanders.
-PHASE_EXPLAINED = 0.9
+#: Share of a peer's CPU time in a phase that the peers may leave unexplained, for all other threads
+#: to be bystanders.
+BYSTANDER_SHARE = 0.25
 #: A thread that is no peer of the active ones deals out their work if it was switched so often,
 #: or so busy.
 DEALER_SWITCHES_MIN = 50
@@ -208,28 +207,31 @@ def _present(
 ) -> tuple[list[ThreadRecord], list[ThreadRecord]]:
     """Threads that may do the work, and bystanders, whose CPU time came before or after it.
 
-    Where threads that live within the measured phase explain its CPU time, the others have set
-    things up and wait for the end; so has a process's first thread, however short its life. A
-    JVM's own threads are neither.
+    Where the peers (threads of the most frequent kind) explain the CPU time of the measured
+    phase, the others have set things up and wait for the end. Of threads that outlive it, a part
+    of their CPU time counts. A JVM's own threads are neither.
     """
     listed = role.threads.listed
     is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
     serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
     working = [thread for thread in listed if thread not in serving]
-    inside = [
-        thread
-        for thread in working
-        if thread.tid != thread.pid
-        and thread.lived_ns is not None
-        and thread.lived_ns <= INSIDE_SLACK * wall
-    ]
+    kinds = [_kind(thread) for thread in working if thread.tid != thread.pid]
     known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
-    if not known or not inside:
+    if not kinds or not known:
         return working, []
-    explained = sum(thread.usage.cpu_ns or 0 for thread in (*inside, *serving))
-    if explained < PHASE_EXPLAINED * sum(known):
+    usual = max(set(kinds), key=kinds.count)
+    peers = [thread for thread in working if _kind(thread) == usual]
+    shares = [_within(thread, wall) for thread in peers]
+    unexplained = sum(known) - sum(shares) - sum(_within(thread, wall) for thread in serving)
+    if unexplained > BYSTANDER_SHARE * max(shares):
         return working, []
-    return inside, [thread for thread in working if thread not in inside]
+    return peers, [thread for thread in working if thread not in peers]
+
+
+def _within(thread: ThreadRecord, wall: float) -> float:
+    """CPU time of a thread in the measured phase, if it spends it evenly over its life."""
+    life = _life(thread, wall)
+    return (thread.usage.cpu_ns or 0) * min(1.0, wall / life if life else 1.0)
 
 
 def _active(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
