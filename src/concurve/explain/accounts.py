@@ -207,20 +207,23 @@ def _present(
 ) -> tuple[list[ThreadRecord], list[ThreadRecord]]:
     """Threads that may do the work, and bystanders, whose CPU time came before or after it.
 
-    Where the peers (threads of the most frequent kind) explain the CPU time of the measured
-    phase, the others have set things up and wait for the end. Of threads that outlive it, a part
-    of their CPU time counts. A JVM's own threads are neither.
+    Where the threads of the busiest kind explain the CPU time of the measured phase, the others
+    have set things up and wait for the end. Of threads that outlive it, a part of their CPU time
+    counts. A JVM's own threads are neither.
     """
     listed = role.threads.listed
     is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
     serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
     working = [thread for thread in listed if thread not in serving]
-    kinds = [_kind(thread) for thread in working if thread.tid != thread.pid]
+    kinds: dict[tuple[str, bool], int] = {}
+    for thread in working:
+        if thread.tid != thread.pid:
+            kinds[_kind(thread)] = kinds.get(_kind(thread), 0) + (thread.usage.cpu_ns or 0)
     known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
     if not kinds or not known:
         return working, []
-    usual = max(set(kinds), key=kinds.count)
-    peers = [thread for thread in working if _kind(thread) == usual]
+    busiest = max(kinds, key=lambda kind: kinds[kind])
+    peers = [thread for thread in working if _kind(thread) == busiest]
     shares = [_within(thread, wall) for thread in peers]
     unexplained = sum(known) - sum(shares) - sum(_within(thread, wall) for thread in serving)
     if unexplained > BYSTANDER_SHARE * max(shares):

@@ -213,8 +213,8 @@ def _computing(here: _Here, amount: float) -> Verdict | None:
         return Verdict("contamination", f"{words}, while {_strangers(cell)}")
     return Verdict(
         "coherency",
-        f"{words}: data that the threads share, or the bandwidth of memory (cache misses, which "
-        "would tell the two apart, are not counted)",
+        f"{words}: data that the threads share, the bandwidth of memory, or a lock that only spins "
+        "(cache misses, which would tell them apart, are not counted)",
     )
 
 
