@@ -208,11 +208,9 @@ def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) ->
 
 
 def _room(figure: PublishedFigure, published: float) -> float:
-    """The tolerance, and what the source's rounding leaves open. Differences are of counts and
-    levels, where a whole number is exact."""
+    """The tolerance, and what the source's rounding leaves open."""
     if figure.compare == "difference":
-        rounded = 0.0 if figure.rounding >= 0.5 else 2 * figure.rounding
-        return max(TOLERANCE * abs(published), rounded)
+        return max(TOLERANCE * abs(published), figure.rounding)
     if figure.compare == "factor":
         return TOLERANCE * abs(published) + figure.rounding
     assert figure.base_value is not None
