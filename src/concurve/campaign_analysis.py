@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from concurve.analysis import findings_of
 from concurve.campaign_head import CampaignHead, decode_campaign
@@ -92,9 +92,15 @@ def _study(
         reason=member.reason,
         run=run,
         procedure=None if row is None or run is None else _procedure(decode_head(row).rules, run),
-        verdicts=dict(Counter(claim.verdict for claim in run.claims)) if run else {},
+        verdicts=_verdicts(run) if run else {},
         agreements=_summed(table.counts() for table in run.published) if run else {},
     )
+
+
+def _verdicts(run: Findings) -> dict[VerdictName, int]:
+    """How many claims have each verdict, always in the same order."""
+    found = Counter(claim.verdict for claim in run.claims)
+    return {name: found[name] for name in get_args(VerdictName) if found[name]}
 
 
 def _procedure(rules: Rules, run: Findings) -> Procedure:

@@ -32,11 +32,12 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
     there is nothing of ours to draw."""
     import altair as alt
 
-    layout = _layout(table)
+    held = _held(table)
+    layout = _layout(table, held)
     points = [
         point
         for panel in layout.panels
-        for figures in [[f for f in table.figures if layout.place(f)[1] == fmt.clean(panel)]]
+        for figures in [[f for f in held if layout.place(f)[1] == fmt.clean(panel)]]
         if _is_drawn(figures)
         for figure in figures
         for point in _pair(figure, *layout.place(figure))
@@ -72,9 +73,13 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.4, aria=False)
         .encode(y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=60, opacity=1).encode(
-            y=y, color=colour, shape=shape, **told
-        ),
+        # Hollow and larger, so that it is seen where both are the same.
+        base.transform_filter("datum.series == 'published'")
+        .mark_point(filled=False, size=110, strokeWidth=1.6, opacity=1)
+        .encode(y=y, color=colour, shape=shape, **told),
+        base.transform_filter("datum.series == 'ours'")
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(y=y, color=colour, shape=shape, **told),
     ]
     data: Any = {"values": points}
     chart: Any = alt.layer(*layers)
@@ -97,16 +102,22 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
     )
 
 
-def _layout(table: PublishedTable) -> _Layout:
+def _held(table: PublishedTable) -> list[PublishedComparison]:
+    """The figures that are held against ours; where none is, those that stand side by side."""
+    held = [figure for figure in table.figures if figure.compare != "none"]
+    return held or [figure for figure in table.figures if figure.indicator]
+
+
+def _layout(table: PublishedTable, held: Sequence[PublishedComparison]) -> _Layout:
     """Curves run along the columns, unless a row mixes indicators and a column does not."""
-    if _mixed(table, "row") and not _mixed(table, "column"):
+    if _mixed(held, "row") and not _mixed(held, "column"):
         return _Layout(table.rows, table.columns, True)
     return _Layout(table.columns, table.rows, False)
 
 
-def _mixed(table: PublishedTable, heading: str) -> bool:
+def _mixed(figures: Sequence[PublishedComparison], heading: str) -> bool:
     kinds: dict[str, set[tuple[str, str]]] = {}
-    for figure in table.figures:
+    for figure in figures:
         kinds.setdefault(getattr(figure, heading), set()).add((figure.indicator, figure.compare))
     return any(len(found) > 1 for found in kinds.values())
 
