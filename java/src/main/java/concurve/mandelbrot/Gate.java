@@ -111,6 +111,11 @@ final class Gate {
         }
     }
 
+    /** The death of a worker, or null. */
+    Throwable death() {
+        return death;
+    }
+
     /** Reports the death of a worker. */
     void breakDown(Throwable cause) {
         death = cause;

@@ -8,6 +8,7 @@ import java.util.concurrent.ForkJoinTask;
 import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.RecursiveAction;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
@@ -24,6 +25,12 @@ final class PoolCrew implements Crew {
 
     /** What a ForkJoinPool can have is 32767. */
     private static final int THREADS_MAX = 32_000;
+
+    /** How often the main thread looks whether a worker died. */
+    private static final long LOOK_AFTER_MS = 200;
+
+    /** How long the end of a pool is waited for that a failure has left behind. */
+    private static final long END_SECONDS = 10;
 
     private final Setting setting;
     private final Gate gate;
@@ -123,8 +130,12 @@ final class PoolCrew implements Crew {
     }
 
     private Failure failure(Throwable death) {
-        if (death instanceof OutOfMemoryError refused) {
-            return Limits.refused(setting.threads(), Math.max(0, snapshot().size() - 1), refused);
+        for (Throwable cause = death; cause != null; cause = cause.getCause()) {
+            // The library wraps what a thread died of in an error of the same kind without a text.
+            if (cause instanceof OutOfMemoryError && cause.getMessage() != null) {
+                long alive = snapshot().stream().filter(Thread::isAlive).count();
+                return Limits.refused(setting.threads(), alive, cause);
+            }
         }
         return Failure.of("a worker died: " + death, death);
     }
@@ -158,17 +169,31 @@ final class PoolCrew implements Crew {
         IntConsumer turn = number -> turn(number, handout, counts);
         try {
             if (setting.kind() == Setting.Kind.FORKJOIN) {
-                pool.submit(new Halves(0, units, turn)).get();
+                await(pool.submit(new Halves(0, units, turn)));
             } else {
                 // In this pool, and not in the common one, because that is where it is submitted.
-                pool.submit(() -> IntStream.range(0, units).parallel().forEach(turn)).get();
+                await(pool.submit(() -> IntStream.range(0, units).parallel().forEach(turn)));
             }
         } catch (OutOfMemoryError refused) {
             throw failure(refused);
-        } catch (ExecutionException error) {
-            throw failure(error.getCause());
-        } catch (InterruptedException interrupted) {
-            throw new IllegalStateException(interrupted);
+        }
+    }
+
+    /** Waits for the loop, but not for ever: a thread that died may have taken a part with it. */
+    private void await(ForkJoinTask<?> loop) throws Failure {
+        while (true) {
+            try {
+                loop.get(LOOK_AFTER_MS, TimeUnit.MILLISECONDS);
+                return;
+            } catch (TimeoutException still) {
+                if (gate.death() != null) {
+                    throw failure(gate.death());
+                }
+            } catch (ExecutionException error) {
+                throw failure(error.getCause());
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
         }
     }
 
@@ -253,8 +278,13 @@ final class PoolCrew implements Crew {
         }
         gate.open();
         gate.wake(snapshot());
-        pool.shutdown();
-        snapshot().forEach(Threads::join);
+        pool.shutdownNow();
+        try {
+            // The threads are daemons: those of a pool that a failure has broken may stay.
+            pool.awaitTermination(END_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
         pool = null;
     }
 }
