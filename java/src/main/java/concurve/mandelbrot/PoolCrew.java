@@ -29,7 +29,7 @@ final class PoolCrew implements Crew {
     /** How often the main thread looks whether a worker died. */
     private static final long LOOK_AFTER_MS = 200;
 
-    /** How long the end of a pool is waited for that a failure has left behind. */
+    /** How long the end of a pool is waited for. */
     private static final long END_SECONDS = 10;
 
     private final Setting setting;
@@ -37,6 +37,9 @@ final class PoolCrew implements Crew {
     private ForkJoinPool pool;
     private List<PoolThread> threads = List.of();
     private List<ForkJoinTask<?>> spinners = List.of();
+
+    /** A pool that has lost a thread may never end; its threads are daemons. */
+    private boolean broken;
 
     PoolCrew(Setting setting) throws Failure {
         if (setting.threads() > THREADS_MAX) {
@@ -130,6 +133,7 @@ final class PoolCrew implements Crew {
     }
 
     private Failure failure(Throwable death) {
+        broken = true;
         for (Throwable cause = death; cause != null; cause = cause.getCause()) {
             // The library wraps what a thread died of in an error of the same kind without a text.
             if (cause instanceof OutOfMemoryError && cause.getMessage() != null) {
@@ -280,8 +284,7 @@ final class PoolCrew implements Crew {
         gate.wake(snapshot());
         pool.shutdownNow();
         try {
-            // The threads are daemons: those of a pool that a failure has broken may stay.
-            pool.awaitTermination(END_SECONDS, TimeUnit.SECONDS);
+            pool.awaitTermination(broken ? 0 : END_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException interrupted) {
             throw new IllegalStateException(interrupted);
         }
