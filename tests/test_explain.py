@@ -110,6 +110,11 @@ def test_an_idle_pool_is_no_lock(words: list[tuple[int, int]]) -> None:
     assert said.cause == "none" and "no work for them" in said.words
 
 
+def test_an_idle_pool_is_idle_on_a_busy_machine_too() -> None:
+    base = of([thread(0.08, futex=0.92)])
+    assert cause_of(of([thread(0.02, futex=0.98)] * 16, 1000, foreign=0.9), base).cause == "none"
+
+
 def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
     """1.6 of 8 threads have work: somebody deals it out, who waits for events, not for takers."""
     dealer = thread(0.1, poll=0.9, name="acceptor", switches=9000)
@@ -189,8 +194,11 @@ def test_a_lock_that_spins_is_a_lock() -> None:
 
 def test_a_lock_needs_less_of_a_loss_than_others() -> None:
     """One per cent of the time at a futex, again and again, is a lock; once, it is a start."""
-    for switches, cause in ((100, "lock"), (6, "none")):
-        cell = of([thread(0.99, futex=0.01, switches=switches)] * 2, 2000, words=[(2, 2)])
+    for waiting, switches, cause in (
+        (0.01, 100, "lock"), (0.01, 6, "none"), (0.04, 6, "none"), (0.2, 6, "lock"),
+    ):  # fmt: skip
+        held = thread(1 - waiting, futex=waiting, switches=switches)
+        cell = of([held] * 2, 2000 * (1 - waiting), words=[(2, 2)])
         assert cause_of(cell, ALONE).cause == cause
 
 
@@ -345,8 +353,14 @@ def test_few_samples_do_not_name_what_blocks() -> None:
     said = cause_of(of(few, 1250, trials=1), ALONE)
     assert said.cause == "none" and "too few" in cause_of(of(few, 1250, trials=1), None).words
     assert cause_of(of(few, 1250, trials=5), ALONE).cause == "lock"
-    clear = [thread(0.3, disk=0.7, readings=15)]
-    assert cause_of(of(clear, trials=1), None).cause == "io"  # ten of ten
+    clear = [thread(0.3, disk=0.7, readings=9)]
+    assert cause_of(of(clear, trials=1), None).cause == "io"  # six of six
+
+
+def test_a_lesser_part_is_no_cause_beside_a_greater_one_that_is_not_known() -> None:
+    blind = of([thread(0.6)] * 2, 1000, sampled=False)  # 0.2 more on a CPU, 0.8 more blocked
+    said = cause_of(blind, of([thread(0.99)], sampled=False))
+    assert said.cause == "none" and "on what is not known" in said.words
 
 
 def test_a_cell_without_a_clear_excess_is_named_by_what_most_of_its_time_goes_to() -> None:

@@ -25,6 +25,8 @@ ACTIVE_SHARE = 0.1
 STARVING_SHARE = 0.5
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1
+#: A thread that lives no longer than this many phases does its work in there.
+INSIDE_SLACK = 1.5
 #: Share of a peer's CPU time in a phase that the peers may leave unexplained, for all other threads
 #: to be bystanders.
 BYSTANDER_SHARE = 0.25
@@ -232,9 +234,10 @@ def _present(
 
 
 def _within(thread: ThreadRecord, wall: float) -> float:
-    """CPU time of a thread in the measured phase, if it spends it evenly over its life."""
+    """CPU time of a thread in the measured phase: all, if it was hardly longer there, else the
+    part of an even spending over its life."""
     life = _life(thread, wall)
-    return (thread.usage.cpu_ns or 0) * min(1.0, wall / life if life else 1.0)
+    return (thread.usage.cpu_ns or 0) * (wall / life if life > INSIDE_SLACK * wall else 1.0)
 
 
 def _active(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:

@@ -20,7 +20,9 @@ LOSS_MIN = 0.02
 CPU_LOSS_MIN = 0.05
 #: A lock needs less: nothing else makes threads wait for one another again and again.
 LOCK_LOSS_MIN = 0.005
-#: … and this often in a trial, each of them.
+#: Else more: threads wait at a common start, too, long if the machine is busy.
+START_LOSS_MIN = 0.05
+#: … that is, this often in a trial, each of them.
 LOCK_SWITCHES_MIN = 10.0
 #: A kind of waiting that takes this share of the time limits a cell whatever its base does.
 WHOLE_SHARE = 0.5
@@ -62,7 +64,7 @@ def cause_of(
         return by_excess
     if by_itself.cause != "none":
         return by_itself
-    return _disturbed(here, base) or by_excess or by_itself._replace(unproven=True)
+    return by_excess or _disturbed(here, base) or by_itself._replace(unproven=True)
 
 
 class _Here(NamedTuple):
@@ -90,8 +92,8 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
         if candidate.found.low is None or candidate.found.low <= 0:
             continue
         verdict = candidate.judge(here, candidate.found.value)
-        if verdict is not None and verdict.cause != "none":
-            return verdict
+        if verdict is not None and (verdict.cause != "none" or candidate.judge is _blocked):
+            return verdict  # a lesser part is no cause beside a greater that is not known
         doubts += [verdict] if verdict else []
     return doubts[0] if doubts else None
 
@@ -112,8 +114,8 @@ def _least(here: _Here, base: Picture, candidate: _Candidate) -> float:
     """Share of the base's time that an excess must reach."""
     if candidate.components == ("cpu",):
         return CPU_LOSS_MIN
-    if candidate.components == ("futex",) and _waits_often(here.cell, base):
-        return LOCK_LOSS_MIN
+    if candidate.components == ("futex",):
+        return LOCK_LOSS_MIN if _waits_often(here.cell, base) else START_LOSS_MIN
     return LOSS_MIN
 
 

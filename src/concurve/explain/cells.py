@@ -17,8 +17,9 @@ from concurve.stats.welch import difference
 
 #: Less blocked time than this share needs no telling apart.
 UNTOLD_MAX = 0.02
-#: Fewer readings do if they agree: ten of ten mean a share above 0.7 (Clopper & Pearson 1934).
-CLEAR_READINGS_MIN = 10
+#: Fewer readings do if they agree: six of six mean a share above 0.6 (Clopper & Pearson 1934,
+#: one-sided, 95 %).
+CLEAR_READINGS_MIN = 6
 CLEAR_SHARE = 0.9
 #: Fewer blocked readings in a trial than this are divided as those of all trials of the cell.
 _TRIAL_READINGS_MIN = 10
