@@ -60,6 +60,9 @@ def test_a_campaign_whose_first_study_cannot_run_here(lab: Lab) -> None:
     assert f"{id_}  small-campaign  incomplete" in listed
     assert f"of {id_}" in lab.run("runs").stdout
     assert json.loads(lab.run("show", id_, "--json").stdout)["campaign"]["id"] == id_
+    assert lab.run("export", id_, "--format", "markdown").stdout.startswith("# A small campaign")
+    refused = lab.run("compare", "small-campaign", "last")
+    assert "'small-campaign' is a campaign, not a run" in refused.stderr
     written = lab.run("report", "small-campaign", "--export-json", "again.json", "-o", "again.md")
     assert written.stdout.split() == ["again.json", "again.md"]
     assert (lab.folder / "again.md").read_text() == (lab.folder / "c.md").read_text()

@@ -309,6 +309,10 @@ class Store:
         if found:
             ids = ", ".join(row.id for row in found[:5])
             raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
+        if self.find_campaign(name) is not None:
+            raise StoreError(
+                f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
+            )
         raise StoreError(
             f"no run {name!r} among the {len(rows)} in {self.shown()}",
             "concurve runs lists them; --db names another store",

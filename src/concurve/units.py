@@ -32,7 +32,7 @@ def parse_duration(text: str | float, where: str) -> float:
 
 def format_duration(seconds: float) -> str:
     """A duration for people: ``2.46 ms``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds < 1:
+    if seconds < 0.9995:  # more would be rounded to 1e+03 ms
         return f"{seconds * 1000:.3g} ms"
     if seconds < 10:
         return f"{seconds:.1f} s"

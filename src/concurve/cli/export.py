@@ -9,7 +9,7 @@ import click
 
 from concurve.cli import options
 
-HELP = """Export a stored run as data, to standard output or a file.
+HELP = """Export a stored run or campaign as data, to standard output or a file.
 
 \b
 Examples:
@@ -17,7 +17,8 @@ Examples:
   concurve export last --format csv -o run.csv
   concurve export last --format trials > trials.csv
 
-json has every raw trial; csv is one row a cell; trials is one CSV row a trial.
+json has every raw trial; csv is one row a cell; trials is one CSV row a trial. A campaign has
+json, markdown and html.
 """
 
 
@@ -34,19 +35,25 @@ json has every raw trial; csv is one row a cell; trials is one CSV row a trial.
 @options.output
 @options.db
 def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
-    """Write a run as data."""
+    """Write a run or a campaign as data."""
     from concurve import exports
     from concurve.analysis import findings_of
+    from concurve.campaign_analysis import campaign_findings
     from concurve.report import csv
     from concurve.store import Store
 
     if file is not None:
         exports.check_writable(file)
     store = Store(db)
-    findings = findings_of(store, store.find_run(run))
-    if kind == "trials":
-        content = csv.trials(findings).encode()
+    campaign = store.find_campaign(run)
+    if campaign is not None:
+        form: exports.Format = "csv" if kind == "trials" else exports.FORMATS[f".{kind}"]
+        exports.check_campaign_format(form)
+        content = exports.render_campaign(campaign_findings(store, campaign), form, store)
+    elif kind == "trials":
+        content = csv.trials(findings_of(store, store.find_run(run))).encode()
     else:
+        findings = findings_of(store, store.find_run(run))
         content = exports.render(findings, store, exports.FORMATS[f".{kind}"])
     if file is None:
         sys.stdout.buffer.write(content)
