@@ -5,7 +5,11 @@ Counts were taken from document 002 by hand, apart from ``published.csv``.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,17 +17,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve import java
+from concurve import java, native
 from concurve.agreement import published_tables
 from concurve.campaign import Campaign
 from concurve.catalogue import find
 from concurve.claim_kinds import parse_test
 from concurve.claims import Samples, judge_claims
+from concurve.engine.local import LocalEngine
+from concurve.errors import HostError
 from concurve.findings import Level
+from concurve.machine import allowed_cpus
 from concurve.plan import Plan, make_plan, trial_spec
 from concurve.published import PublishedFigure, load_published
 from concurve.study import EFFORTS, Study, unused_factors
-from concurve.wire import RoleSpec
+from concurve.thread_measures import thread_figures
+from concurve.wire import RoleRecord, RoleSpec, decode_record
 from tests.fakes import small_study
 
 FOLDER = Path(java.__file__).parent / "studies" / "java-threads"
@@ -368,3 +376,55 @@ def test_priorities_are_held_against_ours_exactly() -> None:
         return found.verdict
 
     assert (verdict(-2), verdict(-3)) == ("agrees", "differs")
+
+
+# -- for real -------------------------------------------------------------------------------
+
+
+def why_not() -> str | None:
+    """Why a trial of the JVM kernel as another user cannot be run here, or ``None``."""
+    if os.geteuid() != 0:
+        return "needs root, to become a user with limits"
+    for tool in ("setpriv", "prlimit"):
+        if shutil.which(tool) is None:
+            return f"needs {tool} (util-linux)"
+    become = ["setpriv", "--reuid", "64002", "--regid", "64002", "--clear-groups"]
+    keep = ["--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"]
+    if subprocess.run([*become, *keep, "true"], check=False, capture_output=True).returncode:
+        return "needs the right to become another user"
+    try:
+        native.runner()
+        native.command("mandelbrot-java", "test")
+    except HostError as error:
+        return str(error)
+    return None
+
+
+def run_cell(study: Study, **parameters: Level) -> RoleRecord:
+    plan = plan_of(study, "quick")
+    wanted = {name.replace("_", "-"): level for name, level in parameters.items()}
+    (cell,) = [c for c in plan.cells if wanted.items() <= c.parameters.items()]
+    spec = trial_spec(plan, cell, f"test/{uuid.uuid4().hex}", allowed_cpus(), native.command)
+    record = decode_record(LocalEngine().run(spec))
+    assert record.outcome.kind == "ok", record.outcome
+    role = record.role("target")
+    assert role is not None
+    return role
+
+
+@pytest.mark.real
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_the_limit_is_the_one_that_was_set_on_purpose(campaign: Campaign) -> None:
+    role = run_cell(studies(campaign)["tc02"], form="platform", java_threads="limit")
+    reached = {line.indicator: line.value for line in role.indicators}["threads_reached"]
+    assert 100 < reached < 300, "300 less the JVM's own"
+    assert "RLIMIT_NPROC" in role.facts["threads_limited_by"]
+
+
+@pytest.mark.real
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_without_privilege_a_priority_can_only_be_lowered(campaign: Campaign) -> None:
+    study = studies(campaign)["tc03"]
+    lower, _ = thread_figures(run_cell(study, mode="unprivileged", priority=1))
+    higher, _ = thread_figures(run_cell(study, mode="unprivileged", priority=10))
+    assert (lower["worker_nice_max"], higher["worker_nice_max"]) == (4, 0)
