@@ -109,7 +109,7 @@ class CrewTest {
         try (InputStream file = CrewTest.class.getResourceAsStream("/benchmark-sums.toml")) {
             pinned.load(file);
         }
-        View view = view(1016, 718, 64);
+        View view = view(1016, 718, 1000);
         Setting setting =
                 new Setting(
                         2,
@@ -121,7 +121,7 @@ class CrewTest {
                         Cut.Grain.LINE,
                         32);
         long sum = compute(view, setting, new int[1016 * 718]).get(0).pixelSum();
-        assertEquals(Long.parseLong(pinned.getProperty("sum_64")), sum);
+        assertEquals(Long.parseLong(pinned.getProperty("sum_1000")), sum);
     }
 
     @Test
