@@ -178,6 +178,16 @@ def test_another_measurement_stops_the_campaign_and_says_how_to_go_on(tmp_path: 
     assert all(row.state == "complete" for row in runner(head, store, engine()).resume())
 
 
+def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> None:
+    store, head = Store(), head_of(tmp_path)
+    runner(head, store, engine(steal_of=lambda spec: 10**9)).start()
+    row = store.find_campaign(head.id)
+    assert row is not None
+    said = campaign_findings(store, row).summary[-1]
+    assert said.kind == "warning"
+    assert said.sentence.startswith("The machine was not quiet: 40 of ")
+
+
 # -- the store --------------------------------------------------------------------------------
 
 

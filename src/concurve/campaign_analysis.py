@@ -146,6 +146,7 @@ def _summary(
     for study in studies:
         if study.state != "complete":
             yield Finding(kind="warning", sentence=_missing(study))
+    yield from _doubtful([study.run for study in studies if study.run is not None])
 
 
 def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
@@ -217,6 +218,18 @@ def _figures(counts: Mapping[Agreement, int]) -> str:
         f"{counts.get('agrees', 0)} agree, {counts.get('differs', 0)} differ and "
         f"{counts.get('undecided', 0)} are undecided; {aside} more are bases or cannot be compared."
     )
+
+
+def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
+    """A machine that was not quiet casts doubt on the whole."""
+    doubtful = sum(reject.used for run in runs for reject in run.rejects)
+    if doubtful:
+        trials = sum(run.run.trials for run in runs)
+        says = (
+            f"The machine was not quiet: {doubtful:,} of {trials:,} trials are in use with a "
+            "doubt; the deviations name the studies."
+        )
+        yield Finding(kind="warning", sentence=says)
 
 
 def _missing(study: StudyFindings) -> str:
