@@ -77,6 +77,14 @@ def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
     assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
 
 
+def test_cpus_that_are_used_up_by_whom() -> None:
+    """Two threads wait long; most of what the CPUs did was for others, or for them."""
+    busy = [thread(0.3, 0.6, sleep=0.1)] * 2
+    assert cause_of(of(busy, 600, foreign=0.25), None).cause == "contamination"
+    own = [thread(0.45, 0.55)] * 2
+    assert cause_of(of(own, 900, foreign=0.02, cpus=(0,)), None).cause == "cpu"
+
+
 def test_waiting_while_cpus_are_idle_accuses_nobody() -> None:
     said = cause_of(of([thread(0.7, 0.3)] * 2, 1400), ALONE)
     assert said.cause == "none" and "although CPUs were idle" in said.words
@@ -112,7 +120,7 @@ def test_an_idle_pool_is_no_lock(words: list[tuple[int, int]]) -> None:
 
 def test_an_idle_pool_is_idle_on_a_busy_machine_too() -> None:
     base = of([thread(0.08, futex=0.92)])
-    assert cause_of(of([thread(0.02, futex=0.98)] * 16, 1000, foreign=0.9), base).cause == "none"
+    assert cause_of(of([thread(0.005, futex=0.995)] * 16, 1000, foreign=0.9), base).cause == "none"
 
 
 def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:

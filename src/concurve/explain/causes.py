@@ -101,11 +101,8 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
 def _disturbed(here: _Here, base: Picture) -> Verdict | None:
     """A loss that no part of the time explains, on a machine that was not ours."""
     cell = here.cell
-    machine = cell.per_trial("machine_ns") or 1.0
-    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
-    stolen = cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
     loss = cell.mean("total") - base.mean("total")
-    if not (foreign or stolen) or loss < LOSS_MIN * base.mean("total"):
+    if not _doubtful(cell) or loss < LOSS_MIN * base.mean("total"):
         return None
     return Verdict("contamination", f"{_mixture(cell)}, while {_strangers(cell)}")
 
@@ -199,8 +196,10 @@ def _queueing(here: _Here, amount: float) -> Verdict | None:
     outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
     if outside >= EXPLAINS * amount:
         return Verdict("contamination", f"{words}, as {_strangers(cell)}")
-    if _used_up(cell):
+    if _used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
+    if _doubtful(cell):
+        return Verdict("contamination", f"{words}, while {_strangers(cell)}")
     return Verdict(
         "none", f"{words} although CPUs were idle: threads were woken where another one ran"
     )
@@ -403,6 +402,13 @@ def _strangers(cell: Picture) -> str:
     if steal >= 0.005:
         said.append(f"the hypervisor took {percent(steal)}")
     return f"{' and '.join(said) or 'others took some'} of the machine's CPU time"
+
+
+def _doubtful(cell: Picture) -> bool:
+    """Did others take more of the machine than a trial may suffer?"""
+    machine = cell.per_trial("machine_ns") or 1.0
+    foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
+    return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
 
 
 def _used_up(cell: Picture) -> bool:
