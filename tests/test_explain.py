@@ -371,6 +371,12 @@ def test_a_lesser_part_is_no_cause_beside_a_greater_one_that_is_not_known() -> N
     assert said.cause == "none" and "on what is not known" in said.words
 
 
+def test_kernel_threads_that_write_for_a_program_are_no_contamination() -> None:
+    """They count as others: 10 % of the machine here."""
+    queued = of([thread(0.25, 0.2, disk=0.55)] * 2, 1500, foreign=0.1)
+    assert cause_of(queued, of([thread(0.35, disk=0.65)])).cause == "io"
+
+
 def test_a_cell_without_a_clear_excess_is_named_by_what_most_of_its_time_goes_to() -> None:
     writer = thread(0.3, disk=0.7)
     queued = of([thread(0.2, 0.2, disk=0.6)] * 2, 2000)

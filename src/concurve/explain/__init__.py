@@ -255,9 +255,8 @@ def _notes(
         )
     doubted = sum(reject.used for reject in findings.rejects)
     if doubted:
-        notes.append(
-            f"{doubted} trials are in use with a doubt: others took CPU time of the machine."
-        )
+        which = "1 trial is" if doubted == 1 else f"{doubted} trials are"
+        notes.append(f"{which} in use with a doubt: others took CPU time of the machine.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

@@ -44,11 +44,12 @@ OUTSIDE = ("network", "poll", "pipe")
 
 class Verdict(NamedTuple):
     """A cause, and the rest of the sentence that says where the time goes. ``unproven``: not by
-    what exceeds the base."""
+    what exceeds the base; ``open``: others on the machine may have been the cause all the same."""
 
     cause: Cause
     words: str
     unproven: bool = False
+    open: bool = False
 
 
 def cause_of(
@@ -58,13 +59,16 @@ def cause_of(
     here = _Here(cell, base, clients, serving)
     by_itself = _by_composition(here)
     if base is None:
-        return by_itself
+        strangers = by_itself.open and _doubtful(cell)
+        return _blamed(cell) if strangers else by_itself
     by_excess = _by_excess(here, base)
-    if by_excess is not None and by_excess.cause != "none":
+    if by_excess is not None and by_excess.cause not in ("none", "contamination"):
         return by_excess
     if by_itself.cause != "none":
         return by_itself
-    return by_excess or _disturbed(here, base) or by_itself._replace(unproven=True)
+    if by_excess is None or by_excess.open:
+        return _disturbed(here, base) or by_excess or by_itself._replace(unproven=True)
+    return by_excess
 
 
 class _Here(NamedTuple):
@@ -99,11 +103,15 @@ def _by_excess(here: _Here, base: Picture) -> Verdict | None:
 
 
 def _disturbed(here: _Here, base: Picture) -> Verdict | None:
-    """A loss that no part of the time explains, on a machine that was not ours."""
+    """A loss that nothing else explains, on a machine that was not ours."""
     cell = here.cell
     loss = cell.mean("total") - base.mean("total")
     if not _doubtful(cell) or loss < LOSS_MIN * base.mean("total"):
         return None
+    return _blamed(cell)
+
+
+def _blamed(cell: Picture) -> Verdict:
     return Verdict("contamination", f"{_mixture(cell)}, while {_strangers(cell)}")
 
 
@@ -198,11 +206,8 @@ def _queueing(here: _Here, amount: float) -> Verdict | None:
         return Verdict("contamination", f"{words}, as {_strangers(cell)}")
     if _used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
-    if _doubtful(cell):
-        return Verdict("contamination", f"{words}, while {_strangers(cell)}")
-    return Verdict(
-        "none", f"{words} although CPUs were idle: threads were woken where another one ran"
-    )
+    why = "although CPUs were idle: threads were woken where another one ran"
+    return Verdict("none", f"{words} {why}", open=True)
 
 
 def _computing(here: _Here, amount: float) -> Verdict | None:
