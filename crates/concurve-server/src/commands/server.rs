@@ -13,8 +13,8 @@ pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
         let owners = hall.owners.lock().expect(POISONED);
         (owners.len() as u64, owners.peak() as u64)
     };
-    let mut views_made = 0;
-    hall.locks.each_book(|book| views_made += book.views_made);
+    let mut tries_made = 0;
+    hall.locks.each_book(|book| tries_made += book.tries_made);
     let (locks, arguments, counters) = (hall.room.locks(), hall.room.arguments(), &hall.counters);
     vec![
         ("locks", locks.now()),
@@ -32,7 +32,7 @@ pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
         ("refused_full", counters.full.load(Relaxed)),
         ("overflows", hall.overflows.lock().expect(POISONED).total()),
         ("errors", counters.errors.load(Relaxed)),
-        ("views_made", views_made),
+        ("tries_made", tries_made),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The lock table: who holds what, and what may be granted. Pure: no clock, no threads, no files.
 //!
-//! An exact argument is found by its hash. Generic arguments that are held are found in a trie
-//! ([`Trie`]); exact arguments that a generic request overlaps with are found in a [`View`].
+//! An exact argument is found by its hash. Generic arguments that are held are found in a [`Trie`],
+//! and so are the exact ones that a generic request overlaps with, once there was such a request.
 //! Locks of an argument and locks of an owner are chained through the entries.
 
 use std::ops::ControlFlow;
@@ -15,12 +15,8 @@ use crate::locks::mode::{Mode, Rules, Scope};
 use crate::locks::room::Room;
 use crate::locks::slab::{NONE, Slab};
 use crate::locks::trie::Trie;
-use crate::locks::view::View;
 
 mod storage;
-
-/// Views kept for each table and length of argument; the one least recently asked makes room.
-pub const VIEWS_MAX: usize = 4;
 
 /// What is locked.
 #[derive(Debug, Clone, Copy)]
@@ -104,10 +100,8 @@ pub struct Book {
     crowd: HashTable<u32>,
     /// Owners with a lock: their chain of entries.
     chains: HashTable<Chain>,
-    /// Generic requests so far.
-    asked: u64,
-    /// Views made so far; each cost a pass over the locks.
-    pub views_made: u64,
+    /// Tries of exact arguments made so far; each cost a pass over the locks.
+    pub tries_made: u64,
     hasher: DefaultHashBuilder,
 }
 
@@ -124,7 +118,8 @@ struct Table {
 struct Family {
     length: usize,
     generic: Trie,
-    views: Vec<View>,
+    /// Kept from the first generic request on.
+    exact: Option<Trie>,
 }
 
 #[derive(Debug)]
@@ -146,8 +141,7 @@ impl Book {
             index: HashTable::new(),
             crowd: HashTable::new(),
             chains: HashTable::new(),
-            asked: 0,
-            views_made: 0,
+            tries_made: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -170,35 +164,29 @@ impl Book {
         }
     }
 
-    /// Makes the view that [`Book::collision`] needs to answer a generic request.
+    /// Makes what [`Book::collision`] needs to answer a generic request without looking at the
+    /// whole table: a trie of the exact arguments, at the first such request in a table and length.
     pub fn prepare(&mut self, subject: Subject) {
+        let length = subject.argument.len();
         if !is_generic(subject.argument) {
             return;
         }
         let Some(table) = self.table(subject.table) else {
             return;
         };
-        self.asked += 1;
-        let family = self.tables[table].family_made(subject.argument.len());
-        if let Some(view) = family.view_mut(subject.argument) {
-            view.asked = self.asked;
+        let family = self.tables[table].family_made(length);
+        if family.exact.is_some() {
             return;
         }
-        let mut view = View::new(subject.argument, self.hasher.clone());
-        view.asked = self.asked;
+        let mut exact = Trie::default();
         for (at, group) in self.groups.iter() {
             let argument = group.argument.as_bytes();
-            if group.table == table
-                && argument.len() == subject.argument.len()
-                && !is_generic(argument)
-            {
-                view.insert(at, &self.groups);
+            if group.table == table && argument.len() == length && !is_generic(argument) {
+                exact.insert(argument, at);
             }
         }
-        self.views_made += 1;
-        self.tables[table]
-            .family_made(subject.argument.len())
-            .keep(view);
+        family.exact = Some(exact);
+        self.tries_made += 1;
     }
 
     /// What is in the way of a request, if anything. Generic requests: after [`Book::prepare`].
@@ -229,12 +217,7 @@ impl Book {
             Some(refusal) => ControlFlow::Break(refusal),
             None => ControlFlow::Continue(()),
         };
-        if let ControlFlow::Break(refusal) = family.generic.overlapping(argument, &mut visit) {
-            return Some(refusal);
-        }
-        let view = family.view(argument)?;
-        view.matching(argument, &self.groups)
-            .find_map(|group| self.collision_in(group, asked, rules))
+        family.overlapping(argument, &mut visit).break_value()
     }
 
     /// Grants a request that nothing is in the way of, if there is room.

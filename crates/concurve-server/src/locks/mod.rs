@@ -10,4 +10,3 @@ pub mod owners;
 pub mod room;
 pub mod slab;
 pub mod trie;
-pub mod view;

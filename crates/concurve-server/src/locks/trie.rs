@@ -1,13 +1,13 @@
-//! The generic arguments of one length, found position by position.
+//! Arguments of one length, found position by position.
 //!
 //! A compressed trie. A request follows at most two branches at each position, its own byte and
-//! the wildcard, or all of them where it is wild itself. So a request pays for the stored
-//! arguments that agree with its beginning, not for all of them, and not for each pattern of
-//! wildcards that occurs.
+//! the wildcard, or all of them where it is wild itself. So it pays for the stored arguments that
+//! agree with its beginning, not for all of them, and not for each pattern of wildcards that
+//! occurs.
 
 use std::ops::ControlFlow;
 
-use crate::locks::argument::{WILDCARD, bytes_overlap};
+use crate::locks::argument::{Text, WILDCARD, bytes_overlap};
 
 /// Arguments of equal length, each with a number.
 #[derive(Debug, Default)]
@@ -16,10 +16,11 @@ pub struct Trie {
     count: usize,
 }
 
+/// A node's label is in the node, so that a search reads each array of children and little else.
 #[derive(Debug)]
 struct Node {
     /// Never empty, but for the one argument of length 0.
-    label: Box<[u8]>,
+    label: Text,
     below: Below,
 }
 
@@ -58,7 +59,7 @@ impl Trie {
 }
 
 fn first(node: &Node) -> u8 {
-    node.label.first().copied().unwrap_or(0)
+    node.label.as_bytes().first().copied().unwrap_or(0)
 }
 
 fn position(nodes: &[Node], byte: u8) -> Result<usize, usize> {
@@ -67,7 +68,7 @@ fn position(nodes: &[Node], byte: u8) -> Result<usize, usize> {
 
 fn leaf(label: &[u8], number: u32) -> Node {
     Node {
-        label: label.into(),
+        label: Text::new(label),
         below: Below::Leaf(number),
     }
 }
@@ -78,8 +79,8 @@ fn insert(nodes: &mut Vec<Node>, argument: &[u8], number: u32) {
         Err(at) => return nodes.insert(at, leaf(argument, number)),
     };
     let node = &mut nodes[at];
-    let common = common_length(&node.label, argument);
-    if common < node.label.len() {
+    let common = common_length(node.label.as_bytes(), argument);
+    if common < node.label.as_bytes().len() {
         split(node, common);
     }
     if let Below::Branch(below) = &mut node.below {
@@ -89,11 +90,13 @@ fn insert(nodes: &mut Vec<Node>, argument: &[u8], number: u32) {
 
 /// Puts the end of a node's label into a node of its own below it.
 fn split(node: &mut Node, at: usize) {
+    let label = node.label.clone();
+    let (above, beneath) = label.as_bytes().split_at(at);
     let lower = Node {
-        label: node.label[at..].into(),
+        label: Text::new(beneath),
         below: std::mem::replace(&mut node.below, Below::Branch(Vec::new())),
     };
-    node.label = node.label[..at].into();
+    node.label = Text::new(above);
     node.below = Below::Branch(vec![lower]);
 }
 
@@ -102,7 +105,7 @@ fn remove(nodes: &mut Vec<Node>, argument: &[u8]) {
         return;
     };
     let node = &mut nodes[at];
-    let label = node.label.len();
+    let label = node.label.as_bytes().len();
     match &mut node.below {
         Below::Leaf(_) => {
             nodes.remove(at);
@@ -111,7 +114,7 @@ fn remove(nodes: &mut Vec<Node>, argument: &[u8]) {
             remove(below, &argument[label..]);
             if below.len() == 1 {
                 let only = below.pop().expect("it has one");
-                node.label = [&node.label[..], &only.label[..]].concat().into();
+                node.label = Text::new(&[node.label.as_bytes(), only.label.as_bytes()].concat());
                 node.below = only.below;
             }
         }
@@ -150,13 +153,9 @@ fn descend<B>(
     asked: &[u8],
     visit: &mut impl FnMut(u32) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    let (here, rest) = asked.split_at(node.label.len());
-    if !node
-        .label
-        .iter()
-        .zip(here)
-        .all(|(a, b)| bytes_overlap(*a, *b))
-    {
+    let label = node.label.as_bytes();
+    let (here, rest) = asked.split_at(label.len());
+    if !label.iter().zip(here).all(|(a, b)| bytes_overlap(*a, *b)) {
         return ControlFlow::Continue(());
     }
     match &node.below {

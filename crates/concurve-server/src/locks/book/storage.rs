@@ -1,17 +1,17 @@
 //! How the book finds, chains and forgets what it stores.
 
 use std::hash::{BuildHasher, Hash};
+use std::ops::ControlFlow;
 
+use super::Rules;
 use super::{
     Book, Chain, Counts, Family, Holder, Journal, Listed, Refusal, Request, Subject, Table,
 };
-use super::{Rules, VIEWS_MAX};
 use crate::locks::argument::{Text, is_generic};
 use crate::locks::entry::{Entry, Group, OwnerId};
 use crate::locks::mode::Mode;
 use crate::locks::slab::NONE;
 use crate::locks::trie::Trie;
-use crate::locks::view::View;
 
 /// How far a chain is followed to name one of those in the way.
 const NAMED_WITHIN: usize = 64;
@@ -30,8 +30,10 @@ impl Table {
         self.families.iter().find(|it| it.length == length)
     }
 
-    pub(super) fn family_mut(&mut self, length: usize) -> Option<&mut Family> {
-        self.families.iter_mut().find(|it| it.length == length)
+    /// The trie of exact arguments of a length, if there has been reason to make one.
+    pub(super) fn exact_mut(&mut self, length: usize) -> Option<&mut Trie> {
+        let family = self.families.iter_mut().find(|it| it.length == length)?;
+        family.exact.as_mut()
     }
 
     pub(super) fn family_made(&mut self, length: usize) -> &mut Family {
@@ -40,7 +42,7 @@ impl Table {
             self.families.push(Family {
                 length,
                 generic: Trie::default(),
-                views: Vec::new(),
+                exact: None,
             });
             self.families.len() - 1
         });
@@ -49,22 +51,18 @@ impl Table {
 }
 
 impl Family {
-    pub(super) fn view(&self, asked: &[u8]) -> Option<&View> {
-        self.views.iter().find(|view| view.serves(asked))
-    }
-
-    pub(super) fn view_mut(&mut self, asked: &[u8]) -> Option<&mut View> {
-        self.views.iter_mut().find(|view| view.serves(asked))
-    }
-
-    pub(super) fn keep(&mut self, view: View) {
-        if self.views.len() == VIEWS_MAX {
-            let ages = self.views.iter().enumerate();
-            if let Some((oldest, _)) = ages.min_by_key(|(_, view)| view.asked) {
-                self.views.swap_remove(oldest);
-            }
+    /// Visits the generic arguments that overlap with `asked`, and the exact ones too if `asked` is
+    /// generic itself.
+    pub(super) fn overlapping<B>(
+        &self,
+        asked: &[u8],
+        visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.generic.overlapping(asked, visit)?;
+        match &self.exact {
+            Some(exact) if is_generic(asked) => exact.overlapping(asked, visit),
+            _ => ControlFlow::Continue(()),
         }
-        self.views.push(view);
     }
 }
 
@@ -179,13 +177,10 @@ impl Book {
         let Some(family) = self.tables[table].family(subject.argument.len()) else {
             return found;
         };
-        let _ = family.generic.overlapping(subject.argument, &mut |group| {
+        let _ = family.overlapping(subject.argument, &mut |group| {
             found.push(group);
-            std::ops::ControlFlow::<()>::Continue(())
+            ControlFlow::<()>::Continue(())
         });
-        if let Some(view) = family.view(subject.argument) {
-            found.extend(view.matching(subject.argument, &self.groups));
-        }
         found
     }
 
@@ -271,9 +266,8 @@ impl Book {
                 .family_made(argument.len())
                 .generic
                 .insert(argument, at);
-        } else if let Some(family) = stored.family_mut(argument.len()) {
-            let views = family.views.iter_mut();
-            views.for_each(|view| view.insert(at, &self.groups));
+        } else if let Some(exact) = stored.exact_mut(argument.len()) {
+            exact.insert(argument, at);
         }
         self.room.add_argument();
         at
@@ -380,9 +374,8 @@ impl Book {
         if is_generic(argument) {
             let family = stored.family_made(argument.len());
             family.generic.remove(argument);
-        } else if let Some(family) = stored.family_mut(argument.len()) {
-            let views = family.views.iter_mut();
-            views.for_each(|view| view.remove(at, &self.groups));
+        } else if let Some(exact) = stored.exact_mut(argument.len()) {
+            exact.remove(argument);
         }
         if let Ok(found) = self.index.find_entry(hash, |it| *it == at) {
             found.remove();
