@@ -222,7 +222,7 @@ def _java(folder: Path) -> Callable[[Path, int], Run]:
             subprocess.run([javac, "-d", folder, source], check=True, capture_output=True)
         command = [java, "-XX:+UseSerialGC", "-cp", str(folder), "Contended"]
         return concurve.sweep(
-            [*command, "{threads}", "2000", "100000"], {"threads": (1, 2)}, cpus=2,
+            [*command, "{threads}", "3000", "100000"], {"threads": (1, 2)}, cpus=2,
             repeats=REPEATS, seed=seed, db=str(db),
         )  # fmt: skip
 
