@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.explain.threads import Dealer, active_threads, dealer_of, life_of, present
 from concurve.measures import MEASURE_PHASE, MissedExtractError, extracted
 from concurve.study import Extract, Study
 from concurve.wire import RoleRecord, ThreadRecord, TrialRecord, Usage, Waits
@@ -19,34 +20,13 @@ from concurve.wire import RoleRecord, ThreadRecord, TrialRecord, Usage, Waits
 #: What a blocked thread may wait for, as the samples tell.
 KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
 
-#: A thread is active from this share of the busiest one's activity on.
-ACTIVE_SHARE = 0.1
-#: … or from this share of its life on that it waits for a CPU.
-STARVING_SHARE = 0.5
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1
-#: A thread that lives no longer than this many phases does its work in there.
-INSIDE_SLACK = 1.5
-#: Share of a peer's CPU time in a phase that the peers may leave unexplained, for all other threads
-#: to be bystanders.
-BYSTANDER_SHARE = 0.25
-#: A thread that is no peer of the active ones deals out their work if it was switched so often,
-#: or so busy.
-DEALER_SWITCHES_MIN = 50
-DEALER_SHARE = 0.25
-DEALER_BUSY = 0.5
 #: Fewer readings than this say little.
 READINGS_MIN = 30
 
 _CLIENTS = ("load", "client")
 _NO_CLIENTS = ("background", "verify")
-
-_JVM_MARK = "VM Thread"
-_JVM_SERVICE = re.compile(
-    r"VM Thread|VM Periodic|GC Thread|G1 |C[12] Compiler|Signal Dispatch|Finalizer|Reference Handl"
-    r"|Common-Cleaner|Service Thread|Monitor Deflat|Notification T|Sweeper thread|Attach Listener"
-    r"|ZDirector|ZDriver|ZStat|ZWorker|ZUncommitter|XDirector|DestroyJavaVM"
-)
 
 
 class Parts(NamedTuple):
@@ -80,15 +60,6 @@ class Other(NamedTuple):
     nice: int | None
     busiest: float
     asleep: float = 0.0
-
-
-class Dealer(NamedTuple):
-    """A thread that hands out work to the active ones: the share of the time that it ran, and
-    whether it mostly waits for them to take it (at a futex: their queue is full)."""
-
-    name: str
-    ran: float
-    waits_for_takers: bool
 
 
 class Account(NamedTuple):
@@ -158,8 +129,8 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     wall = float(sum(phase.wall_ns for phase in phases)) if phases else float(role.wall_ns)
     if wall <= 0:
         return None
-    listed, bystanders = _present(role, [phase.usage for phase in phases], wall)
-    active = _active(listed, wall)
+    listed, bystanders = present(role, [phase.usage for phase in phases], wall)
+    active = active_threads(listed, wall)
     missing: dict[str, str] = {}
     time = _own_time(role, active, wall, bool(phases)) or _tree_time(
         role, [phase.usage for phase in phases] or [role.usage], len(active), wall
@@ -190,7 +161,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in active)),
         readings=readings,
         word=_word(waits),
-        dealer=_dealer(listed, bystanders, active, wall),
+        dealer=dealer_of(listed, bystanders, active, wall),
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
@@ -199,117 +170,6 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         nice=role.controls.nice,
         missing=missing,
     )
-
-
-# -- who does the work ------------------------------------------------------------------------
-
-
-def _present(
-    role: RoleRecord, phases: Sequence[Usage], wall: float
-) -> tuple[list[ThreadRecord], list[ThreadRecord]]:
-    """Threads that may do the work, and bystanders, whose CPU time came before or after it.
-
-    Where the threads of the busiest kind explain the CPU time of the measured phase, the others
-    have set things up and wait for the end. Of threads that outlive it, a part of their CPU time
-    counts. A JVM's own threads are neither.
-    """
-    listed = role.threads.listed
-    is_jvm = any(thread.name.startswith(_JVM_MARK) for thread in listed)
-    serving = [t for t in listed if is_jvm and _JVM_SERVICE.match(t.name) is not None]
-    working = [thread for thread in listed if thread not in serving]
-    kinds: dict[tuple[str, bool], int] = {}
-    for thread in working:
-        if thread.tid != thread.pid:
-            kinds[_kind(thread)] = kinds.get(_kind(thread), 0) + (thread.usage.cpu_ns or 0)
-    known = [usage.cpu_ns for usage in phases if usage.cpu_ns is not None]
-    if not kinds or not known:
-        return working, []
-    busiest = max(kinds, key=lambda kind: kinds[kind])
-    peers = [thread for thread in working if _kind(thread) == busiest]
-    shares = [_within(thread, wall) for thread in peers]
-    unexplained = sum(known) - sum(shares) - sum(_within(thread, wall) for thread in serving)
-    if unexplained > BYSTANDER_SHARE * max(shares):
-        return working, []
-    return peers, [thread for thread in working if thread not in peers]
-
-
-def _within(thread: ThreadRecord, wall: float) -> float:
-    """CPU time of a thread in the measured phase: all, if it was hardly longer there, else the
-    part of an even spending over its life."""
-    life = _life(thread, wall)
-    return (thread.usage.cpu_ns or 0) * (wall / life if life > INSIDE_SLACK * wall else 1.0)
-
-
-def _active(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
-    """Threads with a tenth of the busiest one's activity at least, and those that spend most of
-    their lives waiting for a CPU; all, if none did anything."""
-    activity = [_activity(thread, wall) for thread in listed]
-    least = ACTIVE_SHARE * max(activity, default=0.0)
-    return [
-        thread
-        for thread, done in zip(listed, activity, strict=True)
-        if done >= least or _starves(thread, wall)
-    ]
-
-
-def _activity(thread: ThreadRecord, wall: float) -> float:
-    """Time that a thread ran, or had the disk work for it. Waits for a network or a pipe do not
-    count: so do idle threads."""
-    waits = thread.waits
-    disk = waits.disk / waits.readings if waits and waits.readings else 0.0
-    return (thread.usage.cpu_ns or 0) + disk * _life(thread, wall)
-
-
-def _starves(thread: ThreadRecord, wall: float) -> bool:
-    return (thread.usage.run_queue_ns or 0) >= STARVING_SHARE * _life(thread, wall) > 0
-
-
-def _life(thread: ThreadRecord, wall: float) -> float:
-    return wall if thread.lived_ns is None else float(thread.lived_ns)
-
-
-def _dealer(
-    listed: Sequence[ThreadRecord],
-    bystanders: Sequence[ThreadRecord],
-    active: Sequence[ThreadRecord],
-    wall: float,
-) -> Dealer | None:
-    """The thread that hands out work to the others: of another kind than most active ones (by its
-    name without digits, or as the first of its process), and switched about as often as they, or
-    busy."""
-    kinds = [_kind(thread) for thread in active]
-    usual = max(set(kinds), key=kinds.count, default=None)
-    if usual is None or kinds.count(usual) < 2:
-        return None
-    peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
-    least = max(DEALER_SWITCHES_MIN, DEALER_SHARE * peers)
-    # What a bystander ran was not in the measured phase.
-    ran = [(thread, _ran(thread, wall)) for thread in listed]
-    ran += [(thread, 0.0) for thread in bystanders]
-    found = [
-        (share, thread)
-        for thread, share in ran
-        if _kind(thread) != usual and (_switches(thread) >= least or share >= DEALER_BUSY)
-    ]
-    if not found:
-        return None
-    share, chosen = max(found, key=lambda pair: pair[0])
-    waits = chosen.waits or Waits()
-    blocked = waits.readings - waits.running
-    return Dealer(chosen.name, share, blocked > 0 and waits.futex >= 0.5 * blocked)
-
-
-def _kind(thread: ThreadRecord) -> tuple[str, bool]:
-    return re.sub(r"\d+", "", thread.name), thread.tid == thread.pid
-
-
-def _switches(thread: ThreadRecord) -> int:
-    return thread.usage.voluntary_switches or 0
-
-
-def _ran(thread: ThreadRecord, wall: float) -> float:
-    """Share of the measured time that a thread ran or wanted to."""
-    return ((thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)) / wall
 
 
 # -- its time ---------------------------------------------------------------------------------
@@ -334,7 +194,7 @@ def _own_time(
         role.threads.listed
     ):  # fmt: skip
         return None  # some that are not listed are as active
-    lived = [_life(thread, wall) for thread in active]
+    lived = [life_of(thread, wall) for thread in active]
     if phased and sum(lived) > PHASE_SLACK * wall * len(active):
         return None
     if not phased:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Dealer, Other
+from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Other
+from concurve.explain.threads import Dealer
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
