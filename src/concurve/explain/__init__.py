@@ -1,8 +1,8 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.Explanation`.
 
 ``threads`` says whose time it is, ``accounts`` reads a record, ``cells`` puts the trials of a cell
-together and holds them against the base, ``causes`` names the factor. Records are read one cell at a
-time, and of a cell with very many trials the first :data:`TRIALS_READ`.
+together and holds them against the base, ``causes`` names the factor. Records are read one cell at
+a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
 """
 
 from __future__ import annotations
