@@ -21,6 +21,7 @@ import light
 import load
 import probing
 import scale
+import server
 from measuring import Bench, exit_code, quiet_warning, show
 
 import models
@@ -37,6 +38,7 @@ SUBJECTS: dict[str, Bench] = {
     "jvm": jvm.figures,  # the JVM kernel beside the native one
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
+    "server": server.figures,  # what a lock costs, and the reference server beside Redis
     "demo": demo.figures,  # make demo
 }
 
