@@ -253,6 +253,29 @@ def test_a_client_that_never_reads_is_not_served_on(server: Server) -> None:
     polite.close()
 
 
+def test_large_replies_to_a_client_that_never_reads_take_little_memory(server: Server) -> None:
+    holder, glutton = Client(server.port), Client(server.port)
+    for number in range(1000):
+        holder("LOCK", "BIG", f"{number:0200}", "S")
+    before = peak_bytes(server)
+    glutton.socket.sendall(encode("LOCKS", "COUNT", 1000) * 100)
+    assert len(glutton.reply()[1]) == 1000
+    for _ in range(50):
+        assert holder("PING") == "PONG"
+    assert peak_bytes(server) - before < 16 << 20, "all replies together are 35 MB"
+    assert [len(glutton.reply()[1]) for _ in range(99)] == [1000] * 99, "none is lost"
+    holder("UNLOCKALL")
+    holder.close()
+    glutton.close()
+
+
+def peak_bytes(server: Server) -> int:
+    """The most memory that the server has had."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
 def test_a_long_pipeline_is_answered_whole_and_in_order(server: Server) -> None:
     pipeliner, polite = Client(server.port), Client(server.port)
     count = 5000
@@ -308,6 +331,7 @@ def test_two_thousand_idle_clients_and_one_more_than_allowed() -> None:
 
 def test_beyond_loopback_a_password_is_needed() -> None:
     server = Server("--bind", "0.0.0.0")
+    server.process.wait(DEADLINE_S)
     assert "needs a password: give --password-file" in server.end()
     assert server.process.returncode == 2
 

@@ -154,15 +154,14 @@ impl Hall {
             return true;
         }
         let mut backup = backup.lock().expect(POISONED);
-        self.noted.store(false, Relaxed);
-        match backup.commit() {
-            Ok(()) => true,
-            Err(error) => {
-                self.noted.store(true, Relaxed);
-                self.fail(error.into());
-                false
-            }
+        if let Err(error) = backup.commit() {
+            self.fail(error.into());
+            return false;
         }
+        // Only now, and before anybody can note more: another thread that finds nothing noted
+        // sends replies at once, and what it noted before must be on file by then.
+        self.noted.store(false, Relaxed);
+        true
     }
 
     /// Asks the server to stop because of an error.

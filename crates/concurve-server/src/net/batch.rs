@@ -89,14 +89,15 @@ impl Batch {
         let (mut request, mut span) = (0, 0);
         for chunk in &mut self.chunks {
             let end = chunk.requests_end as usize;
+            let (begin, replies_max) = (self.replies.len(), hall.settings.output_bytes_max);
             for asked in &self.requests[request..end] {
                 let arguments = Arguments {
                     bytes: &self.bytes,
                     spans: &self.spans[span..asked.spans_end as usize],
                 };
                 span = asked.spans_end as usize;
-                if chunk.flow != Flow::Done {
-                    continue; // its spans had to be passed
+                if chunk.flow != Flow::Done || self.replies.len() - begin >= replies_max {
+                    continue; // to be asked again, if at all; its spans had to be passed
                 }
                 chunk.flow = execute(hall, &mut chunk.session, arguments, &mut self.replies);
                 if chunk.flow != Flow::Wait {

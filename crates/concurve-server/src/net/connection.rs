@@ -25,6 +25,8 @@ pub struct Connection {
     pub session: Option<Box<Session>>,
     parser: Parser,
     input: Vec<u8>,
+    /// Bytes of the requests that were handed over to be executed.
+    submitted: usize,
     /// Whole requests may be left in `input`.
     unfinished: bool,
     output: Vec<u8>,
@@ -56,6 +58,7 @@ impl Connection {
             session: Some(session),
             parser: Parser::default(),
             input: Vec::new(),
+            submitted: 0,
             unfinished: false,
             output: Vec::new(),
             written: 0,
@@ -143,6 +146,7 @@ impl Connection {
                 spans: self.parser.spans(),
             };
             flow = execute(hall, &mut session, arguments, &mut self.output);
+            self.submitted = consumed + length;
             if flow != Flow::Wait {
                 consumed += length;
                 executed += 1;
@@ -183,6 +187,7 @@ impl Connection {
         if requests > 0
             && let Some(session) = self.session.take()
         {
+            self.submitted = submitted;
             batch.add_chunk(number, session, false);
         }
     }
@@ -190,7 +195,12 @@ impl Connection {
     /// Requests were executed; `flow` is that of the last one.
     pub fn after(&mut self, consumed: usize, executed: u64, flow: Flow, now: Instant) {
         self.input.drain(..consumed);
-        self.unfinished |= flow == Flow::Wait;
+        if consumed < self.submitted {
+            // The parser has passed requests that were not executed: it begins again.
+            self.parser = Parser::default();
+            self.unfinished = true;
+        }
+        self.submitted = 0;
         if self.input.is_empty() {
             self.input.shrink_to(KEPT_BYTES_MAX);
         }
@@ -199,8 +209,6 @@ impl Connection {
         }
         self.closing |= flow == Flow::Close;
         if flow == Flow::Wait {
-            // The parser has taken the request that is to be executed again.
-            self.parser = Parser::default();
             self.retry_at = Some(now + self.retry);
             self.retry = (self.retry * 2).min(RETRY_MAX);
             self.gone |= self.ended;
