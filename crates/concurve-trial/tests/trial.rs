@@ -104,7 +104,7 @@ os.read(r, 1)
     let target = &record.roles[0];
     assert_eq!(target.stragglers_killed, 1);
     let cpu_ns = target.usage.cpu_ns.unwrap();
-    assert!((250_000_000..450_000_000).contains(&cpu_ns), "{cpu_ns}");
+    assert!((250_000_000..900_000_000).contains(&cpu_ns), "{cpu_ns}");
     if taskstats_granted() {
         assert_eq!(target.threads.processes, Some(3));
     }

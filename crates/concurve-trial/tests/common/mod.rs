@@ -87,7 +87,7 @@ pub fn own_to_wait4(mut trial: impl FnMut() -> TrialRecord) -> f64 {
         role.threads.cpu_ns.unwrap() as f64 / role.usage.cpu_ns.unwrap() as f64
     };
     let farness = |ratio: &f64| (ratio - 1.0).abs();
-    let ratios = std::iter::repeat_with(&mut ratio).take(8);
+    let ratios = std::iter::repeat_with(&mut ratio).take(20);
     let mut best = f64::INFINITY;
     for ratio in ratios {
         if farness(&ratio) < farness(&best) {
