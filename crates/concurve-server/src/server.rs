@@ -9,7 +9,6 @@ use std::time::Duration;
 use concurve_wire::reporter::Reporter;
 use mio::net::TcpListener;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -22,9 +21,6 @@ use crate::net::worker::{self, WorkerInbox};
 use crate::report;
 use crate::settings::{Execution, Settings};
 
-/// Descriptors that are no clients: listener, polls, backup, standard ones.
-const OTHER_DESCRIPTORS: u64 = 64;
-
 /// How often it is looked whether a thread has given up.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -32,7 +28,6 @@ const LOOK: Duration = Duration::from_millis(100);
 pub fn serve(settings: Settings) -> Result<(), Error> {
     let signals = block_signals()?;
     let reporter = Reporter::from_environment()?;
-    raise_descriptor_limit(&settings)?;
     let (listener, port) = listen(&settings)?;
     let hall = Arc::new(Hall::new(settings, port)?);
     let running = Running::start(&hall, listener)?;
@@ -52,24 +47,6 @@ fn block_signals() -> Result<SignalFd, Error> {
     set.thread_block().when(|| "block SIGTERM".to_owned())?;
     SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .when(|| "open a signalfd".to_owned())
-}
-
-/// A client needs a descriptor: better to refuse now than to refuse clients later.
-fn raise_descriptor_limit(settings: &Settings) -> Result<(), Error> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).when(|| "read a limit".to_owned())?;
-    let needed = settings.clients_max + OTHER_DESCRIPTORS;
-    if needed > hard {
-        return Err(Error::Usage(format!(
-            "--clients-max {} needs {needed} descriptors, and the hard limit is {hard}: lower it, \
-             or raise the limit (ulimit -Hn)",
-            settings.clients_max
-        )));
-    }
-    if needed > soft {
-        setrlimit(Resource::RLIMIT_NOFILE, needed, hard)
-            .when(|| format!("raise the limit of descriptors to {needed}"))?;
-    }
-    Ok(())
 }
 
 fn listen(settings: &Settings) -> Result<(TcpListener, u16), Error> {

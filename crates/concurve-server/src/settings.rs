@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::backup::Durability;
 use crate::error::{Error, While};
@@ -74,9 +75,9 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Clients at once
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    clients_max: u32,
+    /// Clients at once [default: 10000, or as many as the limit of descriptors allows]
+    #[arg(long, value_name = "N")]
+    clients_max: Option<u32>,
 
     /// Bytes of one request
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 28))]
@@ -111,6 +112,32 @@ pub enum Execution {
     Worker,
     /// The I/O threads execute
     Inline,
+}
+
+/// Clients at once unless asked otherwise.
+const CLIENTS_MAX: u64 = 10_000;
+
+/// Descriptors that are no clients, beside two for each I/O thread: listener, backup, standard ones.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// A client needs a descriptor: better to refuse now than to refuse clients later.
+fn clients_max(asked: Option<u32>, io_threads: u16) -> Result<u64, Error> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).when(|| "read a limit".to_owned())?;
+    let others = OTHER_DESCRIPTORS + 2 * u64::from(io_threads);
+    let allowed = hard.saturating_sub(others).max(1);
+    let clients_max = asked.map_or(CLIENTS_MAX.min(allowed), u64::from);
+    if clients_max > allowed {
+        return Err(Error::Usage(format!(
+            "--clients-max {clients_max}: the hard limit of {hard} descriptors allows {allowed}; \
+             ask for fewer, or raise the limit (ulimit -Hn)"
+        )));
+    }
+    let needed = clients_max + others;
+    if needed > soft {
+        setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard)
+            .when(|| format!("raise the limit of descriptors to {needed}"))?;
+    }
+    Ok(clients_max)
 }
 
 /// What the command line means.
@@ -190,7 +217,7 @@ impl Options {
             backup: self.backup,
             durability: self.durability,
             password,
-            clients_max: u64::from(self.clients_max),
+            clients_max: clients_max(self.clients_max, self.io_threads)?,
             limits: Limits {
                 arguments_max: self.arguments_max as usize,
                 bytes_max: self.request_bytes_max as usize,
