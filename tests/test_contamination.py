@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from concurve.contamination import judge
-from concurve.wire import GrantedControls, RoleSpec, TrialRecord, TrialSpec
+from concurve.wire import GrantedControls, PhaseRecord, RoleSpec, TrialRecord, TrialSpec
 from tests.fakes import record_of
 
 SPEC = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("x",)),))
@@ -94,3 +94,24 @@ def test_the_worst_sign_comes_first_and_says_how_much() -> None:
     assert (first.cause, second.cause) == ("steal", "foreign_cpu")
     assert first.share == pytest.approx(0.5)
     assert "50.0 %" in first.detail and "limit 2 %" in first.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "wall_ns", "late_ns", "cause"),
+    [
+        ("measure", SECOND, 19_000_000, None),
+        ("measure", SECOND, 21_000_000, "late_reading"),
+        ("measure", 10_000_000, 900_000, None),
+        ("measure", SECOND, None, None),
+        ("measure", 0, 21_000_000, None),
+        ("warm-up", SECOND, 21_000_000, None),
+    ],
+)
+def test_probes_that_were_read_late(
+    name: str, wall_ns: int, late_ns: int | None, cause: str | None
+) -> None:
+    """The CPU time of a phase is that between the readings, not between its edges."""
+    quiet = record()
+    phase = PhaseRecord(name=name, begin_ns=0, wall_ns=wall_ns, late_ns=late_ns)
+    role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
+    assert causes(msgspec.structs.replace(quiet, roles=(role,))) == ([cause] if cause else [])

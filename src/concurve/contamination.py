@@ -2,13 +2,15 @@
 
 Three signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial
 used CPU; threads waited for a CPU although there were no more workers than CPUs. Coarse counters
-are only judged where they moved by several of their ticks.
+are only judged where they moved by several of their ticks. A fourth is the runner's own: it had
+no CPU when a phase began or ended, and read the probes late.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from concurve.measures import MEASURE_PHASE
 from concurve.wire import RoleRecord, TrialRecord
 
 #: Share of the CPU time that the machine could give above which others disturbed the trial.
@@ -18,6 +20,9 @@ FOREIGN_SHARE_MAX = 0.05
 WAIT_SHARE_MAX = 0.05
 #: A tick counter must have moved this often to mean anything.
 TICKS_MIN = 3
+#: Share of a measured phase by which its probes may be read late, and from when it matters.
+LATE_SHARE_MAX = 0.02
+LATE_NS_MIN = 1_000_000
 #: A run-queue wait shorter than a scheduling slice or two is no sign of others.
 WAIT_NS_MIN = 10_000_000
 
@@ -45,6 +50,7 @@ def judge(record: TrialRecord, workers: float | None = None) -> list[Contaminati
         _counter("foreign_cpu", machine.foreign_cpu_ns, capacity, machine.tick_ns,
                  FOREIGN_SHARE_MAX, "processes outside the trial used"),
         _waiting(record, workers),
+        _late(record),
     ]  # fmt: skip
     return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
 
@@ -87,6 +93,27 @@ def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None
         WAIT_SHARE_MAX,
         f"{active:g} workers on {cpus} CPUs waited {share * 100:.1f} % of their CPU time for a CPU "
         f"(limit {WAIT_SHARE_MAX * 100:.0f} %)",
+    )
+
+
+def _late(record: TrialRecord) -> Contamination | None:
+    """The worst of the measured phases of the roles."""
+    lateness = [
+        (phase.late_ns / phase.wall_ns, phase.late_ns, role.name)
+        for role in record.roles
+        for phase in role.phases
+        if phase.name == MEASURE_PHASE and phase.late_ns and phase.wall_ns
+        if phase.late_ns >= LATE_NS_MIN
+    ]
+    share, late_ns, role = max(lateness, default=(0.0, 0, ""))
+    if share <= LATE_SHARE_MAX:
+        return None
+    return Contamination(
+        "late_reading",
+        share,
+        LATE_SHARE_MAX,
+        f"the probes of {role} were read {late_ns / 1e6:.1f} ms after an edge of the measured "
+        f"phase, {share * 100:.1f} % of it (limit {LATE_SHARE_MAX * 100:.0f} %)",
     )
 
 

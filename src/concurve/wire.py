@@ -191,6 +191,7 @@ class PhaseRecord(_Record, frozen=True):
     begin_ns: int
     wall_ns: int
     usage: Usage = Usage()
+    late_ns: int | None = None
     threads_peak: int | None = None
     waits: Waits | None = None
     open: bool = False

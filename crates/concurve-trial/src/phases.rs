@@ -10,6 +10,8 @@ use crate::waits::Tally;
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     pub at_ns: u64,
+    /// When the probes had been read: later than the moment itself on a busy machine.
+    pub read_ns: u64,
     pub cpu_ns: Option<u64>,
     pub run_queue_ns: Option<u64>,
     pub slices: Option<u64>,
@@ -35,9 +37,18 @@ struct Closed {
     name: String,
     begin_ns: u64,
     end_ns: u64,
+    late_ns: Option<u64>,
     usage: Usage,
     waits: Option<Waits>,
     open: bool,
+}
+
+impl Reading {
+    /// How much later the probes were read than the moment that they are to tell of.
+    fn late_ns(&self) -> Option<u64> {
+        let known = self.read_ns > 0;
+        known.then(|| self.read_ns.saturating_sub(self.at_ns))
+    }
 }
 
 impl Closed {
@@ -46,6 +57,7 @@ impl Closed {
             name,
             begin_ns: begin.at_ns,
             end_ns: end.at_ns.max(begin.at_ns),
+            late_ns: begin.late_ns().max(end.late_ns()),
             usage: difference(begin, end),
             waits: end.tally.since(&begin.tally).finish(),
             open,
@@ -106,6 +118,7 @@ impl Phases {
                 begin_ns: phase.begin_ns.saturating_sub(first_release_ns),
                 wall_ns: phase.end_ns - phase.begin_ns,
                 usage: phase.usage,
+                late_ns: phase.late_ns,
                 threads_peak: threads_peak(phase.begin_ns, phase.end_ns),
                 waits: phase.waits,
                 open: phase.open,
@@ -187,6 +200,19 @@ mod tests {
                 ("a", 35, 20, Some(4), true),
             ]
         );
+    }
+
+    #[test]
+    fn how_late_the_probes_were_read_is_told() {
+        let mut phases = Phases::default();
+        for (edge, at_ns, read_ns) in [(Edge::Begin, 100, 107), (Edge::End, 200, 203)] {
+            let mut line = line("a", edge);
+            line.at_ns = Some(at_ns);
+            let mut reading = reading(read_ns, 1);
+            reading.read_ns = read_ns;
+            phases.edge(&line, reading).unwrap();
+        }
+        assert_eq!(phases.finish(0, |_, _| None)[0].late_ns, Some(7));
     }
 
     #[test]

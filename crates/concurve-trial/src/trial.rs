@@ -368,7 +368,8 @@ impl Trial {
     fn take_line(&mut self, index: usize, number: u64, line: ReportLine, now: u64) {
         match line {
             ReportLine::Phase(line) => {
-                let reading = self.reading(index, now);
+                let mut reading = self.reading(index, now);
+                reading.read_ns = clock::monotonic_ns();
                 let role = &mut self.roles[index];
                 if let Err(message) = role.phases.edge(&line, reading) {
                     role.channel.refuse(number, message, &line.phase);

@@ -244,6 +244,10 @@ pub struct PhaseRecord {
     pub wall_ns: u64,
     /// Difference of the probes between its edges.
     pub usage: Usage,
+    /// How much later than its edges the probes were read, at worst: `usage` is off by what was
+    /// used meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
     /// Greatest number of threads alive at once; absent where `threads.peak` is a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads_peak: Option<u64>,
