@@ -82,12 +82,14 @@ def _cell(found: Explanation, factor: str, level: Level) -> CellExplanation:
 
 def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
     n = said.total()
+    # A program without a bottleneck is not to be accused; the machine may well be.
+    right = said[cause] + (said["contamination"] if cause == "none" else 0)
     counts = ", ".join(f"{count} {answer}" for answer, count in said.most_common())
     how = f"expected: {cause}; said in {n} runs: {counts}" + (f"; last: {wrong}" if wrong else "")
     return Figure(
         name,
         how,
-        Estimate(value=said[cause] / n, n=n, unit=f"[{said[cause]} of {n}]"),
+        Estimate(value=right / n, n=n, unit=f"[{right} of {n}]"),
         Bound(low=RIGHT_MIN),
     )
 
@@ -136,8 +138,9 @@ def _busy() -> list[str]:
 
 
 def _mutex(percent: int) -> list[str]:
+    """Operations of unlike lengths: equal ones fall into step, and with 20 % nearly nobody waits."""
     return target(
-        "mutex", "--threads", "{threads}", "--hold-percent", str(percent),
+        "mutex", "--vary", "--threads", "{threads}", "--hold-percent", str(percent),
         "--operations", "2000", "--operation-iterations", "100000",
     )  # fmt: skip
 

@@ -77,6 +77,13 @@ def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
     assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
 
 
+@pytest.mark.parametrize(("queue", "cause"), [(0.04, "none"), (0.08, "cpu")])
+def test_a_little_waiting_for_cpus_of_which_there_are_enough_accuses_nobody(
+    queue: float, cause: str
+) -> None:
+    assert cause_of(of([thread(1 - queue, queue)] * 2, 2000), of([thread(1.0)])).cause == cause
+
+
 def test_cpus_that_are_used_up_by_whom() -> None:
     """Two threads wait long; most of what the CPUs did was for others, or for them."""
     busy = [thread(0.3, 0.6, sleep=0.1)] * 2

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 mod busy;
 mod crash;
+mod draw;
 mod error;
 mod fork;
 mod fsync;

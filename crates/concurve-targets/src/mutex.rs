@@ -1,10 +1,12 @@
 //! One lock that every thread needs for part of each operation.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use concurve_wire::reporter::Reporter;
 
+use crate::draw::exponential_of;
 use crate::error::Error;
 use crate::work::{OperationArgs, spin};
 use crate::workers::{measure, threads};
@@ -30,6 +32,10 @@ pub struct Mutex {
     /// Share of each operation that is done holding the lock
     #[arg(long, value_name = "P", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=100))]
     hold_percent: u64,
+    /// Operations of unlike lengths, as real ones are: drawn from the exponential distribution,
+    /// the same ones in every run. Equal ones fall into step and hardly meet at the lock
+    #[arg(long)]
+    vary: bool,
     #[command(flatten)]
     operation: OperationArgs,
 }
@@ -38,36 +44,48 @@ impl Mutex {
     pub fn run(&self) -> Result<(), Error> {
         let reporter = Reporter::from_environment()?;
         let iterations = self.operation.iterations();
-        let held = (u128::from(iterations) * u128::from(self.hold_percent) / 100) as u64;
-        let free = iterations - held;
         reporter.fact("iterations_per_operation", iterations)?;
 
         let lock = std::sync::Mutex::new(0u64);
         let claims = Claims::of(self.operations);
         measure(&reporter, self.threads, |_| {
             let mut done = 0;
-            while let Some(count) = claims.next() {
-                for _ in 0..count {
-                    if held > 0 {
+            while let Some(operations) = claims.next() {
+                done += operations.end - operations.start;
+                for number in operations {
+                    let (held, free) = self.parts(iterations, number);
+                    if self.hold_percent > 0 {
                         let mut under_lock = lock.lock().unwrap_or_else(|it| it.into_inner());
                         spin(held);
                         *under_lock += 1;
                     }
                     spin(free);
                 }
-                done += count;
             }
             Ok(done)
         })?;
 
         let under_lock = lock.into_inner().unwrap_or_else(|it| it.into_inner());
-        let expected = if held > 0 { self.operations } else { 0 };
+        let expected = match self.hold_percent {
+            0 => 0,
+            _ => self.operations,
+        };
         if under_lock != expected {
             return Err(Error::Broken(format!(
                 "the lock was held {under_lock} times, not {expected}: it did not exclude"
             )));
         }
         Ok(())
+    }
+
+    /// Iterations of an operation with the lock held, and without.
+    fn parts(&self, iterations: u64, number: u64) -> (u64, u64) {
+        let length = match self.vary {
+            true => (iterations as f64 * exponential_of(number)) as u64,
+            false => iterations,
+        };
+        let held = (u128::from(length) * u128::from(self.hold_percent) / 100) as u64;
+        (held, length - held)
     }
 }
 
@@ -83,10 +101,10 @@ impl Claims {
         Self { total, claimed }
     }
 
-    fn next(&self) -> Option<u64> {
+    fn next(&self) -> Option<Range<u64>> {
         let begin = self.claimed.fetch_add(CLAIM, Ordering::Relaxed);
         let left = self.total.checked_sub(begin)?;
-        (left > 0).then_some(left.min(CLAIM))
+        (left > 0).then(|| begin..begin + left.min(CLAIM))
     }
 }
 
@@ -98,8 +116,8 @@ mod tests {
     fn claims_sum_to_the_total() {
         for total in [1, CLAIM - 1, CLAIM, CLAIM + 1, 1000] {
             let claims = Claims::of(total);
-            let sum: u64 = std::iter::from_fn(|| claims.next()).sum();
-            assert_eq!(sum, total);
+            let claimed = std::iter::from_fn(|| claims.next()).flatten();
+            assert!(claimed.eq(0..total));
             assert_eq!(claims.next(), None);
         }
     }

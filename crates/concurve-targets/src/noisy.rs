@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use concurve_wire::reporter::Reporter;
 
+use crate::draw::{split_mix_64, uniform};
 use crate::error::Error;
 use crate::work::{positive, spin_until_cpu};
 use crate::workers::measure;
@@ -63,21 +64,6 @@ fn normal(seed: u64) -> f64 {
     radius * (std::f64::consts::TAU * uniform(&mut state)).cos()
 }
 
-/// A uniform draw in (0, 1].
-fn uniform(state: &mut u64) -> f64 {
-    let bits = split_mix_64(state) >> 11;
-    (bits + 1) as f64 / (1u64 << 53) as f64
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): neighbouring seeds give unrelated numbers.
-fn split_mix_64(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn seed_of_this_run() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut state = since_epoch.map_or(0, |it| it.as_nanos() as u64);
@@ -94,13 +80,6 @@ fn spread(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn split_mix_gives_its_published_sequence() {
-        let mut state = 1_234_567;
-        assert_eq!(split_mix_64(&mut state), 6_457_827_717_110_365_317);
-        assert_eq!(split_mix_64(&mut state), 3_203_168_211_198_807_973);
-    }
 
     #[test]
     fn draws_have_the_mean_and_the_spread_asked_for() {

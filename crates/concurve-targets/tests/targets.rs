@@ -292,7 +292,7 @@ fn sleep_has_a_thread_for_each_sleeper() {
 
 #[test]
 fn mutex_does_its_operations_at_any_share() {
-    for percent in [0, 20, 80, 100] {
+    for percent in ["0", "20", "80", "100", "50 --vary"] {
         let arguments = format!(
             "mutex --threads 4 --operations 1000 --operation-iterations 200 --hold-percent {percent}"
         );

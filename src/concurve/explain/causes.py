@@ -19,6 +19,8 @@ from concurve.findings import Cause
 LOSS_MIN = 0.02
 #: The same for CPU time, which the machine itself moves (clock, caches, steal).
 CPU_LOSS_MIN = 0.05
+#: Waiting for a CPU of which there are enough: the runner and the kernel make threads wait, too.
+QUEUE_LOSS_MIN = 0.05
 #: A lock needs less: nothing else makes threads wait for one another again and again.
 LOCK_LOSS_MIN = 0.005
 #: Else more: threads wait at a common start, too, long if the machine is busy.
@@ -120,6 +122,9 @@ def _least(here: _Here, base: Picture, candidate: _Candidate) -> float:
     """Share of the base's time that an excess must reach."""
     if candidate.components == ("cpu",):
         return CPU_LOSS_MIN
+    if candidate.components == ("run_queue",):
+        enough = here.cell.cpus is not None and here.cell.threads <= here.cell.cpus
+        return QUEUE_LOSS_MIN if enough else LOSS_MIN
     if candidate.components == ("futex",):
         return LOCK_LOSS_MIN if _waits_often(here.cell, base) else START_LOSS_MIN
     return LOSS_MIN
