@@ -138,7 +138,7 @@ def _busy() -> list[str]:
 
 
 def _mutex(percent: int) -> list[str]:
-    """Operations of unlike lengths: equal ones fall into step, and with 20 % nearly nobody waits."""
+    """Operations of unlike lengths: equal ones fall into step, and nearly nobody waits."""
     return target(
         "mutex", "--vary", "--threads", "{threads}", "--hold-percent", str(percent),
         "--operations", "2000", "--operation-iterations", "100000",

@@ -332,6 +332,18 @@ def test_a_main_thread_that_works_like_the_others_is_none_of_the_bystanders() ->
     assert only(record(msgspec.structs.replace(made, phases=(phase,)))).threads == 16
 
 
+def test_a_first_thread_that_waits_in_a_join_is_not_active() -> None:
+    """Throttled threads get little CPU time, and starting them took some, too."""
+    worker = thread(0.01, 0.99, switches=20)
+
+    def first(switches: int) -> Thread:
+        return thread(0.002, 0.1, futex=0.898, name="main", tid=100, switches=switches)
+
+    assert only(record(role([worker, first(3)]))).threads == 1
+    # One that waits again and again does part of the work.
+    assert only(record(role([worker, first(40)]))).threads == 2
+
+
 def test_a_starving_thread_is_active() -> None:
     found = only(record(role([thread(0.95, 0.05), thread(0.01, 0.99), thread(0.001, 0.1)])))
     assert found.threads == 2

@@ -13,6 +13,10 @@ from concurve.wire import RoleRecord, ThreadRecord, Usage, Waits
 ACTIVE_SHARE = 0.1
 #: … or from this share of its life on that it waits for a CPU.
 STARVING_SHARE = 0.5
+#: A first thread with less than this share of the busiest one's CPU time, and that few switches,
+#: has started the others and waits in a join.
+JOINING_SHARE = 0.5
+JOINING_SWITCHES_MAX = 10
 #: A thread that lives no longer than this many phases does its work in there.
 INSIDE_SLACK = 1.5
 #: Share of a peer's CPU time in a phase that the peers may leave unexplained, for all other threads
@@ -79,7 +83,10 @@ def _within(thread: ThreadRecord, wall: float) -> float:
 
 def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
     """Threads with a tenth of the busiest one's activity at least, and those that spend most of
-    their lives waiting for a CPU; all, if none did anything."""
+    their lives waiting for a CPU; all, if none did anything. Not a first thread that waits for
+    their end: where they get little CPU time, its own to start them may be a tenth of that."""
+    busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
+    listed = [thread for thread in listed if not _joins(thread, busiest)]
     activity = [_activity(thread, wall) for thread in listed]
     least = ACTIVE_SHARE * max(activity, default=0.0)
     return [
@@ -87,6 +94,14 @@ def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRe
         for thread, done in zip(listed, activity, strict=True)
         if done >= least or _starves(thread, wall)
     ]
+
+
+def _joins(thread: ThreadRecord, busiest: int) -> bool:
+    waits, usage = thread.waits, thread.usage
+    if thread.tid != thread.pid or waits is None or 2 * waits.futex < max(1, waits.readings):
+        return False
+    seldom = (usage.voluntary_switches or 0) < JOINING_SWITCHES_MAX
+    return seldom and (usage.cpu_ns or 0) < JOINING_SHARE * busiest
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
