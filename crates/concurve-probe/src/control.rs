@@ -118,6 +118,21 @@ pub fn set_policy(tid: u32, policy: Policy) -> Result<()> {
     Ok(())
 }
 
+/// Lets the calling thread run as soon as it has something to do, before all ordinary tasks, in
+/// real time with this priority. What it starts is an ordinary task again.
+pub fn come_first(priority: u32) -> Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: priority as libc::c_int,
+    };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` is only read.
+    let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    if result < 0 {
+        return Err(ProbeError::last("run in real time"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,18 @@
 //! The sources of this host: what it grants, and why not the rest.
 
+use concurve_probe::control;
 use concurve_probe::perf;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_probe::taskstats::{Listener, Query};
 use concurve_wire::record::Absent;
+use concurve_wire::spec::{PolicyClass, TrialSpec};
 use serde::Serialize;
 
 use crate::error::{OnHost, Result};
+
+/// Above this are the kernel's own threads.
+const REAL_TIME_MAX: u32 = 90;
 
 /// What a trial reads from.
 #[derive(Debug)]
@@ -39,10 +44,31 @@ impl Host {
     }
 
     /// Makes this process the one that finds every orphan of the trial.
-    pub fn take_charge(&self) -> Result<()> {
+    pub fn take_charge(&mut self, spec: &TrialSpec) -> Result<()> {
         process::become_subreaper().on_host("become the parent of orphans")?;
+        if let Err(reason) = come_first(spec) {
+            self.absent.insert("real_time".into(), reason);
+        }
         Ok(())
     }
+}
+
+/// Reads the probes when a phase begins or ends, not when busy roles leave a CPU for it; the
+/// sampler's share of CPU time bounds what that costs them. The error says why it may not.
+fn come_first(spec: &TrialSpec) -> std::result::Result<(), String> {
+    let own = std::process::id();
+    // What it starts would be ordinary in every respect, and not as urgent as asked for.
+    let ordinary = control::nice(own).ok() == Some(0)
+        && control::policy(own)
+            .ok()
+            .flatten()
+            .is_some_and(|policy| policy.class == PolicyClass::Other);
+    if !ordinary {
+        return Err("the runner itself was started with a nice value or policy of its own".into());
+    }
+    let policies = spec.roles.iter().filter_map(|role| role.controls.policy);
+    let most = policies.map(|policy| policy.priority).max().unwrap_or(0);
+    control::come_first((most + 1).min(REAL_TIME_MAX)).map_err(|error| error.to_string())
 }
 
 fn open_taskstats(proc_fs: &ProcFs) -> concurve_probe::Result<(Listener, Query)> {

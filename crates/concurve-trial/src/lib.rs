@@ -96,8 +96,8 @@ fn run_trial() -> Result<()> {
 
 fn measure(spec: TrialSpec) -> Result<TrialRecord> {
     let signals = Signals::open()?;
-    let host = Host::open();
-    host.take_charge()?;
+    let mut host = Host::open();
+    host.take_charge(&spec)?;
     let mut trial = Trial::new(spec, host);
     event_loop::run(&mut trial, &signals)?;
     Ok(record::write(trial))

@@ -51,6 +51,9 @@ pub fn write(trial: Trial) -> TrialRecord {
     } else if let Some(reason) = roles.iter().find_map(|role| role.counter_refusal.clone()) {
         absent.insert("perf".into(), reason);
     }
+    if !absent.contains_key("real_time") {
+        sources.push("real_time".into());
+    }
     if sampler.samples > 0 {
         sources.push("schedstat".into());
     }

@@ -177,6 +177,16 @@ ts = [threading.Thread(target=work) for _ in range(3)]
 }
 
 #[test]
+fn roles_are_ordinary_tasks_although_the_runner_is_not() {
+    let script = "cut -d' ' -f19,41 /proc/self/stat";
+    let record = record(role("target", ["sh", "-c", script]).into());
+    let target = &record.roles[0];
+    assert_eq!(target.stdout.head.trim(), "0 0", "nice value, policy");
+    let told = record.instrument.sources.contains(&"real_time".to_owned());
+    assert!(told != record.instrument.absent.contains_key("real_time"));
+}
+
+#[test]
 fn garbage_on_the_report_channel_is_told_and_harmless() {
     let script = "printf 'x\\n{\"ready\":1}\\n\\377\\n{\"indicator\":\"a_ns\",\"value\":2}\\n{\"fact\":' >&3";
     let record = record(role("target", ["sh", "-c", script]).into());
