@@ -55,6 +55,7 @@ test-python: build
 
 test-java: build
 	@scripts/maven.sh "the tests of the JVM kernel" test
+	@cat java/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
 
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
