@@ -54,6 +54,7 @@ test-python: build
 	@$(BIN)/python -m pytest -q --durations=10 --durations-min=5
 
 test-java: build
+	@rm -rf java/target/surefire-reports
 	@scripts/maven.sh "the tests of the JVM kernel" test
 	@cat java/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
 
