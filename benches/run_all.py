@@ -15,13 +15,13 @@ import aa
 import causes
 import demo
 import exact
-import jvm
 import kernel
 import light
 import load
 import probing
 import scale
 import server
+import threads
 from measuring import Bench, exit_code, quiet_warning, show
 
 import models
@@ -35,7 +35,7 @@ SUBJECTS: dict[str, Bench] = {
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
-    "jvm": jvm.figures,  # the JVM kernel beside the native one
+    "threads": threads.figures,  # the kernels of document 002, native and JVM
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
