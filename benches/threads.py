@@ -3,6 +3,7 @@ bring on each."""
 
 from __future__ import annotations
 
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
@@ -16,9 +17,9 @@ VERSIONS = ("17", "25")
 """The Java versions that the bounds are promised for."""
 
 MANY = 512
-COMPUTATIONS = 4
-"""Of a process, the last of them is compared: with many threads the compilers of a JVM get few
-turns, and the first computation (and sometimes the second) runs code that is not compiled yet."""
+WARM_UP, STEADY = 2, 3
+"""Computations of a JVM. With many threads its compilers get few turns, and the first computation
+(and sometimes the second) runs code that is not compiled yet; the median of the steady counts."""
 
 RATIO_MAX = 1.15
 MANY_COST_MAX = 1.03
@@ -61,7 +62,7 @@ def of_kernel(name: str, program: list[str], rounds: int, depth: int) -> Iterato
 def figures_of(name: str, how: str) -> dict[str, Figure]:
     """What is promised of a kernel, not measured yet."""
     if name != "native":
-        how += f", computation {COMPUTATIONS} of a process"
+        how += f", median of computations {WARM_UP + 1} to {WARM_UP + STEADY} of a process"
     return {
         "ratio": Figure(
             f"{name}, one thread / native scalar",
@@ -92,7 +93,7 @@ def sides(program: list[str], depth: int) -> dict[str, Side]:
     kernel = [*native.command(program[0], "bench", *program[1:]), *common]
     found: dict[str, Side] = {}
     if len(program) > 1:
-        kernel += ["--computations", str(COMPUTATIONS)]
+        kernel += ["--computations", str(WARM_UP + STEADY)]
         found["native"] = lambda: measured([*native.command("mandelbrot", "bench"), *common])
     return found | {
         "one": lambda: measured([*kernel, "--threads", "1"]),
@@ -103,11 +104,15 @@ def sides(program: list[str], depth: int) -> dict[str, Side]:
 
 
 def measured(argv: list[str]) -> dict[str, float]:
-    """CPU and wall seconds of the last computation."""
-    phase = [p for p in trial(argv).roles[0].phases if p.name == "measure"][-1]
-    if phase.usage.cpu_ns is None:
-        raise SystemExit(f"no CPU time: {phase.usage.absent}")
-    return {"cpu": phase.usage.cpu_ns / 1e9, "wall": phase.wall_ns / 1e9}
+    """CPU and wall seconds of a steady computation."""
+    steady = [p for p in trial(argv).roles[0].phases if p.name == "measure"][-STEADY:]
+    cpu_ns = [phase.usage.cpu_ns for phase in steady if phase.usage.cpu_ns is not None]
+    if len(cpu_ns) < len(steady):
+        raise SystemExit(f"no CPU time: {steady[0].usage.absent}")
+    return {
+        "cpu": statistics.median(cpu_ns) / 1e9,
+        "wall": statistics.median(phase.wall_ns for phase in steady) / 1e9,
+    }
 
 
 if __name__ == "__main__":
