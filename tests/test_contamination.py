@@ -115,3 +115,10 @@ def test_probes_that_were_read_late(
     phase = PhaseRecord(name=name, begin_ns=0, wall_ns=wall_ns, late_ns=late_ns)
     role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
     assert causes(msgspec.structs.replace(quiet, roles=(role,))) == ([cause] if cause else [])
+
+
+def test_lateness_beside_the_measured_role_is_no_matter() -> None:
+    quiet = record()
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, late_ns=21_000_000)
+    load = msgspec.structs.replace(quiet.roles[0], name="load", phases=(phase,))
+    assert causes(msgspec.structs.replace(quiet, roles=(*quiet.roles, load))) == []

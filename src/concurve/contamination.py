@@ -36,11 +36,13 @@ class Contamination(NamedTuple):
     detail: str
 
 
-def judge(record: TrialRecord, workers: float | None = None) -> list[Contamination]:
+def judge(
+    record: TrialRecord, workers: float | None = None, target: str = "target"
+) -> list[Contamination]:
     """Signs of contamination in a record, worst first.
 
     ``workers`` is the level of the factor that counts as concurrency; without it the peak number
-    of threads counts.
+    of threads counts. ``target`` is the measured role.
     """
     machine = record.machine
     capacity = record.wall_ns * (machine.cpus or 1)
@@ -50,7 +52,7 @@ def judge(record: TrialRecord, workers: float | None = None) -> list[Contaminati
         _counter("foreign_cpu", machine.foreign_cpu_ns, capacity, machine.tick_ns,
                  FOREIGN_SHARE_MAX, "processes outside the trial used"),
         _waiting(record, workers),
-        _late(record),
+        _late(record, target),
     ]  # fmt: skip
     return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
 
@@ -96,23 +98,23 @@ def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None
     )
 
 
-def _late(record: TrialRecord) -> Contamination | None:
-    """The worst of the measured phases of the roles."""
+def _late(record: TrialRecord, target: str) -> Contamination | None:
+    """The worst of the measured phases of the measured role."""
+    role = record.role(target)
     lateness = [
-        (phase.late_ns / phase.wall_ns, phase.late_ns, role.name)
-        for role in record.roles
-        for phase in role.phases
+        (phase.late_ns / phase.wall_ns, phase.late_ns)
+        for phase in (role.phases if role else ())
         if phase.name == MEASURE_PHASE and phase.late_ns and phase.wall_ns
         if phase.late_ns >= LATE_NS_MIN
     ]
-    share, late_ns, role = max(lateness, default=(0.0, 0, ""))
+    share, late_ns = max(lateness, default=(0.0, 0))
     if share <= LATE_SHARE_MAX:
         return None
     return Contamination(
         "late_reading",
         share,
         LATE_SHARE_MAX,
-        f"the probes of {role} were read {late_ns / 1e6:.1f} ms after an edge of the measured "
+        f"the probes of {target} were read {late_ns / 1e6:.1f} ms after an edge of the measured "
         f"phase, {share * 100:.1f} % of it (limit {LATE_SHARE_MAX * 100:.0f} %)",
     )
 

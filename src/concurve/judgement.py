@@ -53,7 +53,7 @@ class Judge:
         refused = self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
-        signs = judge_machine(record, self.plan.workers(cell))
+        signs = judge_machine(record, self.plan.workers(cell), self.plan.study.target)
         if signs:
             detail = "; ".join(sign.detail for sign in signs)
             return Judgement("contaminated", value, signs[0].cause, detail, figures)

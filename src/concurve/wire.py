@@ -6,7 +6,7 @@ that the tests of both languages read.
 History of the format (``FORMAT``):
 
 - 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
-  were added lack them without a reason.
+  were added lack them without a reason; those before ``marked_by`` have no phases of servers.
 
 A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
 reason under the same name. Times are integers in nanoseconds, memory in bytes.
@@ -185,11 +185,13 @@ class ThreadsRecord(_Record, frozen=True):
 
 
 class PhaseRecord(_Record, frozen=True):
-    """A stretch of a role's life that its program marked on the report channel."""
+    """A stretch of a role's life that its program marked on the report channel; ``marked_by`` names
+    the role that did, if it was a client of this one."""
 
     name: str
     begin_ns: int
     wall_ns: int
+    marked_by: str | None = None
     usage: Usage = Usage()
     late_ns: int | None = None
     threads_peak: int | None = None

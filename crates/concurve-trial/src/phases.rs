@@ -1,5 +1,7 @@
-//! Stretches of a role's life that its program marks: a reading at each edge, the difference
-//! between them.
+//! Stretches of a role's life that its program marks, or a client of it: a reading at each edge,
+//! the difference between them.
+
+use std::collections::BTreeSet;
 
 use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 use concurve_wire::report::{Edge, PhaseLine};
@@ -27,14 +29,24 @@ pub struct Reading {
 /// The phases of a role.
 #[derive(Debug, Default)]
 pub struct Phases {
-    open: Vec<(String, Reading)>,
+    open: Vec<Open>,
     closed: Vec<Closed>,
+}
+
+/// A phase that has begun.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    /// The role that marked it, if not this one.
+    marked_by: Option<String>,
+    begin: Reading,
 }
 
 /// A phase that has ended.
 #[derive(Debug)]
 struct Closed {
     name: String,
+    marked_by: Option<String>,
     begin_ns: u64,
     end_ns: u64,
     late_ns: Option<u64>,
@@ -52,41 +64,77 @@ impl Reading {
 }
 
 impl Closed {
-    fn new(name: String, begin: &Reading, end: &Reading, open: bool) -> Self {
+    fn new(phase: Open, end: &Reading, open: bool) -> Self {
+        let begin = &phase.begin;
         Self {
-            name,
             begin_ns: begin.at_ns,
             end_ns: end.at_ns.max(begin.at_ns),
-            late_ns: begin.late_ns().max(end.late_ns()),
+            late_ns: match phase.marked_by {
+                None => begin.late_ns().max(end.late_ns()),
+                // When its clients have ended, a server has nothing to do.
+                Some(_) => begin.late_ns(),
+            },
             usage: difference(begin, end),
             waits: end.tally.since(&begin.tally).finish(),
             open,
+            name: phase.name,
+            marked_by: phase.marked_by,
         }
     }
 }
 
 impl Phases {
     /// Takes an edge. The error says why it makes no sense.
-    pub fn edge(&mut self, line: &PhaseLine, mut reading: Reading) -> Result<(), String> {
-        let position = self.open.iter().rposition(|(name, _)| *name == line.phase);
+    pub fn edge(&mut self, line: &PhaseLine, reading: Reading) -> Result<(), String> {
+        self.take(line, None, reading)
+    }
+
+    /// Takes an edge that a client of this role has marked. Of several clients' phases of one name
+    /// that overlap, the first counts.
+    pub fn edge_of(&mut self, client: &str, line: &PhaseLine, reading: Reading) {
+        let other = self.open.iter().any(|phase| {
+            let marked_by = phase.marked_by.as_deref();
+            phase.name == line.phase && marked_by.is_some_and(|name| name != client)
+        });
+        if !other {
+            // What makes no sense is told to the client.
+            let _ = self.take(line, Some(client), reading);
+        }
+    }
+
+    fn take(
+        &mut self,
+        line: &PhaseLine,
+        marked_by: Option<&str>,
+        mut reading: Reading,
+    ) -> Result<(), String> {
+        let position = self
+            .open
+            .iter()
+            .rposition(|phase| phase.name == line.phase && phase.marked_by.as_deref() == marked_by);
         if let Some(at_ns) = line.at_ns {
             reading.at_ns = at_ns;
         }
         match (line.edge, position) {
             (Edge::Begin, Some(_)) => Err(format!("phase {:?} is open already", line.phase)),
             (Edge::Begin, None) => {
-                self.open.push((line.phase.clone(), reading));
+                self.open.push(Open {
+                    name: line.phase.clone(),
+                    marked_by: marked_by.map(str::to_owned),
+                    begin: reading,
+                });
                 Ok(())
             }
             (Edge::End, None) => Err(format!("phase {:?} ends without a begin", line.phase)),
             (Edge::End, Some(position)) => {
-                let (name, begin) = self.open.remove(position);
-                if reading.at_ns < begin.at_ns {
+                let phase = self.open.remove(position);
+                if reading.at_ns < phase.begin.at_ns {
                     return Err(format!(
-                        "phase {name:?} ends before its begin; give CLOCK_MONOTONIC as at_ns at both edges or at none"
+                        "phase {:?} ends before its begin; give CLOCK_MONOTONIC as at_ns at both edges or at none",
+                        phase.name
                     ));
                 }
-                self.closed.push(Closed::new(name, &begin, &reading, false));
+                self.closed.push(Closed::new(phase, &reading, false));
                 Ok(())
             }
         }
@@ -98,23 +146,29 @@ impl Phases {
 
     /// The role has ended: closes what is still open.
     pub fn end(&mut self, reading: &Reading) {
-        for (name, begin) in self.open.drain(..) {
-            self.closed.push(Closed::new(name, &begin, reading, true));
+        for phase in self.open.drain(..) {
+            self.closed.push(Closed::new(phase, reading, true));
         }
     }
 
-    /// The wire form, in the order of their begins. `threads_peak` knows how many threads were
+    /// The wire form, in the order of their begins; a phase that the role marks itself is its own
+    /// affair, and clients' phases of that name are left out. `threads_peak` knows how many threads were
     /// alive at once from one moment to another, if anybody does.
     pub fn finish(
         mut self,
         first_release_ns: u64,
         mut threads_peak: impl FnMut(u64, u64) -> Option<u64>,
     ) -> Vec<PhaseRecord> {
+        let own = self.closed.iter().filter(|it| it.marked_by.is_none());
+        let own: BTreeSet<String> = own.map(|it| it.name.clone()).collect();
+        self.closed
+            .retain(|it| it.marked_by.is_none() || !own.contains(&it.name));
         self.closed.sort_by_key(|phase| phase.begin_ns);
         self.closed
             .into_iter()
             .map(|phase| PhaseRecord {
                 name: phase.name,
+                marked_by: phase.marked_by,
                 begin_ns: phase.begin_ns.saturating_sub(first_release_ns),
                 wall_ns: phase.end_ns - phase.begin_ns,
                 usage: phase.usage,
@@ -213,6 +267,38 @@ mod tests {
             phases.edge(&line, reading).unwrap();
         }
         assert_eq!(phases.finish(0, |_, _| None)[0].late_ns, Some(7));
+    }
+
+    #[test]
+    fn a_client_marks_a_phase_of_its_server() {
+        let mut phases = Phases::default();
+        let (begin, end) = (line("a", Edge::Begin), line("a", Edge::End));
+        phases.edge_of("load-1", &begin, reading(10, 1));
+        phases.edge_of("load-2", &begin, reading(20, 2));
+        phases.edge_of("load-1", &end, reading(30, 4));
+        phases.edge_of("load-2", &end, reading(40, 8));
+        let records = phases.finish(0, |_, _| None);
+        assert_eq!(records.len(), 1, "the first of those that overlap");
+        assert_eq!(records[0].marked_by.as_deref(), Some("load-1"));
+        assert_eq!((records[0].wall_ns, records[0].usage.cpu_ns), (20, Some(3)));
+    }
+
+    #[test]
+    fn a_phase_of_its_own_stands_before_a_clients() {
+        let mut phases = Phases::default();
+        let (begin, end) = (line("a", Edge::Begin), line("a", Edge::End));
+        phases.edge(&begin, reading(10, 1)).unwrap();
+        phases.edge_of("load", &begin, reading(20, 2));
+        phases.edge_of("load", &line("b", Edge::Begin), reading(20, 2));
+        phases.edge_of("load", &end, reading(30, 4));
+        phases.edge(&end, reading(40, 8)).unwrap();
+        phases.end(&reading(50, 9));
+        let records = phases.finish(0, |_, _| None);
+        let found: Vec<_> = records
+            .iter()
+            .map(|it| (it.name.as_str(), it.marked_by.as_deref(), it.wall_ns))
+            .collect();
+        assert_eq!(found, [("a", None, 30), ("b", Some("load"), 30)]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use concurve_probe::taskstats::Received;
 use concurve_probe::{clock, process};
 use concurve_wire::record::{EndedBy, Exit, Outcome, OutcomeKind};
-use concurve_wire::report::ReportLine;
+use concurve_wire::report::{PhaseLine, ReportLine};
 use concurve_wire::spec::{End, Ready, TrialSpec};
 
 use crate::host::Host;
 use crate::launch;
 use crate::ledger::{Final, Ledger};
 use crate::machine::Snapshot;
+use crate::phases::Reading;
 use crate::role::{self, Role};
 use crate::sampler::{self, Sampler};
 
@@ -367,14 +368,7 @@ impl Trial {
 
     fn take_line(&mut self, index: usize, number: u64, line: ReportLine, now: u64) {
         match line {
-            ReportLine::Phase(line) => {
-                let mut reading = self.reading(index, now);
-                reading.read_ns = clock::monotonic_ns();
-                let role = &mut self.roles[index];
-                if let Err(message) = role.phases.edge(&line, reading) {
-                    role.channel.refuse(number, message, &line.phase);
-                }
-            }
+            ReportLine::Phase(line) => self.take_edge(index, number, &line, now),
             ReportLine::Ready(line) => self.roles[index].ready |= line.ready,
             ReportLine::Indicator(line) => self.roles[index].indicators.push(line),
             ReportLine::Histogram(line) => self.roles[index].histograms.push(line),
@@ -382,6 +376,34 @@ impl Trial {
                 self.roles[index].facts.insert(line.fact, line.value);
             }
         }
+    }
+}
+
+impl Trial {
+    /// Takes an edge of a phase. That of a role which ends by itself is one of the roles that serve,
+    /// too: what they used meanwhile is what its work has cost them.
+    fn take_edge(&mut self, index: usize, number: u64, line: &PhaseLine, now: u64) {
+        if self.roles[index].spec.end == End::Exit {
+            let client = self.roles[index].spec.name.clone();
+            for server in 0..self.roles.len() {
+                if self.roles[server].spec.end == End::Serve && self.roles[server].running() {
+                    let reading = self.timed_reading(server, now);
+                    self.roles[server].phases.edge_of(&client, line, reading);
+                }
+            }
+        }
+        let reading = self.timed_reading(index, now);
+        let role = &mut self.roles[index];
+        if let Err(message) = role.phases.edge(line, reading) {
+            role.channel.refuse(number, message, &line.phase);
+        }
+    }
+
+    /// A reading that says when the probes had been read.
+    fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
+        let mut reading = self.reading(index, now);
+        reading.read_ns = clock::monotonic_ns();
+        reading
     }
 }
 

@@ -266,6 +266,36 @@ fn roles_start_in_order_and_servers_are_stopped() {
 }
 
 #[test]
+fn what_a_server_used_in_its_clients_phase_is_told() {
+    let mut server = role(
+        "server",
+        [
+            "sh",
+            "-c",
+            "echo '{\"ready\":true}' >&3; trap 'exit 0' TERM; while :; do :; done",
+        ],
+    );
+    server["end"] = "serve".into();
+    server["ready"] = "report".into();
+    let say = |edge: &str| format!("echo '{{\"phase\":\"measure\",\"edge\":\"{edge}\"}}' >&3");
+    let (begin, end) = (say("begin"), say("end"));
+    let words = format!("sleep 0.1; {begin}; sleep 0.3; {end}; sleep 0.1");
+    let record = record(Trial::of([server, role("load", ["sh", "-c", &words])]));
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
+    let [server, load] = &record.roles[..] else {
+        panic!()
+    };
+    let (own, theirs) = (&load.phases[0], &server.phases[0]);
+    assert_eq!(own.marked_by, None);
+    assert_eq!(theirs.marked_by.as_deref(), Some("load"));
+    assert_eq!(theirs.wall_ns, own.wall_ns);
+    assert_eq!(theirs.begin_ns, own.begin_ns);
+    let used = theirs.usage.cpu_ns.unwrap();
+    assert!(used > 0 && used < server.usage.cpu_ns.unwrap());
+    assert!(used > own.usage.cpu_ns.unwrap(), "the server spins");
+}
+
+#[test]
 fn a_server_that_resists_is_killed_after_its_grace() {
     let mut server = role(
         "server",

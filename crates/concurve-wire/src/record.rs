@@ -235,10 +235,13 @@ pub enum ThreadSource {
     Sample,
 }
 
-/// A stretch of a role's life that its program marked.
+/// A stretch of a role's life that its program marked, or a client of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRecord {
     pub name: String,
+    /// The role that marked it, if not this one: a role that serves was used by that one meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked_by: Option<String>,
     /// Relative to the trial's first release.
     pub begin_ns: u64,
     pub wall_ns: u64,
