@@ -1,4 +1,5 @@
-"""The only module that knows where the compiled programs and the jars are."""
+"""The only module that knows where the compiled programs and the jars are; real servers are asked
+for in :mod:`concurve.servers`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve import machine
+from concurve import machine, servers
 from concurve.errors import HostError
 from concurve.java import find_java
 
@@ -100,8 +101,10 @@ def program(name: str, where: str) -> Path:
     """
     if name in JAVA_PROGRAMS:
         return jar(JAVA_PROGRAMS[name])
+    if name in servers.SERVERS:
+        return servers.program(name, where)
     if name not in PROGRAMS:
-        known = ", ".join(sorted([*PROGRAMS, *JAVA_PROGRAMS]))
+        known = ", ".join(sorted([*PROGRAMS, *JAVA_PROGRAMS, *servers.SERVERS]))
         raise HostError(f"{where}: no packaged program {name!r}", f"one of {known}")
     return binary(PROGRAMS[name])
 
@@ -117,6 +120,8 @@ def command(
     Raises:
         HostError: no such program, no Java, or one that does not work.
     """
+    if name in servers.SERVERS:
+        return servers.command(name, where)
     file = str(program(name, where))
     if name not in JAVA_PROGRAMS:
         return (file,)
