@@ -27,11 +27,12 @@ def made_run(
     rules: Rules | None = FIVE,
     machine: dict[str, Any] | None = None,
     name: str = "small",
+    conditions: tuple[str, ...] = (),
     **factors: tuple[Level, ...],
 ) -> Findings:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
     around it by ``cv``. Its day is that of the seed."""
-    study = msgspec.structs.replace(small_study(rules, **factors), name=name)
+    study = msgspec.structs.replace(small_study(rules, **factors), name=name, conditions=conditions)
     head = new_head(study, "normal", seed, "concurve sweep …")
     started = f"2026-{1 + seed // 28:02d}-{1 + seed % 28:02d}T10:00:00+00:00"
     head = msgspec.structs.replace(head, started=started)

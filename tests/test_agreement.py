@@ -103,6 +103,24 @@ def test_counts_agree_in_their_difference_where_they_are_equal(kernel: int, verd
     assert (found.published, found.verdict) == (1.0, verdict)
 
 
+@pytest.mark.parametrize(
+    ("ours", "verdict", "side"),
+    [
+        ([15.0] * 3, "agrees", "below its base there, below it here"),
+        ([19.0] * 3, "differs", "below its base there, at it here"),
+        ([24.0] * 3, "differs", "below its base there, above it here"),
+        ([19.0, 18.0], "undecided", "trials lie on both sides of the base"),
+    ],
+)
+def test_figures_of_two_scales_agree_in_their_order(
+    ours: list[float], verdict: str, side: str
+) -> None:
+    priority = figure(6, 2, 8.0, "order", "priority", rounding=0.5)
+    found = only(compared([priority], {1: [19.0] * 3, 2: ours}))
+    assert (found.verdict, found.reason, found.published) == (verdict, side, 6.0)
+    assert found.ours is not None and found.ours.low is None, "each on its own scale"
+
+
 def test_the_base_itself_is_no_comparison() -> None:
     found = only(compared([figure(100.0, 1)], {1: around(10.0)}))
     assert (found.verdict, found.published) == ("base", 1.0)

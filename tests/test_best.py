@@ -138,6 +138,37 @@ def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:
     assert "Over all cells: run cpus=2 threads=2" in sentences(found)
 
 
+def test_conditions_part_the_cells_and_are_not_recommended(store: Store) -> None:
+    """A load is met, not chosen: the best setting is named under each, and over none."""
+    found = made_run(
+        store,
+        lambda load, sync, threads: (1 + float(load)) / min(int(threads), 1 + (sync == "cas")),
+        conditions=("load",),
+        load=(0, 1),
+        sync=("none", "cas"),
+        threads=(1, 2),
+    )
+    whole = [item for item in found.best if item.factors == ("sync", "threads")]
+    assert [item.group for item in whole] == [{"load": 0}, {"load": 1}]
+    assert [item.recommended for item in whole] == [{"sync": "cas", "threads": 2}] * 2
+    assert [item.group for item in found.best if item.factors == ("threads",)] == [
+        {"load": load, "sync": sync} for load in (0, 1) for sync in ("none", "cas")
+    ]
+    assert found.best_overall is None
+    assert "With load=1: run sync=cas threads=2" in sentences(found)
+    assert "Over all cells" not in sentences(found)
+    export = json.loads(to_json(found))
+    jsonschema.validate(export, SCHEMA)
+    assert "best" not in export and len(export["best_by_condition"]) == 6
+
+
+def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
+    """Nor is a speed-up told over a cell of another load."""
+    found = made_run(store, lambda load: 1 + float(load), conditions=("load",), load=(0, 1))
+    assert found.best == ()
+    assert sentences(found) == ""
+
+
 def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:
     """Two threads with the later word take less than four with the first."""
     fast = {("none", "4"), ("method", "2"), ("cas", "2")}

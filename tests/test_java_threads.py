@@ -314,14 +314,17 @@ def test_the_set_ups_of_tables_21_to_24(campaign: Campaign) -> None:
     study = studies(campaign)["tc07"]
     found = {
         setup: [(role.name, role.controls.cpus) for role in roles(study, setup=setup)]
-        for setup in ("free", "cpu1", "cpu1-load-free", "cpu1-load-cpu0")
+        for setup in ("free", "cpu1", "cpu1-load-free", "cpu1-load-cpu0", "cpu1-loads-free")
     }
     assert found == {
         "free": [("target", (0, 1))],
         "cpu1": [("target", (1,))],
         "cpu1-load-free": [("load", (0, 1)), ("target", (1,))],
         "cpu1-load-cpu0": [("load", (0,)), ("target", (1,))],
+        "cpu1-loads-free": [("load", (0, 1)), ("target", (1,))],
     }
+    load, target_ = roles(study, setup="cpu1-loads-free")
+    assert (load.argv[2:4], target_.argv[-4:-2]) == (("--threads", "4"), ("--threads", "2"))
 
 
 def test_java_options_stay_with_the_jvm(campaign: Campaign) -> None:
@@ -360,8 +363,8 @@ def test_the_newest_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert java.find_java("newest", "here").version == "25.0.2"
 
 
-def test_priorities_are_held_against_ours_exactly() -> None:
-    """-3 where the source has -2 is another step, not the same one rounded."""
+def test_priorities_are_held_against_ours_by_their_order() -> None:
+    """The steps of two systems' scales have nothing in common; below the base is below."""
     figures = load_published(FOLDER / "published.csv")["tc03"]
 
     def verdict(ours: int) -> str:
@@ -375,7 +378,17 @@ def test_priorities_are_held_against_ours_exactly() -> None:
         assert found is not None
         return found.verdict
 
-    assert (verdict(-2), verdict(-3)) == ("agrees", "differs")
+    assert [verdict(ours) for ours in (-2, -7, 0, 1)] == ["agrees", "agrees", "differs", "differs"]
+
+
+def test_what_one_meets_is_never_recommended(campaign: Campaign) -> None:
+    """A load, a kernel, the CPUs of the machine: nobody chooses them by their times."""
+    met = {name: study.conditions for name, study in studies(campaign).items()}
+    assert met == {
+        "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),
+        "tc06": ("kernel", "load"), "tc07": ("kernel", "setup"),
+        "tc08": ("kernel", "cpus", "priority"), "tc09": ("kernel", "cpus"), "tc10": (),
+    }  # fmt: skip
 
 
 # -- for real -------------------------------------------------------------------------------

@@ -163,6 +163,10 @@ REFUSALS = {
         "base 'thread' is no factor", "did you mean 'threads'?"),
     MINIMAL + "[protocol]\nbase = { threads = 3 }\n": (
         "base threads=3 is not among the levels", "one of 1, 2"),
+    MINIMAL + "[protocol]\nconditions = ['thread']\n": (
+        "conditions: 'thread' is no factor", "did you mean 'threads'?"),
+    MINIMAL + "[protocol]\nconditions = ['threads']\n": (
+        "conditions: 'threads' is the work factor", "another factor"),
     MINIMAL + "[protocol]\nrepeats = [5]\n": ("protocol: repeats [5]", "[5, 30]"),
     MINIMAL + "[protocol]\nrepeats = [9, 3]\n": ("repeats 9..3", "5..30"),
     MINIMAL + "[protocol]\nrepeats = 0\n": ("repeats 0..0", "at least 1"),

@@ -133,6 +133,27 @@ def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
     return _judged(figure, ours, _published(figure))
 
 
+def _order(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """Whether it lies below, at or above its base: figures of two systems' own scales, such as
+    priorities, have nothing else in common."""
+    own, base = _values(figure, measured)
+    ours = Estimate(value=mean(own), n=len(own), min=min(own), max=max(own))
+    if _is_base(figure):
+        return _Answer("base", "the others are relative to it", figure.value, ours)
+    assert figure.base_value is not None
+    theirs = _side(figure.value, figure.base_value)
+    sides = {_side(value, other) for value in own for other in base}
+    if len(sides) > 1:
+        return _Answer("undecided", "trials lie on both sides of the base", figure.value, ours)
+    side = sides.pop()
+    reason = f"{theirs} its base there, {side} it here"
+    return _Answer("agrees" if side == theirs else "differs", reason, figure.value, ours)
+
+
+def _side(value: float, base: float) -> str:
+    return "at" if value == base else "below" if value < base else "above"
+
+
 def _beside(figure: PublishedFigure, measured: _Measured) -> _Answer:
     """The source's figure alone, or ours beside it where one is measured."""
     if not figure.indicator or not figure.parameters:
@@ -147,6 +168,7 @@ _WAYS: dict[str, Callable[[PublishedFigure, _Measured], _Answer]] = {
     "ratio": _ratio,
     "factor": _factor,
     "difference": _difference,
+    "order": _order,
     "none": _beside,
 }
 
@@ -163,8 +185,8 @@ def _base(figure: PublishedFigure, measured: _Measured, exactly: float) -> _Answ
 
 
 def _published(figure: PublishedFigure) -> float | None:
-    """The published figure relative to its base."""
-    if figure.compare == "factor":
+    """The published figure relative to its base; as it is where that is what is compared."""
+    if figure.compare in ("factor", "order"):
         return figure.value
     if figure.base_value is None:
         return None

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from concurve.agreement import published_tables
 from concurve.best_setting import best_settings
-from concurve.claims import MissingError, Samples, judge_claims
+from concurve.claims import MissingError, Samples
 from concurve.cpu_measures import cpu_info
+from concurve.doubt import claims_in_doubt, published_in_doubt
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.figures import FigureTable, decode_figures
@@ -94,6 +94,7 @@ def analyse(
     rejects = _rejects(plan, protocol)
     best = _best(head, plan, protocol, tables, indicators, best_by)
     samples = _samples(plan, protocol, tables, indicators)
+    quiet = _quiet_samples(plan, protocol, trials, figures, in_use, indicators)
     return Findings(
         run=_run_info(head, state, reason, protocol, rejects),
         question=head.study.question,
@@ -111,9 +112,9 @@ def analyse(
         dots=_dots(trials, figures, in_use) if dots else (),
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=judge_claims(head.study, samples),
+        claims=claims_in_doubt(head.study, samples, quiet),
         best=best,
-        published=published_tables(head.study, samples, plan.cells[0].parameters),
+        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
     )
 
@@ -326,6 +327,24 @@ def _samples(
         return list(dict.fromkeys(cell.parameters[factor] for cell in plan.cells))
 
     return Samples(values, levels, lambda name: better.get(name, "neither"), plan.rules.repeats_min)
+
+
+def _quiet_samples(
+    plan: Plan,
+    protocol: Protocol,
+    trials: Sequence[TrialRow],
+    figures: FigureTable,
+    in_use: Sequence[bool],
+    infos: tuple[IndicatorInfo, ...],
+) -> Samples | None:
+    """The same without the trials in use with a doubt; ``None`` if there are none."""
+    if not protocol.doubtful:
+        return None
+    quiet = [
+        used and row.outcome.key not in protocol.doubtful
+        for row, used in zip(trials, in_use, strict=True)
+    ]
+    return _samples(plan, protocol, _tables(plan, trials, figures, quiet), infos)
 
 
 def _best(

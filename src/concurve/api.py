@@ -44,8 +44,9 @@ class Run:
 
     def best(self, indicator: str = "") -> BestFinding | None:
         """The settings that cannot be told from the best over all cells, and the smallest of
-        them, by the primary indicator or another; ``None`` for fewer than two cells, or for an
-        indicator without a better direction."""
+        them, by the primary indicator or another; ``None`` for fewer than two cells, for an
+        indicator without a better direction, and where the study's conditions differ among the
+        cells: then ``findings.best`` has the settings under each of them."""
         row = self._store.find_run(self.id)
         return findings_of(self._store, row, indicator, dots=False).best_overall
 

@@ -1,5 +1,6 @@
 """Which setting to run: for each group of cells, the settings that cannot be told from the best,
 and the smallest of them: of the work factor first, then of the others as the study lists them.
+Levels of a study's conditions (a load, a machine) are met, not chosen: they only part the cells.
 Pure."""
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def best_settings(
     plan: Plan, columns: Sequence[Sequence[float]], indicator: IndicatorInfo
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
-    cells; only the latter where there is one group. None for an indicator without a better
-    direction.
+    cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
+    without a better direction, or where every factor is a condition.
 
     ``columns`` has the values of each cell in the order of the plan; cells without are left out.
     """
@@ -39,23 +40,23 @@ def best_settings(
         _Candidate(cell, column) for cell, column in zip(plan.cells, columns, strict=True) if column
     ]
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
-    groups = _groups(plan, varied, measured)
-    found = [_find(plan, (str(plan.work),), group, indicator) for group in groups]
-    found.append(_find(plan, tuple(varied), measured, indicator))
+    chosen = tuple(name for name in varied if name not in plan.study.conditions)
+    if not chosen:
+        return ()
+    found = []
+    if plan.work in chosen and len(chosen) > 1:
+        others = [name for name in varied if name != plan.work]
+        found = [_find(plan, (plan.work,), g, indicator) for g in _alike(measured, others)]
+    met = [name for name in varied if name not in chosen]
+    found += [_find(plan, chosen, group, indicator) for group in _alike(measured, met)]
     return tuple(item for item in found if item is not None)
 
 
-def _groups(
-    plan: Plan, varied: Sequence[str], measured: Sequence[_Candidate]
-) -> list[list[_Candidate]]:
-    """Candidates that share the levels of all factors but the work factor; none if that is all
-    of them."""
-    if plan.work not in varied or len(varied) < 2:
-        return []
+def _alike(measured: Sequence[_Candidate], names: Sequence[str]) -> list[list[_Candidate]]:
+    """The candidates that share the levels of these factors, together."""
     groups: dict[tuple[Level, ...], list[_Candidate]] = {}
     for candidate in measured:
-        parameters = candidate.cell.parameters
-        key = tuple(level for name, level in parameters.items() if name != plan.work)
+        key = tuple(candidate.cell.parameters[name] for name in names)
         groups.setdefault(key, []).append(candidate)
     return list(groups.values())
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
+
+import msgspec
 
 from concurve.analysis import findings_of
 from concurve.campaign_head import CampaignHead, decode_campaign
@@ -59,6 +61,17 @@ def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> Camp
         verdicts=_summed(study.verdicts for study in studies),
         agreements=_summed(study.agreements for study in studies),
     )
+
+
+def with_each_run(
+    findings: CampaignFindings, change: Callable[[Findings], Findings]
+) -> CampaignFindings:
+    """The campaign with each of its runs changed."""
+    studies = tuple(
+        study if study.run is None else msgspec.structs.replace(study, run=change(study.run))
+        for study in findings.studies
+    )
+    return msgspec.structs.replace(findings, studies=studies)
 
 
 def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:

@@ -94,6 +94,8 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         threshold=answer.threshold,
         estimate=answer.estimate,
         published=test.published,
+        indicator=test.indicator,
+        cell=getattr(test, "of", {}),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from concurve.analysis import findings_of
-from concurve.campaign_analysis import campaign_findings
+from concurve.campaign_analysis import campaign_findings, with_each_run
 from concurve.errors import ConcurveError
 from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
@@ -56,16 +56,29 @@ def check_writable(path: Path) -> None:
         raise ConcurveError(f"{path} cannot be written", "a place you may write to")
 
 
-def render(findings: Findings, store: Store, kind: Format) -> bytes:
-    """A run in a format; in all but CSV with the scaling models fitted to it."""
-    if kind != "csv" and not findings.scaling:
+def complete(findings: Findings, store: Store) -> Findings:
+    """A run with all that a report shows of it: the scaling models fitted to it, and what limits
+    each cell."""
+    if not findings.scaling:
         from concurve.scaling import with_models
 
         findings = with_models(findings)
-    if kind in ("html", "markdown"):
+    if findings.explanation is None:
         from concurve.explain import with_explanation
 
         findings = with_explanation(findings, store)
+    return findings
+
+
+def complete_campaign(findings: CampaignFindings, store: Store) -> CampaignFindings:
+    """A campaign with all that its report shows of its runs."""
+    return with_each_run(findings, lambda run: complete(run, store))
+
+
+def render(findings: Findings, store: Store, kind: Format) -> bytes:
+    """A run in a format; in all but CSV with scaling models and what limits it."""
+    if kind != "csv":
+        findings = complete(findings, store)
     if kind == "json":
         from concurve.report.json import to_json
 
@@ -97,8 +110,11 @@ def check_campaign_format(kind: Format) -> None:
 
 
 def render_campaign(findings: CampaignFindings, kind: Format, store: Store | None = None) -> bytes:
-    """A campaign in a format; JSON with the raw trials of its runs where a store has them."""
+    """A campaign in a format; where a store has its runs, with their scaling models and what
+    limits them, and in JSON with their raw trials."""
     check_campaign_format(kind)
+    if store is not None:
+        findings = complete_campaign(findings, store)
     if kind == "json":
         from concurve.report.campaign.json import to_campaign_json
 
@@ -145,6 +161,8 @@ def write_run(store: Store, run: str, files: dict[Format, Path]) -> None:
     if not files:
         return
     findings = findings_of(store, store.find_run(run))
+    if set(files) != {"csv"}:
+        findings = complete(findings, store)
     for kind, path in files.items():
         write(path, render(findings, store, kind))
 
@@ -155,7 +173,7 @@ def write_campaign(store: Store, campaign: str, files: dict[Format, Path]) -> No
         return
     row = store.find_campaign(campaign)
     assert row is not None
-    findings = campaign_findings(store, row)
+    findings = complete_campaign(campaign_findings(store, row), store)
     for kind, path in files.items():
         write(path, render_campaign(findings, kind, store))
 

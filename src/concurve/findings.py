@@ -107,7 +107,8 @@ VerdictName = Literal["supported", "refuted", "undecided", "not testable here"]
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of a claim of its source: ``estimate`` against ``threshold``, with the
-    published figure beside it."""
+    published figure beside it. ``cell`` is the one that the claim is about, if it is about one;
+    ``doubt`` says why a verdict was withheld on a machine that was not quiet."""
 
     id: str
     says: str
@@ -118,6 +119,9 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     threshold: str = ""
     estimate: Estimate | None = None
     published: float | None = None
+    indicator: str = ""
+    cell: dict[str, Level] = {}
+    doubt: str = ""
 
 
 Agreement = Literal["base", "agrees", "differs", "undecided", "not comparable"]
@@ -126,8 +130,9 @@ Agreement = Literal["base", "agrees", "differs", "undecided", "not comparable"]
 class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A published figure beside the new one, both relative to their own base cell.
 
-    ``printed`` and ``unit`` are the source's; ``published`` and ``ours`` are what is compared:
-    a ratio, a factor or a difference, as ``compare`` says. ``reason`` says why there is nothing
+    ``printed`` and ``unit`` are the source's; ``published`` and ``ours`` are what is compared: a
+    ratio, a factor or a difference, as ``compare`` says, or for ``order`` both figures as they are,
+    each on its own scale. ``reason`` says why there is nothing
     of ours, or what the verdict rests on.
     """
 
@@ -138,7 +143,7 @@ class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     indicator: str
     parameters: dict[str, Level]
     base: dict[str, Level]
-    compare: Literal["ratio", "factor", "difference", "none"]
+    compare: Literal["ratio", "factor", "difference", "order", "none"]
     verdict: Agreement
     reason: str
     published: float | None = None
@@ -298,7 +303,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def best_overall(self) -> BestFinding | None:
-        """The finding over all cells of the run, if there is one."""
+        """The finding over all cells of the run, if there is one: not where conditions differ."""
         return next((item for item in self.best if not item.group), None)
 
     @property

@@ -24,8 +24,9 @@ from concurve.findings import Level
 from concurve.levels import parse_level
 
 #: How a published figure is held against a new one: both over their base; the figure is itself
-#: such a factor; both less their base; or side by side, without a comparison.
-Compare = Literal["ratio", "factor", "difference", "none"]
+#: such a factor; both less their base; whether both lie on the same side of their base; or side by
+#: side, without a comparison.
+Compare = Literal["ratio", "factor", "difference", "order", "none"]
 
 COLUMNS = ("table", "figure_row", "figure_column", "value", "unit", "indicator", "parameters")
 OPTIONAL = ("test_case", "title", "figure", "figure_title", "base", "compare")
@@ -230,5 +231,5 @@ def _base_value(figure: PublishedFigure, rows: list[_Row]) -> float | None:
         and other.figure.parameters == figure.base_parameters
     ]
     own = [other for other in found if other.table == figure.table]
-    held = figure.compare
-    return next((o.value for o in [*own, *found] if o.value or held == "difference"), None)
+    divided = figure.compare == "ratio"
+    return next((o.value for o in [*own, *found] if o.value or not divided), None)

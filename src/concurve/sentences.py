@@ -46,8 +46,12 @@ def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     """For each group of the other factors: the greatest speed-up, and where it stands."""
     answers = []
     for group, members in _groups(plan, cells).items():
-        measured = [cell for cell in members if "speedup" in cell.indicators]
-        if len(measured) < 2:
+        measured = [
+            cell
+            for cell in members
+            if "speedup" in cell.indicators and _same_conditions(plan, cell, cells)
+        ]
+        if len(measured) < 2 or all(cell.index == cell.base for cell in measured):
             continue
         best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
         speedup = best.indicators["speedup"]
@@ -62,6 +66,12 @@ def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
             )
         answers.append(place + text if place else text[0].upper() + text[1:])
     return answers
+
+
+def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
+    """Does the base share the conditions? Else a speed-up over it is nobody's choice."""
+    base = cells[cell.index if cell.base is None else cell.base].parameters
+    return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
 
 
 def _best(best: tuple[BestFinding, ...]) -> list[str]:

@@ -148,7 +148,11 @@ class Claim(_Frozen, frozen=True):
 
 
 class Study(_Frozen, frozen=True):
-    """One study, whole."""
+    """One study, whole.
+
+    ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
+    of theirs is ever recommended.
+    """
 
     name: str
     question: str
@@ -163,6 +167,7 @@ class Study(_Frozen, frozen=True):
     claims: tuple[Claim, ...] = ()
     work: str | None = None
     base: dict[str, Level] = {}
+    conditions: tuple[str, ...] = ()
     meanings: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
     test_case: TestCase | None = None
@@ -283,6 +288,7 @@ def check(study: Study, where: str) -> None:
     _check_efforts(study, where)
     _check_roles(study, where)
     _check_work_and_base(study, where)
+    _check_conditions(study, where)
 
 
 def unused_factors(study: Study) -> list[str]:
@@ -431,6 +437,18 @@ def _check_work_and_base(study: Study, where: str) -> None:
             raise StudyError(
                 f"{where}: base {name}={level} is not among the levels",
                 f"one of {', '.join(map(str, factors[name]))}",
+            )
+
+
+def _check_conditions(study: Study, where: str) -> None:
+    names = [factor.name for factor in study.factors]
+    for name in study.conditions:
+        if name not in names:
+            raise StudyError(f"{where}: conditions: {name!r} is no factor", _near(name, names))
+        if name == choose_work(study):
+            raise StudyError(
+                f"{where}: conditions: {name!r} is the work factor: its levels are chosen",
+                "another factor for work, or no condition",
             )
 
 

@@ -80,6 +80,7 @@ class _Efforts(_Table, frozen=True):
 class _Protocol(_Rules, frozen=True):
     work: str | None = None
     base: dict[str, Level] = {}
+    conditions: list[str] = []
     target: str = "target"
 
 
@@ -224,6 +225,7 @@ def _to_study(file: _File, cpus: int, where: str) -> domain.Study:
         claims=tuple(_claim(claim, where) for claim in file.claims),
         work=file.protocol.work,
         base=file.protocol.base,
+        conditions=tuple(file.protocol.conditions),
         meanings=_meanings(file.levels),
         target=file.protocol.target,
         test_case=_test_case(file.test_case, where),

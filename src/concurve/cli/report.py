@@ -77,7 +77,9 @@ def _charts(store: Store, run: str, folder: Path) -> list[Path]:
 def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:
     """The charts of a campaign under their numbers."""
     from concurve.campaign_analysis import campaign_findings
+    from concurve.exports import complete_campaign
     from concurve.report.campaign.document import document, numbered_charts
     from concurve.report.charts import write_charts
 
-    return write_charts(numbered_charts(document(campaign_findings(store, campaign))), folder)
+    findings = complete_campaign(campaign_findings(store, campaign), store)
+    return write_charts(numbered_charts(document(findings)), folder)

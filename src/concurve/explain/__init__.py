@@ -61,8 +61,11 @@ def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
 
 
 def with_explanation(findings: Findings, store: Store) -> Findings:
-    """The findings with what limits each cell, for reports; as they are where a run has no trial
-    in use, or so many that a report would wait for them."""
+    """The findings with what limits each cell, for reports; as they are where the primary indicator
+    has no better direction (nothing is to be faster), where a run has no trial in use, or so many
+    that a report would wait for them."""
+    if findings.indicator(findings.primary).better == "neither":
+        return findings
     if findings.run.trials > REPORT_TRIALS:
         return findings
     head = decode_head(store.find_run(findings.run.id))

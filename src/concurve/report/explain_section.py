@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from concurve.findings import CellExplanation, Explanation
+from concurve.findings import CellExplanation, Explanation, Level
 from concurve.report import format as fmt
 from concurve.report.explain import percent, remarks
 
@@ -31,6 +31,48 @@ class Section(NamedTuple):
     remarks: tuple[str, ...]
 
 
+class Curves(NamedTuple):
+    """Causes by curve: cells that differ in the work factor only share a row, with a column for
+    each of its levels, and the sentence of the greatest."""
+
+    factors: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[CurveRow, ...]
+
+
+class CurveRow(NamedTuple):
+    """A curve: its levels of the other factors, the cause at each level, and the last sentence."""
+
+    levels: tuple[str, ...]
+    causes: tuple[str, ...]
+    evidence: str
+
+
+def curves(explanation: Explanation) -> Curves | None:
+    """The causes by curve; ``None`` where no factor counts as concurrency, or it alone varies."""
+    work = explanation.work
+    factors = tuple(name for name in explanation.factors if name != work)
+    if work is None or work not in explanation.factors or not factors:
+        return None
+    groups: dict[tuple[str, ...], dict[Level, CellExplanation]] = {}
+    for cell in explanation.cells:
+        place = tuple(fmt.level(cell.parameters[name]) for name in factors)
+        groups.setdefault(place, {})[cell.parameters[work]] = cell
+    levels = tuple(dict.fromkeys(cell.parameters[work] for cell in explanation.cells))
+    return Curves(
+        factors,
+        tuple(f"{work}={fmt.level(level)}" for level in levels),
+        tuple(
+            CurveRow(
+                place,
+                tuple(cells[n].cause if n in cells else fmt.MISSING for n in levels),
+                list(cells.values())[-1].evidence,
+            )
+            for place, cells in groups.items()
+        ),
+    )
+
+
 def section(explanation: Explanation) -> Section:
     """The section's contents as text."""
     totals = [cell.per_operation["total"].value for cell in explanation.cells if cell.per_operation]
@@ -45,13 +87,28 @@ def section(explanation: Explanation) -> Section:
 
 def to_markdown(explanation: Explanation | None) -> Iterator[str]:
     """The section as Markdown; nothing if the records were not read."""
+    if explanation is not None:
+        yield "## What limits it"
+        yield ""
+        yield from cells_to_markdown(section(explanation))
+
+
+def curves_to_markdown(found: Curves) -> Iterator[str]:
+    """The causes by curve as Markdown."""
     from concurve.report.markdown import grid, text
 
-    if explanation is None:
-        return
-    found = section(explanation)
-    yield "## What limits it"
+    heading = [text(name) for name in (*found.factors, *found.columns, "at the last")]
+    rows = [
+        [text(entry) for entry in (*row.levels, *row.causes, row.evidence)] for row in found.rows
+    ]
+    yield from grid(heading, rows)
     yield ""
+
+
+def cells_to_markdown(found: Section) -> Iterator[str]:
+    """The cells, and what is said of them, as Markdown."""
+    from concurve.report.markdown import grid, text
+
     figures = (found.heading, "on a CPU", "waiting for one", "blocked", "cause")
     first = len(found.factors)
     yield from grid(

@@ -71,8 +71,11 @@ class _Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     verdict: str
     reason: str
     threshold: str = ""
+    indicator: str = ""
     estimate: _Indicator | None = None
     published: float | None = None
+    cell: dict[str, Level] = {}
+    doubt: str = ""
 
 
 class _Published(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,8 +120,10 @@ class _Export(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     claims: list[_Claim]
     best: _Best | msgspec.UnsetType
+    best_by_condition: list[_BestSet] | msgspec.UnsetType
     models: list[dict[str, Any]] | msgspec.UnsetType
     published: list[_Published] | msgspec.UnsetType
+    explanation: msgspec.Raw | msgspec.UnsetType
 
 
 def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
@@ -134,8 +139,10 @@ def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
         findings.sentences,
         [_claim(claim) for claim in findings.claims],
         _best(findings),
+        _best_by_condition(findings),
         _models(findings),
         _published(findings) or msgspec.UNSET,
+        _explanation(findings),
     )
     return msgspec.json.encode(export)
 
@@ -157,6 +164,16 @@ def _models(findings: Findings) -> list[dict[str, Any]] | msgspec.UnsetType:
         fitted = as_dict(item.fit, predictions, Subject((), (), item.work, item.indicator))
         found.append({**which, **fitted, "answers": item.answers})
     return found
+
+
+def _explanation(findings: Findings) -> msgspec.Raw | msgspec.UnsetType:
+    """What limits each cell in the form of ``concurve explain --json``; absent where no records
+    were read."""
+    if findings.explanation is None:
+        return msgspec.UNSET
+    from concurve.report.explain import to_json as explained
+
+    return msgspec.Raw(explained(findings.explanation))
 
 
 def _run(findings: Findings) -> dict[str, Any]:
@@ -199,8 +216,11 @@ def _claim(claim: ClaimFinding) -> _Claim:
         verdict=claim.verdict,
         reason=claim.reason,
         threshold=claim.threshold,
+        indicator=claim.indicator,
         estimate=_indicator(claim.estimate) if claim.estimate else None,
         published=claim.published,
+        cell=claim.cell,
+        doubt=claim.doubt,
     )
 
 
@@ -234,6 +254,13 @@ def _best(findings: Findings) -> _Best | msgspec.UnsetType:
         return msgspec.UNSET
     groups = [_BestSet(**_best_set(item), group=item.group) for item in findings.best if item.group]
     return _Best(**_best_set(whole), groups=groups)
+
+
+def _best_by_condition(findings: Findings) -> list[_BestSet] | msgspec.UnsetType:
+    """The same under each of the conditions that the study meets; absent where it has none."""
+    if findings.best_overall is not None or not findings.best:
+        return msgspec.UNSET
+    return [_BestSet(**_best_set(item), group=item.group) for item in findings.best]
 
 
 def _best_set(item: BestFinding) -> dict[str, Any]:

@@ -84,28 +84,36 @@ def _claims(findings: Findings) -> Iterator[str]:
 
 
 def claims_table(claims: Iterable[ClaimRow]) -> Iterator[str]:
-    """Claims with their verdicts, a line each."""
-    yield "| verdict | claim | where | measured | asked for | published |"
-    yield "|---|---|---|---|---|---|"
-    for row in claims:
-        cells = (
+    """Claims with their verdicts, a line each; with what limits them where that is known."""
+    listed = list(claims)
+    limits = any(row.limit for row in listed)
+    heading = ["verdict", "claim", "where", "measured", "asked for", "published"]
+    rows = [
+        [
             f"**{row.verdict}**",
             text(row.says),
             text(row.source),
-            text(row.figure or row.reason),
+            text("; ".join(filter(None, (row.figure or row.reason, row.doubt)))),
             text(row.threshold),
             text(row.published),
-        )
-        yield f"| {' | '.join(cells)} |"
+            *([text(row.limit)] if limits else []),
+        ]
+        for row in listed
+    ]
+    yield from grid([*heading, *(["what limits it"] if limits else [])], rows)
     yield ""
 
 
 def _scaling(findings: Findings) -> Iterator[str]:
+    if findings.scaling:
+        yield "## Scaling models"
+        yield ""
+        yield from models(findings)
+
+
+def models(findings: Findings) -> Iterator[str]:
+    """The scaling models of a run: in sentences, and as a table where there are several."""
     rows = scaling_rows(findings)
-    if not rows:
-        return
-    yield "## Scaling models"
-    yield ""
     for row in (row for row in rows if row.told):
         place = f"**{text(row.group)}.** " if row.group else ""
         if row.answers:

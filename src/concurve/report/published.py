@@ -13,6 +13,8 @@ _HOW = {
     "ratio": "figure over that of its base",
     "factor": "factor as printed; ours: times as good as its base",
     "difference": "figure less that of its base",
+    "order": "each on its own scale; compared is only whether a figure lies below, at or above "
+    "its base",
     "none": "side by side",
 }
 _COUNTED: tuple[tuple[Agreement, str], ...] = (
@@ -53,7 +55,7 @@ def published_row(figure: PublishedComparison) -> PublishedRow:
     """A figure of a published table as text."""
     ours = figure.ours
     shown = "" if ours is None else _ours(ours)
-    if ours is not None and figure.compare == "none" and ours.min != ours.max:
+    if ours is not None and figure.compare in ("order", "none") and ours.min != ours.max:
         shown = f"{fmt.plain(ours.min or 0.0)} to {fmt.plain(ours.max or 0.0)}"
     unit = "" if figure.unit == "factor" else figure.unit
     return PublishedRow(

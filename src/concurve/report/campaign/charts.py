@@ -130,7 +130,7 @@ def _is_drawn(figures: Sequence[PublishedComparison]) -> bool:
 
 def _pair(figure: PublishedComparison, place: str, panel: str) -> list[dict[str, Any]]:
     """The published figure and ours; on scales of their own where they are not comparable."""
-    apart = figure.compare == "none"
+    apart = figure.compare in ("order", "none")
     pair: list[dict[str, Any]] = []
     if figure.published is not None:
         text = f"{panel}, {place}: published {fmt.plain(figure.published)}"

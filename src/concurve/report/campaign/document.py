@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from concurve.findings import CampaignFindings, PublishedTable, StudyFindings
+from concurve.findings import CampaignFindings, Findings, PublishedTable, StudyFindings
 from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.campaign.charts import comparison_chart
 from concurve.report.claims import ClaimRow, claim_rows
+from concurve.report.explain_chart import composition
+from concurve.report.explain_section import Curves, Section, curves, section
+from concurve.report.scaling import ScalingRow, expected_heading, scaling_rows, subject
 from concurve.report.table import Table, table
 
 PROTOCOL = (
@@ -29,7 +32,9 @@ COMPARED = (
     "Times of another machine say nothing about ours. So a published figure is held against ours, "
     "relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
     "of ours lies within ±10 % of it and what its rounding leaves open, differs where none of the "
-    "interval does, and is undecided otherwise."
+    "interval does, and is undecided otherwise. Figures of two scales that have nothing in common, "
+    "such as the priorities of two systems, agree where both lie on the same side of their base. "
+    "Where trials are in use with a doubt, a verdict stands only if the quiet ones alone give it."
 )
 
 
@@ -53,6 +58,27 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Models:
+    """The scaling models of a study."""
+
+    table: Numbered
+    rows: list[ScalingRow]
+    heading: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What limits the cells of a study; by curve, too, where it has several."""
+
+    table: Numbered
+    curves: Curves | None
+    cells: Section
+    figure: Numbered | None
+    chart: drawing.Chart | None
+
+
+@dataclass(frozen=True)
 class Chapter:
     """The results of a study."""
 
@@ -65,6 +91,8 @@ class Chapter:
     cells: Table | None = None
     cells_number: Numbered | None = None
     charts: tuple[tuple[Numbered, drawing.Chart], ...] = ()
+    models: Models | None = None
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +153,8 @@ def numbered_charts(contents: Document) -> Iterator[drawing.Chart]:
                 yield replace(item.chart, name=item.figure.anchor)
         for number, chart in chapter.charts:
             yield replace(chart, name=number.anchor)
+        if chapter.limits and chapter.limits.chart and chapter.limits.figure:
+            yield replace(chapter.limits.chart, name=chapter.limits.figure.anchor)
 
 
 def title_of(study: StudyFindings) -> str:
@@ -162,6 +192,28 @@ def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
         )
         if charts
         else (),
+        models=_models(run, name, numbers),
+        limits=_limits(run, name, numbers, charts),
+    )
+
+
+def _models(run: Findings, name: str, numbers: _Numbers) -> Models | None:
+    if not run.scaling:
+        return None
+    number = numbers.table(f"{name}: scaling models")
+    return Models(number, scaling_rows(run), expected_heading(run), subject(run))
+
+
+def _limits(run: Findings, name: str, numbers: _Numbers, charts: bool) -> Limits | None:
+    if run.explanation is None:
+        return None
+    chart = composition(run.explanation) if charts else None
+    return Limits(
+        numbers.table(f"{name}: what limits it"),
+        curves(run.explanation),
+        section(run.explanation),
+        numbers.figure(f"{name}: {chart.title}") if chart else None,
+        chart,
     )
 
 

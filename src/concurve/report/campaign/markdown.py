@@ -17,8 +17,18 @@ from concurve.report.campaign.document import (
     title_of,
 )
 from concurve.report.campaign.html import blocks
+from concurve.report.explain_section import cells_to_markdown, curves_to_markdown
 from concurve.report.machine import facts
-from concurve.report.markdown import MARKS, claims_table, code, figures, grid, published_table, text
+from concurve.report.markdown import (
+    MARKS,
+    claims_table,
+    code,
+    figures,
+    grid,
+    models,
+    published_table,
+    text,
+)
 
 _VERDICTS = ("supported", "refuted", "undecided", "not testable here")
 _AGREEMENTS = ("agrees", "differs", "undecided")
@@ -195,6 +205,14 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     if chapter.cells is not None and chapter.cells_number is not None:
         yield from _caption(chapter.cells_number)
         yield from figures(chapter.cells)
+    if chapter.models is not None:
+        yield from _caption(chapter.models.table)
+        yield from models(study.run)
+    if chapter.limits is not None:
+        yield from _caption(chapter.limits.table)
+        if chapter.limits.curves is not None:
+            yield from curves_to_markdown(chapter.limits.curves)
+        yield from cells_to_markdown(chapter.limits.cells)
     yield f"Run {text(study.run.run.id)}. Again:"
     yield ""
     yield from code(study.run.run.again)
