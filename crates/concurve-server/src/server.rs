@@ -1,5 +1,6 @@
 //! The server from its start to its end.
 
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use concurve_wire::reporter::Reporter;
-use mio::net::TcpListener;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -17,6 +17,7 @@ use crate::hall::Hall;
 use crate::net::inbox::Inbox;
 use crate::net::io_thread::{self, IoInbox, IoThread};
 use crate::net::listener::Listener;
+use crate::net::poller::Waker;
 use crate::net::worker::{self, WorkerInbox};
 use crate::report;
 use crate::settings::{Execution, Settings};
@@ -56,6 +57,9 @@ fn listen(settings: &Settings) -> Result<(TcpListener, u16), Error> {
     // one that finds the usual queue of 128 full waits a second before it tries again.
     nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE)
         .when(|| format!("lengthen the queue of {address}"))?;
+    listener
+        .set_nonblocking(true)
+        .when(|| "set the listener to non-blocking".to_owned())?;
     let port = listener
         .local_addr()
         .when(|| "read the listener's port".to_owned())?
@@ -79,7 +83,7 @@ fn wait_for_end(signals: &SignalFd, hall: &Hall) -> Result<(), Error> {
 /// The threads, and what wakes them.
 struct Running {
     threads: Vec<(String, JoinHandle<()>)>,
-    listener: mio::Waker,
+    listener: Waker,
     io_threads: Vec<Arc<IoInbox>>,
 }
 
@@ -88,7 +92,7 @@ impl Running {
         let opened: Result<Vec<_>, Error> = (0..hall.settings.io_threads)
             .map(|_| io_thread::open())
             .collect();
-        let (polls, io_threads): (Vec<_>, Vec<_>) = opened?.into_iter().unzip();
+        let (pollers, io_threads): (Vec<_>, Vec<_>) = opened?.into_iter().unzip();
         let (listener, waker) = Listener::new(listener)?;
         let mut running = Self {
             threads: Vec::new(),
@@ -99,9 +103,9 @@ impl Running {
             Execution::Worker => Some(running.start_worker(hall)?),
             Execution::Inline => None,
         };
-        for (number, poll) in polls.into_iter().enumerate() {
+        for (number, poller) in pollers.into_iter().enumerate() {
             let inbox = Arc::clone(&running.io_threads[number]);
-            let thread = IoThread::new(Arc::clone(hall), number, poll, inbox, worker.clone());
+            let thread = IoThread::new(Arc::clone(hall), number, poller, inbox, worker.clone());
             running.spawn(format!("io-{}", number + 1), hall, |_| thread.run())?;
         }
         let io_threads = running.io_threads.clone();
@@ -152,7 +156,7 @@ impl Running {
     /// Stops all threads and waits for them.
     fn stop(self, hall: &Hall) -> Result<(), Error> {
         hall.stop.store(true, Relaxed);
-        let _ = self.listener.wake();
+        self.listener.wake();
         for inbox in &self.io_threads {
             inbox.nudge();
         }

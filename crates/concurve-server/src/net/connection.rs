@@ -1,9 +1,8 @@
 //! One connection: its buffers, and what it may do next.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
-
-use mio::net::TcpStream;
 
 use crate::commands::{Arguments, Flow, Session, execute};
 use crate::hall::Hall;

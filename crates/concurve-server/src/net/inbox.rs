@@ -4,17 +4,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use crate::hall::POISONED;
+use crate::net::poller::Waker;
 
 /// How a sleeping receiver is woken.
 pub trait Wake: Send + Sync {
     fn wake(&self);
 }
 
-/// I/O threads sleep in their poll.
-impl Wake for mio::Waker {
+/// I/O threads sleep in their poller.
+impl Wake for Waker {
     fn wake(&self) {
-        // It fails only if the eventfd is gone, and then nobody sleeps on it.
-        let _ = mio::Waker::wake(self);
+        Waker::wake(self);
     }
 }
 

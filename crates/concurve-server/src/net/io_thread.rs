@@ -1,12 +1,10 @@
 //! An I/O thread: reads, parses and answers; executes too if execution is `inline`.
 
-use std::io::ErrorKind;
+use std::io;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::commands::Session;
 use crate::error::{Error, While};
@@ -15,6 +13,7 @@ use crate::locks::slab::Slab;
 use crate::net::batch::Batch;
 use crate::net::connection::Connection;
 use crate::net::inbox::Inbox;
+use crate::net::poller::{Events, Poller, Waker};
 use crate::net::worker::WorkerInbox;
 
 pub type IoInbox = Inbox<Message, Waker>;
@@ -26,8 +25,6 @@ pub enum Message {
     Executed(Batch),
 }
 
-const WAKER: Token = Token(usize::MAX);
-const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 * 1024;
 
 /// How often stalled clients are looked for; longest sleep.
@@ -42,7 +39,7 @@ const SPARE_BATCHES: usize = 4;
 pub struct IoThread {
     hall: Arc<Hall>,
     number: usize,
-    poll: Poll,
+    poller: Poller,
     inbox: Arc<IoInbox>,
     /// Where requests go; `None`: they are executed here.
     worker: Option<Arc<WorkerInbox>>,
@@ -58,24 +55,23 @@ pub struct IoThread {
 }
 
 /// Opens what an I/O thread sleeps in, and the inbox that wakes it.
-pub fn open() -> Result<(Poll, Arc<IoInbox>), Error> {
-    let poll = Poll::new().when(|| "open an epoll descriptor".to_owned())?;
-    let waker = Waker::new(poll.registry(), WAKER).when(|| "open an eventfd".to_owned())?;
-    Ok((poll, Arc::new(Inbox::new(waker))))
+pub fn open() -> Result<(Poller, Arc<IoInbox>), Error> {
+    let (poller, waker) = Poller::new().when(|| "open an epoll and an eventfd".to_owned())?;
+    Ok((poller, Arc::new(Inbox::new(waker))))
 }
 
 impl IoThread {
     pub fn new(
         hall: Arc<Hall>,
         number: usize,
-        poll: Poll,
+        poller: Poller,
         inbox: Arc<IoInbox>,
         worker: Option<Arc<WorkerInbox>>,
     ) -> Self {
         Self {
             hall,
             number,
-            poll,
+            poller,
             inbox,
             worker,
             connections: Slab::default(),
@@ -90,9 +86,10 @@ impl IoThread {
 
     /// Serves until the server stops.
     pub fn run(mut self) -> Result<(), Error> {
-        let (mut events, mut messages) = (Events::with_capacity(EVENTS), Vec::new());
+        let (mut events, mut messages) = (Events::default(), Vec::new());
         while !self.hall.stop.load(Relaxed) {
-            self.wait(&mut events)?;
+            self.wait(&mut events)
+                .when(|| "wait for sockets".to_owned())?;
             let now = Instant::now();
             self.note_events(&events);
             self.inbox.take(&mut messages);
@@ -114,21 +111,21 @@ impl IoThread {
     }
 
     /// Waits for sockets or messages; not at all while connections want a turn.
-    fn wait(&mut self, events: &mut Events) -> Result<(), Error> {
+    fn wait(&self, events: &mut Events) -> io::Result<()> {
         if !self.turns.is_empty() || !self.inbox.is_empty() {
-            return poll(&mut self.poll, events, Some(Duration::ZERO));
+            return self.poller.wait(events, Some(Duration::ZERO));
         }
         let mut result = Ok(());
-        let (inbox, idle) = (&self.inbox, self.hall.settings.idle);
-        let found = idle.spin(|| {
-            result = poll(&mut self.poll, events, Some(Duration::ZERO));
+        let (poller, inbox) = (&self.poller, &self.inbox);
+        let found = self.hall.settings.idle.spin(|| {
+            result = poller.wait(events, Some(Duration::ZERO));
             result.is_err() || !events.is_empty() || !inbox.is_empty()
         });
         if found {
             return result;
         }
         let timeout = self.timeout();
-        inbox.sleep_if_empty(|| result = poll(&mut self.poll, events, Some(timeout)));
+        inbox.sleep_if_empty(|| result = poller.wait(events, Some(timeout)));
         result
     }
 
@@ -142,22 +139,18 @@ impl IoThread {
     }
 
     fn note_events(&mut self, events: &Events) {
-        for event in events.iter().filter(|it| it.token() != WAKER) {
-            let at = event.token().0 as u32;
-            if let Some(connection) = self.connections.get_mut(at) {
-                connection.readable |= event.is_readable() || event.is_error();
-                connection.writable |= event.is_writable();
-                self.queue(at);
+        for ready in events.ready() {
+            if let Some(connection) = self.connections.get_mut(ready.number) {
+                connection.readable |= ready.readable;
+                connection.writable |= ready.writable;
+                queue(&mut self.turns, connection, ready.number);
             }
         }
     }
 
     fn queue(&mut self, at: u32) {
-        if let Some(connection) = self.connections.get_mut(at)
-            && !connection.queued
-        {
-            connection.queued = true;
-            self.turns.push(at);
+        if let Some(connection) = self.connections.get_mut(at) {
+            queue(&mut self.turns, connection, at);
         }
     }
 
@@ -167,11 +160,8 @@ impl IoThread {
             .connections
             .insert(Connection::new(stream, session, now));
         count(&self.hall.per_thread[self.number].connections);
-        let interest = Interest::READABLE | Interest::WRITABLE;
         let connection = &mut self.connections[at];
-        let registry = self.poll.registry();
-        let watched = registry.register(&mut connection.stream, Token(at as usize), interest);
-        connection.gone = watched.is_err();
+        connection.gone = self.poller.watch(&connection.stream, at).is_err();
         self.queue(at);
     }
 
@@ -290,7 +280,6 @@ impl IoThread {
         let Some(mut session) = connection.session.take() else {
             return;
         };
-        let _ = self.poll.registry().deregister(&mut connection.stream);
         self.connections.remove(at);
         self.turns.retain(|it| *it != at);
         self.hall.clients.subtract();
@@ -305,11 +294,9 @@ impl IoThread {
     }
 }
 
-fn poll(poll: &mut Poll, events: &mut Events, timeout: Option<Duration>) -> Result<(), Error> {
-    match poll.poll(events, timeout) {
-        Err(error) if error.kind() != ErrorKind::Interrupted => {
-            Err(error).when(|| "wait for sockets".to_owned())
-        }
-        _ => Ok(()),
+fn queue(turns: &mut Vec<u32>, connection: &mut Connection, at: u32) {
+    if !connection.queued {
+        connection.queued = true;
+        turns.push(at);
     }
 }

@@ -1,54 +1,46 @@
 //! The thread that accepts connections and hands each to the next I/O thread.
 
 use std::io::{ErrorKind, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::commands::Session;
 use crate::error::{Error, While};
 use crate::hall::{Hall, count};
 use crate::net::io_thread::{IoInbox, Message};
-
-const LISTENER: Token = Token(0);
-const WAKER: Token = Token(1);
+use crate::net::poller::{Events, Poller, Waker};
 
 /// How long it pauses when the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub struct Listener {
-    poll: Poll,
+    poller: Poller,
     listener: TcpListener,
 }
 
 impl Listener {
     /// Also returns what stops it, once `hall.stop` is set.
-    pub fn new(mut listener: TcpListener) -> Result<(Self, Waker), Error> {
-        let poll = Poll::new().when(|| "open an epoll descriptor".to_owned())?;
-        poll.registry()
-            .register(&mut listener, LISTENER, Interest::READABLE)
+    pub fn new(listener: TcpListener) -> Result<(Self, Waker), Error> {
+        let (poller, waker) = Poller::new().when(|| "open an epoll and an eventfd".to_owned())?;
+        poller
+            .watch(&listener, 0)
             .when(|| "watch the listener".to_owned())?;
-        let waker = Waker::new(poll.registry(), WAKER).when(|| "open an eventfd".to_owned())?;
-        Ok((Self { poll, listener }, waker))
+        Ok((Self { poller, listener }, waker))
     }
 
     /// Accepts until the server stops.
-    pub fn run(mut self, hall: &Hall, io_threads: &[Arc<IoInbox>]) -> Result<(), Error> {
-        let (mut events, mut accepted) = (Events::with_capacity(4), 0);
+    pub fn run(self, hall: &Hall, io_threads: &[Arc<IoInbox>]) -> Result<(), Error> {
+        let (mut events, mut accepted) = (Events::default(), 0);
         while !hall.stop.load(Relaxed) {
-            match self.poll.poll(&mut events, None) {
-                Err(error) if error.kind() != ErrorKind::Interrupted => {
-                    return Err(error).when(|| "wait for connections".to_owned());
-                }
-                _ => {}
-            }
+            self.poller
+                .wait(&mut events, None)
+                .when(|| "wait for connections".to_owned())?;
             while !hall.stop.load(Relaxed) {
                 match self.listener.accept() {
                     Ok((stream, _)) => {
-                        if admit(hall, &stream) {
+                        if stream.set_nonblocking(true).is_ok() && admit(hall, &stream) {
                             accepted += 1;
                             let thread = accepted as usize % io_threads.len();
                             let session = Box::new(Session::new(accepted, hall));

@@ -8,4 +8,5 @@ pub mod idle;
 pub mod inbox;
 pub mod io_thread;
 pub mod listener;
+pub mod poller;
 pub mod worker;
