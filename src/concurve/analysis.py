@@ -93,8 +93,8 @@ def analyse(
     cells = _cells(plan, protocol, tables, indicators, first, head)
     rejects = _rejects(plan, protocol)
     best = _best(head, plan, protocol, tables, indicators, best_by)
-    samples = _samples(plan, protocol, tables, indicators)
-    quiet = _quiet_samples(plan, protocol, trials, figures, in_use, indicators)
+    samples = _samples(head, plan, protocol, tables, indicators)
+    quiet = _quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
     return Findings(
         run=_run_info(head, state, reason, protocol, rejects),
         question=head.study.question,
@@ -300,10 +300,15 @@ def _growth(plan: Plan, cell: Cell) -> float | None:
 
 
 def _samples(
-    plan: Plan, protocol: Protocol, tables: list[_Table], infos: tuple[IndicatorInfo, ...]
+    head: RunHead,
+    plan: Plan,
+    protocol: Protocol,
+    tables: list[_Table],
+    infos: tuple[IndicatorInfo, ...],
 ) -> Samples:
     """What the tests of claims read: a run's values by cell and indicator."""
     better = {info.name: info.better for info in infos}
+    left_out = {(item.factor, item.level): item.says for item in head.left_out}
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         name = describe(dict(parameters))
@@ -313,7 +318,9 @@ def _samples(
             if all(cell.parameters.get(key) == level for key, level in parameters.items())
         ]
         if not found:
-            raise MissingError(f"{name} was not run at effort {plan.effort}")
+            lacking = [left_out[item] for item in parameters.items() if item in left_out]
+            why = f": {lacking[0]}" if lacking else f" at effort {plan.effort}"
+            raise MissingError(f"{name} was not run{why}")
         if len(found) > 1:
             raise MissingError(f"{name} names {len(found)} cells of this run, not one")
         if protocol.cells[found[0]].skipped:
@@ -330,6 +337,7 @@ def _samples(
 
 
 def _quiet_samples(
+    head: RunHead,
     plan: Plan,
     protocol: Protocol,
     trials: Sequence[TrialRow],
@@ -344,7 +352,7 @@ def _quiet_samples(
         used and row.outcome.key not in protocol.doubtful
         for row, used in zip(trials, in_use, strict=True)
     ]
-    return _samples(plan, protocol, _tables(plan, trials, figures, quiet), infos)
+    return _samples(head, plan, protocol, _tables(plan, trials, figures, quiet), infos)
 
 
 def _best(

@@ -12,6 +12,9 @@ from concurve.errors import HostError, StudyError
 from concurve.templates import Value, render
 from concurve.wire import Controls, Policy, PolicyClass
 
+#: The CPUs that no other role of the study is bound to.
+SPARE = "spare"
+
 POLICIES = ("other", "batch", "idle", "fifo", "rr")
 
 
@@ -28,10 +31,14 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: text for name, text in pairs.items() if text is not None}
 
     def resolve(
-        self, values: Mapping[str, Value], allowed_cpus: Sequence[int], where: str
+        self,
+        values: Mapping[str, Value],
+        allowed_cpus: Sequence[int],
+        where: str,
+        spare_cpus: Sequence[int] = (),
     ) -> Controls:
         """What the runner is told, for one cell on this machine; a control whose text is empty
-        there is left out.
+        there is left out. ``spare_cpus`` are what ``spare`` stands for.
 
         Raises:
             StudyError: a text is malformed.
@@ -40,7 +47,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rendered = {name: render(text, values) for name, text in self.texts().items()}
         rendered = {name: text for name, text in rendered.items() if text}
         return Controls(
-            cpus=parse_cpus(rendered["cpus"], allowed_cpus, f"{where} cpus")
+            cpus=_cpus(rendered["cpus"], allowed_cpus, spare_cpus, f"{where} cpus")
             if "cpus" in rendered
             else None,
             nice=parse_nice(rendered["nice"], f"{where} nice") if "nice" in rendered else None,
@@ -48,6 +55,10 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if "policy" in rendered
             else None,
         )
+
+
+def _cpus(text: str, allowed: Sequence[int], spare: Sequence[int], where: str) -> tuple[int, ...]:
+    return tuple(spare) if text == SPARE else parse_cpus(text, allowed, where)
 
 
 def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]:
@@ -72,7 +83,8 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
         return tuple(allowed[:count])
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*,?", text):
         raise StudyError(
-            f"{where}: {text!r} is neither a count nor a list of CPUs", "2, or 0,1, or 0-3, or all"
+            f"{where}: {text!r} is neither a count nor a list of CPUs",
+            "2, or 0,1, or 0-3, or all, or spare",
         )
     cpus: set[int] = set()
     for part in filter(None, text.split(",")):

@@ -17,12 +17,14 @@ from concurve.findings import Level
 from concurve.hooks import run_hook
 from concurve.judgement import Judge
 from concurve.lock import measurement_lock
+from concurve.loopback import free_port
 from concurve.plan import Cell, Plan, describe, trial_spec
 from concurve.protocol import Outcome, Stop, TrialKey, replay
 from concurve.protocol import Protocol as TrialProtocol
 from concurve.run_head import RunHead
 from concurve.stats.intervals import mean_estimate
 from concurve.store import Store
+from concurve.study import uses_free_port
 from concurve.units import format_duration
 from concurve.wire import TrialSpec, decode_record
 
@@ -115,6 +117,7 @@ class Runner:
         self._clock = clock
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
+        self._wants_port = uses_free_port(head.study)
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
@@ -197,7 +200,7 @@ class Runner:
         started = self._clock()
         run_hook(self.plan, "prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
-        raw = self.engine.run(trial_spec(self.plan, cell, name, self._cpus, native.command))
+        raw = self.engine.run(self._spec(cell, name))
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
@@ -205,6 +208,10 @@ class Runner:
         verdict, value, cause, detail, figures = self._judge.judge(cell, record)
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
+
+    def _spec(self, cell: Cell, name: str) -> TrialSpec:
+        port: Level = free_port() if self._wants_port else ""
+        return trial_spec(self.plan, cell, name, self._cpus, native.command, port)
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()

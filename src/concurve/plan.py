@@ -6,18 +6,21 @@ killed run resumes from nothing but what is stored.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import random
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from concurve.errors import StudyError
+from concurve.controls import SPARE, parse_cpus
+from concurve.errors import HostError, StudyError
 from concurve.findings import Level
 from concurve.meanings import part_values
-from concurve.study import Role, Rules, Study, choose_work
+from concurve.study import FREE_PORT, Role, Rules, Study, choose_work
 from concurve.templates import Value, expand, render
 from concurve.wire import RoleSpec, TrialSpec
 
@@ -53,9 +56,9 @@ class Plan(msgspec.Struct, frozen=True):
         random.Random(f"{self.seed}/{block}").shuffle(cells)
         return cells
 
-    def values(self, cell: Cell) -> dict[str, Value]:
-        """What the placeholders of a cell stand for."""
-        levels = {**cell.parameters, "effort": self.effort}
+    def values(self, cell: Cell, port: Level = "") -> dict[str, Value]:
+        """What the placeholders of a cell stand for; ``port`` is a free one."""
+        levels = {**cell.parameters, "effort": self.effort, FREE_PORT: port}
         return {**levels, **part_values(self.study.meanings, levels)}
 
     def workers(self, cell: Cell) -> float | None:
@@ -114,22 +117,29 @@ def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level
 
 
 def trial_spec(
-    plan: Plan, cell: Cell, trial: str, cpus: Sequence[int], find_program: ProgramFinder
+    plan: Plan,
+    cell: Cell,
+    trial: str,
+    cpus: Sequence[int],
+    find_program: ProgramFinder,
+    port: Level = "PORT",
 ) -> TrialSpec:
     """What the runner is told for one trial of a cell.
 
     ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
-    packaged program's command line.
+    packaged program's command line; ``port`` is what ``{free_port}`` stands for.
 
     Raises:
         StudyError: a rendered control is malformed.
         HostError: the machine has not got what a level asks for.
     """
     limit = plan.rules.timeout_seconds
+    values = plan.values(cell, port)
+    places = _Places(cpus, _spare_cpus(plan, cpus), find_program)
     copies: dict[str, tuple[RoleSpec, ...]] = {}
     for role in plan.study.roles:
         after = tuple(spec.name for other in role.after for spec in copies[other])
-        copies[role.name] = _role_specs(plan, cell, role, after, cpus, find_program)
+        copies[role.name] = _role_specs(plan, cell, role, after, values, places)
     return TrialSpec(
         trial=trial,
         roles=tuple(spec for specs in copies.values() for spec in specs),
@@ -137,16 +147,39 @@ def trial_spec(
     )
 
 
+class _Places(NamedTuple):
+    """What of this machine a trial may use: its CPUs, those for roles that take what is spare, and
+    its programs."""
+
+    cpus: Sequence[int]
+    spare: Sequence[int]
+    find_program: ProgramFinder
+
+
+def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
+    """The CPUs that no role is bound to in any cell, all if none are left: so those of a load stay
+    the same while a server's vary."""
+    texts = {role.name: role.controls.cpus for role in plan.study.roles}
+    if SPARE not in texts.values():
+        return tuple(cpus)
+    bound: set[int] = set()
+    for cell in plan.cells:
+        for role, text in texts.items():
+            if text and text != SPARE and (rendered := render(text, plan.values(cell))):
+                with contextlib.suppress(HostError):  # told where that cell is to be run
+                    bound.update(parse_cpus(rendered, cpus, f"role {role}"))
+    return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
+
+
 def _role_specs(
     plan: Plan,
     cell: Cell,
     role: Role,
     after: tuple[str, ...],
-    cpus: Sequence[int],
-    find_program: ProgramFinder,
+    values: Mapping[str, Value],
+    places: _Places,
 ) -> tuple[RoleSpec, ...]:
     """The copies of a role; ``after`` names the copies of the roles that it waits for."""
-    values = plan.values(cell)
     where = f"{describe(cell.parameters)}: role {role.name}"
     copies = render(role.copies, values)
     if not copies.isdigit() or not 0 <= int(copies) <= COPIES_MAX:
@@ -160,7 +193,7 @@ def _role_specs(
     if role.program is not None:
         java = None if role.java is None else render(role.java, values)
         jvm = expand(role.jvm, values)
-        argv[:0] = find_program(render(role.program, values), where, java, jvm)
+        argv[:0] = places.find_program(render(role.program, values), where, java, jvm)
     argv[:0] = expand(role.prefix, values)
     return tuple(
         RoleSpec(
@@ -168,7 +201,7 @@ def _role_specs(
             argv=tuple(argv),
             env={key: render(value, values) for key, value in role.env.items()},
             cwd=None if role.cwd is None else render(role.cwd, values),
-            controls=role.controls.resolve(values, cpus, where),
+            controls=role.controls.resolve(values, places.cpus, where, places.spare),
             end=role.end,
             ready=role.ready,
             after=after,

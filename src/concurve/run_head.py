@@ -15,6 +15,7 @@ import msgspec
 
 from concurve import machine, native
 from concurve.errors import StudyError
+from concurve.granted import LeftOut, granted
 from concurve.plan import Plan, make_plan
 from concurve.store import RunRow
 from concurve.study import Role, Rules, Study
@@ -23,7 +24,10 @@ from concurve.units import format_duration
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Study, effort and seed, the rules in force, and the machine with everything that ran."""
+    """Study, effort and seed, the rules in force, and the machine with everything that ran.
+
+    ``left_out`` are optional levels that the machine could not run; the study is without them.
+    """
 
     id: str
     study: Study
@@ -35,6 +39,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     programs: dict[str, Any]
     versions: dict[str, str]
     rules: Rules
+    left_out: tuple[LeftOut, ...] = ()
 
     def plan(self) -> Plan:
         """The plan that this run follows."""
@@ -49,8 +54,13 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
-    """The head of a new run on this machine."""
+    """The head of a new run on this machine, without the optional levels that it cannot run.
+
+    Raises:
+        HostError: a program is not installed that no optional level asks for.
+    """
     now = datetime.datetime.now(datetime.UTC)
+    study, left_out = granted(study, effort, machine.allowed_cpus(), native.command)
     plan = make_plan(study, effort, seed)
     return RunHead(
         id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -63,6 +73,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         programs=_programs(plan),
         versions=machine.versions(),
         rules=plan.rules,
+        left_out=left_out,
     )
 
 

@@ -29,6 +29,7 @@ def sentences(
     plan = protocol.plan
     answers = [*_answers(plan, cells), *_best(best)]
     warnings = [
+        *_left_out(head),
         *_unfinished(head, protocol, state),
         *_skipped(plan, cells),
         *_imprecise(head, plan, cells),
@@ -144,6 +145,10 @@ def _figure(estimate: Estimate) -> str:
 def _wall(cell: CellFindings) -> str:
     wall = cell.indicators.get("wall_seconds")
     return format_duration(wall.value) if wall else "not measured"
+
+
+def _left_out(head: RunHead) -> list[str]:
+    return [f"Not measured: {item.factor}={item.level}. {item.says}." for item in head.left_out]
 
 
 def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:

@@ -19,7 +19,7 @@ from concurve.errors import StudyError
 from concurve.findings import Level, TestCase
 from concurve.meanings import check_lists, check_meanings, meaning_texts, part_names
 from concurve.published import PublishedFigure
-from concurve.templates import NAME, Value, check_placeholders
+from concurve.templates import NAME, Value, check_placeholders, placeholders
 
 EffortName = Literal["quick", "normal", "rigorous"]
 
@@ -28,8 +28,11 @@ EFFORTS: tuple[EffortName, ...] = ("quick", "normal", "rigorous")
 #: Names of factors that count as concurrency when a study does not say which one does.
 WORK_NAMES = ("threads", "workers", "sessions", "clients", "processes", "jobs", "io-threads")
 
+#: A free TCP port of loopback, another one in each trial.
+FREE_PORT = "free_port"
+
 #: Placeholders that need no parameter.
-BUILT_IN = ("effort",)
+BUILT_IN = ("effort", FREE_PORT)
 
 
 class _Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -151,7 +154,8 @@ class Study(_Frozen, frozen=True):
     """One study, whole.
 
     ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
-    of theirs is ever recommended.
+    of theirs is ever recommended. ``optional`` has the levels that are left out where the machine
+    lacks what they need, such as a server that is not installed.
     """
 
     name: str
@@ -168,6 +172,7 @@ class Study(_Frozen, frozen=True):
     work: str | None = None
     base: dict[str, Level] = {}
     conditions: tuple[str, ...] = ()
+    optional: dict[str, tuple[Level, ...]] = {}
     meanings: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
     test_case: TestCase | None = None
@@ -282,6 +287,12 @@ def check(study: Study, where: str) -> None:
     check_meanings(study.meanings, _all_levels(study), where)
     for place, text in texts(study):
         check_placeholders(text, known + part_names(study.meanings), f"{where}: {place}")
+    for hook, text in study.hooks.texts().items():
+        if FREE_PORT in placeholders(text):
+            raise StudyError(
+                f"{where}: --{hook}: {{{FREE_PORT}}} is known to the roles of a trial only",
+                "the port in the command of a role",
+            )
     check_lists(study.meanings, arguments(study), where, arguments=True)
     check_lists(study.meanings, single_texts(study), where, arguments=False)
     _check_extracts(study, where)
@@ -289,6 +300,13 @@ def check(study: Study, where: str) -> None:
     _check_roles(study, where)
     _check_work_and_base(study, where)
     _check_conditions(study, where)
+    _check_optional(study, where)
+
+
+def uses_free_port(study: Study) -> bool:
+    """Does a text ask for a port?"""
+    found = [text for _, text in [*texts(study), *meaning_texts(study.meanings)]]
+    return any(FREE_PORT in placeholders(text) for text in found)
 
 
 def unused_factors(study: Study) -> list[str]:
@@ -308,7 +326,7 @@ def _all_levels(study: Study) -> dict[str, list[Level]]:
         for name, own in effort.factors.items():
             known = levels.setdefault(name, [])
             known += [level for level in own if level not in known]
-    return {**levels, "effort": list(EFFORTS)}
+    return {**levels, "effort": list(EFFORTS), FREE_PORT: []}
 
 
 def _check_names(study: Study, where: str) -> None:
@@ -450,6 +468,20 @@ def _check_conditions(study: Study, where: str) -> None:
                 f"{where}: conditions: {name!r} is the work factor: its levels are chosen",
                 "another factor for work, or no condition",
             )
+
+
+def _check_optional(study: Study, where: str) -> None:
+    known = _all_levels(study)
+    for factor, levels in study.optional.items():
+        place = f"{where}: optional: {factor}"
+        if factor not in [item.name for item in study.factors]:
+            raise StudyError(f"{place} is no factor", _near(factor, list(known)))
+        for level in levels:
+            if level not in known[factor]:
+                raise StudyError(
+                    f"{place}: {level!r} is no level",
+                    f"one of {', '.join(map(str, known[factor]))}",
+                )
 
 
 def _near(name: str, names: list[str]) -> str:

@@ -81,6 +81,7 @@ class _Protocol(_Rules, frozen=True):
     work: str | None = None
     base: dict[str, Level] = {}
     conditions: list[str] = []
+    optional: dict[str, list[Level] | str] = {}
     target: str = "target"
 
 
@@ -226,6 +227,10 @@ def _to_study(file: _File, cpus: int, where: str) -> domain.Study:
         work=file.protocol.work,
         base=file.protocol.base,
         conditions=tuple(file.protocol.conditions),
+        optional={
+            name: _levels(levels, cpus, f"{where}: protocol, optional, {name}")
+            for name, levels in file.protocol.optional.items()
+        },
         meanings=_meanings(file.levels),
         target=file.protocol.target,
         test_case=_test_case(file.test_case, where),

@@ -191,12 +191,12 @@ class PhaseRecord(_Record, frozen=True):
     name: str
     begin_ns: int
     wall_ns: int
-    marked_by: str | None = None
     usage: Usage = Usage()
     late_ns: int | None = None
     threads_peak: int | None = None
     waits: Waits | None = None
     open: bool = False
+    marked_by: str | None = None
     absent: dict[str, str] = {}
 
 

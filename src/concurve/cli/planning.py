@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurve.campaign import Campaign
 from concurve.forecast import forecast
+from concurve.granted import granted
 from concurve.machine import allowed_cpus
 from concurve.native import command
 from concurve.plan import Plan, describe, make_plan, shell_line, trial_spec
@@ -15,8 +16,10 @@ from concurve.wire import Controls
 
 def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials, the time and the commands of the first block."""
+    cpus = allowed_cpus()
+    study, left_out = granted(study, effort, cpus, command)
     plan = make_plan(study, effort, seed)
-    rules, cells, cpus = plan.rules, len(plan.cells), allowed_cpus()
+    rules, cells = plan.rules, len(plan.cells)
     specs = {
         index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
         for index in plan.order(0)
@@ -28,6 +31,8 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     )
     print(f"time    {_time(plan, store)}")
     print(f"base    {'; '.join(_bases(plan))}")
+    for item in left_out:
+        print(f"left out  {item.factor}={item.level}: {item.says}")
     print("order of the first block:")
     for index, spec in specs.items():
         print(f"  {describe(plan.cells[index].parameters)}")

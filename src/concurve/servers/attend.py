@@ -2,8 +2,8 @@
 [ARGUMENT …]``.
 
 It starts the server in a new folder, writes ``{"ready":true}`` to the report channel when it
-answers, asks it for its figures while it is under load, and stops it at SIGTERM. The server's output
-goes to standard error. Exit codes: 0 stopped, 1 the server failed, 2 wrong usage.
+answers, asks it for its figures while it is under load, and stops it at SIGTERM. The server's
+output goes to standard error. Exit codes: 0 stopped, 1 the server failed, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _USAGE = f"""usage: python -m concurve.servers.attend NAME FILE --port N [ARGUME
 NAME is one of {", ".join(SERVERS)}; the arguments are the server's own."""
 
 
-class Failure(Exception):
+class AttendanceError(Exception):
     """The server cannot be attended; the text says why."""
 
 
@@ -60,8 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _signals() as woken, tempfile.TemporaryDirectory(prefix="concurve-") as folder:
             _attend(task, Path(folder), woken)
-    except Failure as failure:
-        print(f"{task.server.name}: {failure}", file=sys.stderr)
+    except AttendanceError as error:
+        print(f"{task.server.name}: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -101,7 +101,7 @@ def _running(task: _Task, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0
         )
     except OSError as error:
-        raise Failure(f"{task.file} cannot be started: {error.strerror}") from error
+        raise AttendanceError(f"{task.file} cannot be started: {error.strerror}") from error
     try:
         yield process
         _end(process)
@@ -114,9 +114,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         code = process.wait(PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise Failure(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
+        raise AttendanceError(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
     if code != 0:
-        raise Failure(f"it ended with {code} when it was asked to stop")
+        raise AttendanceError(f"it ended with {code} when it was asked to stop")
 
 
 def _wait_until_it_answers(
@@ -128,14 +128,14 @@ def _wait_until_it_answers(
         try:
             session = task.server.connect(task.port)
         except (OSError, ValueError) as error:
-            raise Failure(f"no such server on port {task.port}: {error}") from error
+            raise AttendanceError(f"no such server on port {task.port}: {error}") from error
         if session is not None:
             _refuse_ended(process)  # then somebody else has answered
             return session
         if _stopped(process, woken, LOOK_SECONDS):
             process.terminate()
             return None
-    raise Failure(f"it did not answer on port {task.port} within {PATIENCE_SECONDS:.0f} s")
+    raise AttendanceError(f"it did not answer on port {task.port} within {PATIENCE_SECONDS:.0f} s")
 
 
 def _read_until_stopped(
@@ -171,7 +171,7 @@ def _stopped(process: subprocess.Popen[bytes], woken: int, seconds: float) -> bo
 def _refuse_ended(process: subprocess.Popen[bytes]) -> None:
     code = process.poll()
     if code is not None:
-        raise Failure(f"it ended by itself with {code}; its last words are above")
+        raise AttendanceError(f"it ended by itself with {code}; its last words are above")
 
 
 @contextlib.contextmanager
