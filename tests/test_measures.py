@@ -52,7 +52,8 @@ def test_any_golden_record_gives_figures_or_reasons(path: Path) -> None:
     record = decode_record(path.read_bytes())
     figures = measure(record, record.roles[0].name)
     own = {info.name for info in INDICATORS} - {"speedup", "efficiency"}
-    rates = {"rate_per_second", "rate_per_worker"}
+    counted = {name for name in own if name.endswith("_per_operation")}
+    rates = {"rate_per_second", "rate_per_worker", *counted}
     assert own - rates <= set(figures.values) | set(figures.absent)
     assert all(figures.absent.values()), "each reason says something"
 
@@ -69,6 +70,23 @@ def test_several_phases_of_that_name_add_up_and_an_open_one_does_not_count() -> 
     assert figures.values["wall_seconds"] == 3.0
     assert figures.values["cpu_seconds"] == 2.0
     assert figures.absent["system_seconds"] == "the runner gave no reason"
+
+
+def test_what_an_operation_took_by_the_count_of_the_role_or_of_its_clients() -> None:
+    target = record_of(SPEC, 2.0).roles[0]
+    done = IndicatorLine(indicator="operations", value=1000.0)
+    alone = measure(with_role(record_of(SPEC, 2.0), indicators=(done,)), "target").values
+    assert alone["seconds_per_operation"] == alone["wall_seconds"] / 1000
+    assert alone["cpu_seconds_per_operation"] == alone["cpu_seconds"] / 1000
+    loads = [
+        msgspec.structs.replace(target, name=name, indicators=(done,))
+        for name in ("load-1", "load-2", "background")
+    ]
+    served = msgspec.structs.replace(record_of(SPEC, 2.0), roles=(target, *loads))
+    figures = measure(served, "target").values
+    assert figures["rate_per_second"] == 2000 / figures["wall_seconds"]
+    assert figures["switches_per_operation"] == figures["context_switches"] / 2000
+    assert "seconds_per_operation" not in measure(record_of(SPEC, 2.0), "target").values
 
 
 def test_rates_are_total_and_per_worker() -> None:

@@ -272,8 +272,10 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
 
 def _derived(plan: Plan, cell: Cell, tables: list[_Table]) -> dict[str, Estimate]:
     """Speed-up and efficiency against the base cell (facts: say the base, and its value)."""
-    own = tables[cell.index].used.get("wall_seconds")
-    base = tables[cell.base].used.get("wall_seconds")
+    sides = tables[cell.index].used, tables[cell.base].used
+    times = ("seconds_per_operation", "wall_seconds")
+    name = next((name for name in times if all(side.get(name) for side in sides)), "")
+    own, base = (side.get(name) for side in sides)
     if not own or not base:
         return {}
     if cell.index == cell.base:

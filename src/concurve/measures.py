@@ -27,7 +27,7 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="wall_seconds", label="wall time", unit="s", better="lower",
                   note="measured phase, or release to exit"),
     IndicatorInfo(name="speedup", label="speed-up", unit="×", better="higher",
-                  note="wall time of the base cell over this one's"),
+                  note="time of the base cell over this one's; per operation, where reported"),
     IndicatorInfo(name="efficiency", label="efficiency", unit="", better="higher",
                   note="speed-up over the ratio of concurrency"),
     IndicatorInfo(name="cpu_seconds", label="CPU time", unit="s", better="lower",
@@ -48,6 +48,13 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="rate_per_second", label="total rate", unit="1/s", better="higher",
                   note="reported operations, else whole runs, per second of wall time"),
     IndicatorInfo(name="rate_per_worker", label="rate per worker", unit="1/s", better="higher"),
+    IndicatorInfo(name="seconds_per_operation", label="time per operation", unit="s",
+                  better="lower", note="wall time over reported operations: no latency, many may "
+                  "be under way at once"),
+    IndicatorInfo(name="cpu_seconds_per_operation", label="CPU time per operation", unit="s",
+                  better="lower", note="of the measured role, over reported operations"),
+    IndicatorInfo(name="switches_per_operation", label="switches per operation", better="lower",
+                  note="of the measured role, voluntary and involuntary"),
     IndicatorInfo(name="run_seconds", label="run time", unit="s", better="lower",
                   note="release to exit, start-up included"),
     IndicatorInfo(name="run_cpu_seconds", label="CPU time of the run", unit="s", better="lower",
@@ -57,6 +64,9 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
 )  # fmt: skip
+
+#: Roles that give a server no work.
+NO_CLIENTS = ("background", "verify")
 
 #: What is derived from an indicator that each worker reports, by the ending of its name.
 FAIRNESS: dict[str, IndicatorInfo] = {
@@ -95,6 +105,13 @@ _TIMES = {
 }
 
 
+_PER_OPERATION = {
+    "seconds_per_operation": "wall_seconds",
+    "cpu_seconds_per_operation": "cpu_seconds",
+    "switches_per_operation": "context_switches",
+}
+
+
 class Measures(NamedTuple):
     """Figures of one trial: values, units of reported ones, and why others are absent."""
 
@@ -128,7 +145,7 @@ def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = ()
         for extract in extracts:
             result.values[extract.name] = extracted(extract, main)
             result.units[extract.name] = extract.unit
-        _rates(result, work_level)
+        _rates(result, _operations(result, record, target), work_level)
     return result
 
 
@@ -251,12 +268,33 @@ def _add(name: str, field: str, usages: list[Usage], factor: float,
         values[name] = sum(readings) * factor
 
 
-def _rates(result: Measures, work_level: float | None) -> None:
-    """Total rate and rate per worker; operations where the program reported them."""
-    wall = result.values.get("wall_seconds", 0.0)
+def _operations(result: Measures, record: TrialRecord, target: str) -> float | None:
+    """Operations that the measured role reported, else those of its clients together."""
+    own = result.values.get("operations")
+    if own is not None:
+        return own
+    names = [role.name for role in record.roles if role.name != target]
+    done = [
+        result.values[f"{name}.operations"]
+        for name in names
+        if not name.startswith(NO_CLIENTS) and f"{name}.operations" in result.values
+    ]
+    return math.fsum(done) if done else None
+
+
+def _rates(result: Measures, operations: float | None, work_level: float | None) -> None:
+    """Total rate and rate per worker, of whole runs where no operations are reported; and what an
+    operation took."""
+    values = result.values
+    wall = values.get("wall_seconds", 0.0)
     if wall <= 0:
         return
-    rate = result.values.get("operations", 1.0) / wall
-    result.values["rate_per_second"] = rate
+    rate = (1.0 if operations is None else operations) / wall
+    values["rate_per_second"] = rate
     if work_level:
-        result.values["rate_per_worker"] = rate / work_level
+        values["rate_per_worker"] = rate / work_level
+    for name, of in _PER_OPERATION.items():
+        if operations and of in values:
+            values[name] = values[of] / operations
+        elif operations and of in result.absent:
+            result.absent[name] = result.absent[of]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.explain.threads import Dealer, active_threads, dealer_of, life_of, present
-from concurve.measures import MEASURE_PHASE, MissedExtractError, extracted
+from concurve.measures import MEASURE_PHASE, NO_CLIENTS, MissedExtractError, extracted
 from concurve.study import Extract, Study
 from concurve.wire import RoleRecord, ThreadRecord, TrialRecord, Usage, Waits
 
@@ -24,9 +24,11 @@ KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
 PHASE_SLACK = 1.1
 #: Fewer readings than this say little.
 READINGS_MIN = 30
+#: What a program may report of each of its workers: the seconds from when it began in a measured
+#: phase to the end of its work.
+WORKER_SECONDS = "worker_compute_seconds"
 
 _CLIENTS = ("load", "client")
-_NO_CLIENTS = ("background", "verify")
 
 
 class Parts(NamedTuple):
@@ -102,13 +104,13 @@ def parts_of(study: Study) -> Parts:
         clients = tuple(
             role.name
             for role in study.roles
-            if role.end == "exit" and not role.name.startswith(_NO_CLIENTS)
+            if role.end == "exit" and not role.name.startswith(NO_CLIENTS)
         )
         return Parts(target.name, clients, True, study.extracts)
     servers = [
         role.name
         for role in study.roles
-        if role.end == "serve" and not role.name.startswith(_NO_CLIENTS)
+        if role.end == "serve" and not role.name.startswith(NO_CLIENTS)
     ]
     if servers and target.name.startswith(_CLIENTS):
         return Parts(servers[0], (target.name,), True, study.extracts)
@@ -132,8 +134,11 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     listed, bystanders = present(role, [phase.usage for phase in phases], wall)
     active = active_threads(listed, wall)
     missing: dict[str, str] = {}
-    time = _own_time(role, active, wall, bool(phases)) or _tree_time(
-        role, [phase.usage for phase in phases] or [role.usage], len(active), wall
+    usages = [phase.usage for phase in phases] or [role.usage]
+    time = (
+        (_workers_time(role, usages) if phases else None)
+        or _own_time(role, active, wall, bool(phases))
+        or _tree_time(role, usages, len(active), wall)
     )
     if time.cpu_ns is None:
         missing["cpu"] = _reason(role.usage, "cpu_ns")
@@ -182,6 +187,18 @@ class _Time(NamedTuple):
     threads: int
 
 
+def _workers_time(role: RoleRecord, usages: Sequence[Usage]) -> _Time | None:
+    """From what each worker reports of its time, and the accounts of the whole tree: workers that
+    wait at a gate, or for the end when they are done, have nothing to do. ``None`` where nothing is
+    reported, or where workers are no kernel threads."""
+    lines = [line for line in role.indicators if line.indicator == WORKER_SECONDS and line.worker]
+    workers = len({line.worker for line in lines})
+    if not lines or workers > (role.threads.peak or 0):
+        return None
+    cpu, queue = _summed(usages)
+    return _Time(1e9 * sum(line.value for line in lines), cpu, queue, workers)
+
+
 def _own_time(
     role: RoleRecord, active: Sequence[ThreadRecord], wall: float, phased: bool
 ) -> _Time | None:
@@ -213,13 +230,16 @@ def _tree_time(role: RoleRecord, usages: Sequence[Usage], active: int, wall: flo
     unlisted = (role.threads.total or 0) - len(role.threads.listed)
     many = active == len(role.threads.listed) and unlisted > 0
     count = _at_once(active + unlisted if many else active, role)
+    return _Time(count * wall, *_summed(usages), count)
+
+
+def _summed(usages: Sequence[Usage]) -> tuple[float | None, float | None]:
+    """CPU time and run queue; ``None`` where one was not read."""
     cpu = [usage.cpu_ns for usage in usages]
     queue = [usage.run_queue_ns for usage in usages]
-    return _Time(
-        count * wall,
+    return (
         None if None in cpu else float(sum(ns or 0 for ns in cpu)),
         None if None in queue else float(sum(ns or 0 for ns in queue)),
-        count,
     )
 
 
