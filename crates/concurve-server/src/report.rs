@@ -45,7 +45,9 @@ fn listening(settings: &Settings, address: std::net::SocketAddr) -> String {
 /// What was done from the start to the end.
 pub fn end(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     let per_thread = requests_per_thread(hall);
-    reporter.fact("io_threads_active", active_threads(hall))?;
+    let active = active_threads(hall);
+    reporter.fact("io_threads_active", active)?;
+    reporter.indicator("io_threads_active", active as f64, None)?;
     let requests: u64 = per_thread.iter().sum();
     reporter.indicator("requests", requests as f64, None)?;
     for (number, requests) in per_thread.iter().enumerate() {
