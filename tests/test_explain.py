@@ -12,8 +12,9 @@ import pytest
 from concurve.explain.accounts import Account, Parts, account, parts_of
 from concurve.explain.causes import Verdict, cause_of
 from concurve.explain.cells import Picture, picture
+from concurve.explain.threads import dealer_of
 from concurve.study import Role, Study
-from concurve.wire import TrialRecord, Usage
+from concurve.wire import IndicatorLine, RoleRecord, TrialRecord, Usage
 from tests.explaining import WALL, Thread, record, role, thread
 from tests.fakes import small_study
 
@@ -53,7 +54,14 @@ ALONE = of([thread(0.99, 0.01, switches=5)])
 
 def test_more_threads_than_cpus() -> None:
     said = cause_of(of([thread(0.5, 0.5)] * 4, 2000), ALONE)
-    assert said == Verdict("cpu", "50 % of it waiting for a CPU (4 threads on 2 CPUs)")
+    words = "50 % of it waiting for a CPU (4 threads on 2 CPUs), at 1.01 × the CPU time"
+    assert said == Verdict("cpu", words)
+
+
+def test_waiting_for_its_turn_is_told_apart_from_what_it_costs() -> None:
+    """Four threads on two CPUs, with half the operations of two: their CPU time doubled."""
+    said = cause_of(of([thread(0.5, 0.5)] * 4, 1000), ALONE)
+    assert said.cause == "cpu" and said.words.endswith("at 2.0 × the CPU time")
 
 
 def test_another_role_takes_the_cpus_from_a_nice_one() -> None:
@@ -424,6 +432,41 @@ def test_with_neither_what_is_no_cpu_time_is_one_part() -> None:
     blind = of([thread(0.5, 0.5)] * 4, 2000, queue_absent="no privilege", sampled=False)
     assert "run_queue" not in blind.columns and blind.share("blocked") == pytest.approx(0.5)
     assert cause_of(blind, ALONE).cause == "none"
+
+
+def worked(seconds: Sequence[float], threads: Sequence[Thread]) -> RoleRecord:
+    """A crew that outlives its measured phase, and says how long each of them worked in it."""
+    made = role(threads, phase=True)
+    lines = tuple(
+        IndicatorLine("worker_compute_seconds", value, "s", f"worker-{n}")
+        for n, value in enumerate(seconds)
+    )
+    return msgspec.structs.replace(made, indicators=made.indicators + lines)
+
+
+def test_workers_that_say_when_they_were_done_wait_for_nothing_afterwards() -> None:
+    """Eight of them took turns on two CPUs; at the gate before, and when they are done, they have
+    nothing to do: that is no lock."""
+    crew = [thread(0.08, 0.1, lived=3.0, futex=0.8)] * 8
+    found = only(record(worked([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0], crew)))
+    assert (found.threads, found.thread_ns) == (8, 5e9)
+    assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == pytest.approx(5e9)
+    silent = only(record(role(crew, phase=True)))
+    assert silent.thread_ns == 8e9, "without that, all of the phase counts"
+
+
+def test_workers_that_are_no_kernel_threads_say_nothing_of_these() -> None:
+    found = only(record(worked([1.0] * 300, [thread(0.9, lived=3.0)] * 2)))
+    assert found.threads == 2
+
+
+def test_a_thread_that_deals_out_work_runs_no_more_than_all_the_time() -> None:
+    """Its CPU time is that of its life, which is longer than the measured phase."""
+    first = thread(0.9, name="main", tid=100, lived=3.0, switches=3000)
+    workers = [thread(0.3, futex=0.7, lived=3.0, name=f"worker-{n}") for n in (1, 2)]
+    listed = role([first, *workers]).threads.listed
+    found = dealer_of(listed, [], listed[1:], WALL)
+    assert found is not None and found.ran == pytest.approx(0.9)
 
 
 def test_no_operations_no_picture() -> None:

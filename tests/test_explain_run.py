@@ -90,7 +90,7 @@ def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
         "With threads=2 an operation takes 1.00 × the thread time of threads=1: 100 % of it on a "
         "CPU; there is no loss to explain.",
         "With threads=4 an operation takes 2.0 × the thread time of threads=1: 50 % of it waiting "
-        "for a CPU (4 threads on 2 CPUs).",
+        "for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
     ]
     assert found.operation == "reported by the program" and not found.missing
 

@@ -201,7 +201,9 @@ def _queueing(here: _Here, amount: float) -> Verdict | None:
     own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
     granted = "" if cell.cpus is None else f" on {_count(cell.cpus, 'CPU')}"
     if cell.cpus is not None and cell.threads > cell.cpus:
-        return Verdict("cpu", f"{words} ({own}{granted})")
+        # Waiting for one's turn costs no throughput: what does is CPU time.
+        cost = f", at {_times(cell, here.base)} the CPU time" if here.base is not None else ""
+        return Verdict("cpu", f"{words} ({own}{granted}){cost}")
     taken = _taken_by_roles(cell)
     rivals = [other for other in cell.others if other.cpus >= 0.05]
     if rivals and taken >= EXPLAINS * amount:

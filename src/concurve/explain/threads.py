@@ -160,5 +160,6 @@ def _switches(thread: ThreadRecord) -> int:
 
 
 def _ran(thread: ThreadRecord, wall: float) -> float:
-    """Share of the measured time that a thread ran or wanted to."""
-    return ((thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)) / wall
+    """Share of the measured time, or of its longer life, that a thread ran or wanted to."""
+    ran = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
+    return ran / max(wall, life_of(thread, wall))
