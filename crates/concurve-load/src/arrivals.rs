@@ -3,9 +3,11 @@
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::Exp1;
+use serde::{Deserialize, Serialize};
 
 /// How the times between arrivals are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// All alike.
     Constant,

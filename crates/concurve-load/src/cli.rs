@@ -1,17 +1,17 @@
 //! The command line → a checked plan.
 
-use std::net::ToSocketAddrs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Parser;
 
 use crate::arrivals::Spread;
 use crate::error::Error;
-use crate::keys::Keys;
-use crate::plan::{Crew, End, Pace, Plan, Protocol, Server};
-use crate::protocol::resp::RespPlan;
-use crate::script::Script;
+use crate::plan::{End, Pace, Plan, Runners};
+use crate::protocol::resp::Resp;
+use crate::target::Target;
+use crate::workload::Workload;
+use crate::workload::keys::Keys;
+use crate::workload::script::Scripts;
 
 /// More processes than this are a mistake.
 const PROCESSES_MAX: u64 = 2000;
@@ -24,7 +24,7 @@ const PROCESSES_MAX: u64 = 2000;
   concurve-load 127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load 127.0.0.1:6379 --mix get=9,set=1 --rate 20000 --arrivals poisson")]
 pub struct Arguments {
-    /// HOST:PORT, or the path of a Unix socket
+    /// redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket
     server: String,
     /// A named workload: ping, get, set, set-nx-del, incr
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
@@ -94,17 +94,15 @@ pub struct Arguments {
 impl Arguments {
     /// Checks everything that can be checked before connecting.
     pub fn plan(self) -> Result<Plan, Error> {
-        let mix = self.mix()?;
-        let keys: Keys = self.keys.parse()?;
-        let password = self.password()?;
-        let protocol = RespPlan::new(&mix, self.value_bytes as usize, password);
+        let mut target = Target::parse(&self.server)?;
+        target.greeting.password = self.password()?;
+        let workload = self.workload()?;
         Ok(Plan {
-            server: server(&self.server)?,
-            protocol: Protocol::Resp(Arc::new(protocol)),
-            mix,
-            keys,
+            server: target.server,
+            protocol: Arc::new(Resp::new(workload.statements(), target.greeting)),
+            workload: Arc::new(workload),
             sessions: self.sessions,
-            crew: self.crew()?,
+            runners: self.runners()?,
             pipeline: self.pipeline,
             pace: self.pace()?,
             end: self.end()?,
@@ -119,10 +117,10 @@ impl Arguments {
         self.part
     }
 
-    fn crew(&self) -> Result<Crew, Error> {
+    fn runners(&self) -> Result<Runners, Error> {
         if self.processes {
             return match self.sessions {
-                ..=PROCESSES_MAX => Ok(Crew::Processes),
+                ..=PROCESSES_MAX => Ok(Runners::Processes),
                 many => Err(Error::Asked(format!(
                     "--processes for {many} sessions; at most {PROCESSES_MAX}"
                 ))),
@@ -135,19 +133,21 @@ impl Arguments {
                 self.sessions
             )));
         }
-        Ok(Crew::Threads(threads))
+        Ok(Runners::Threads(threads))
     }
 
-    fn mix(&self) -> Result<Vec<Script>, Error> {
+    fn workload(&self) -> Result<Scripts, Error> {
+        let keys: Keys = self.keys.parse()?;
+        let none = Scripts::new(keys, self.value_bytes as usize);
         if let Some(mix) = &self.mix {
-            return mix.split(',').map(part_of_mix).collect();
+            return mix.split(',').try_fold(none, with_part);
         }
         if self.command.is_empty() {
             let name = self.workload.as_deref().unwrap_or("get");
-            return Ok(vec![Script::named(name, 1)?]);
+            return Ok(none.with_named(name, 1)?);
         }
         let commands: Vec<&str> = self.command.iter().map(String::as_str).collect();
-        Ok(vec![Script::of("custom", 1, &commands)?])
+        Ok(none.with("custom", 1, &commands)?)
     }
 
     fn password(&self) -> Result<Option<String>, Error> {
@@ -191,7 +191,8 @@ impl Arguments {
     }
 }
 
-fn part_of_mix(part: &str) -> Result<Script, Error> {
+/// Adds a part of a mix, such as `get=9`.
+fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, Error> {
     let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
     let weight = weight
         .parse::<u32>()
@@ -202,7 +203,7 @@ fn part_of_mix(part: &str) -> Result<Script, Error> {
             "--mix {part:?}: a weight from 1 to 1,000,000, as in get=9,set=1"
         ))
     })?;
-    Ok(Script::named(name, weight)?)
+    Ok(scripts.with_named(name, weight)?)
 }
 
 fn seconds(option: &str, value: f64) -> Result<u64, Error> {
@@ -211,21 +212,5 @@ fn seconds(option: &str, value: f64) -> Result<u64, Error> {
         false => Err(Error::Asked(format!(
             "{option} {value}: a time from 0 to 10,000,000 s"
         ))),
-    }
-}
-
-fn server(text: &str) -> Result<Server, Error> {
-    if text.contains('/') {
-        return Ok(Server::Unix(PathBuf::from(text)));
-    }
-    let mut addresses = text
-        .to_socket_addrs()
-        .map_err(|error| Error::Asked(format!("server {text:?}: {error}; write HOST:PORT")))?;
-    match addresses.next() {
-        Some(address) => Ok(Server::Tcp {
-            name: text.to_owned(),
-            address,
-        }),
-        None => Err(Error::Asked(format!("server {text:?} has no address"))),
     }
 }

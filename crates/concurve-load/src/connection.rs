@@ -69,6 +69,11 @@ impl Connection {
         Ok(self.unsent.is_empty())
     }
 
+    /// Whether something is left to be sent.
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     /// Sends what was left; `true` if nothing is left now.
     pub fn flush(&mut self) -> io::Result<bool> {
         let unsent = std::mem::take(&mut self.unsent);

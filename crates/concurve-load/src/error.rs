@@ -4,9 +4,10 @@ use std::io;
 
 use concurve_wire::reporter::ReporterError;
 
-use crate::keys::KeysError;
+use crate::plan::Plan;
 use crate::protocol::ProtocolError;
-use crate::script::ScriptError;
+use crate::workload::keys::KeysError;
+use crate::workload::script::ScriptError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -16,12 +17,12 @@ pub enum Error {
     Script(#[from] ScriptError),
     #[error("{0}")]
     Asked(String),
-    #[error("cannot connect session {session} to {server}: {source}; is the server up?{hint}")]
+    #[error("cannot connect session {session} to {server}: {source}; {remedy}")]
     Connect {
         session: u64,
         server: String,
         source: io::Error,
-        hint: String,
+        remedy: &'static str,
     },
     #[error("session {session} lost its connection to {server}: {source}")]
     Lost {
@@ -43,16 +44,67 @@ pub enum Error {
     Process(u64, #[source] io::Error),
     #[error("client process {0} failed; its message stands above")]
     Part(u64),
+    #[error("a client thread ended before its time; its message stands above")]
+    Gone,
+    #[error("stopped before the sessions were connected")]
+    Stopped,
+    #[error("cannot get ready for signals: {0}")]
+    Signals(#[source] io::Error),
     #[error(transparent)]
     Report(#[from] ReporterError),
 }
 
 impl Error {
+    pub fn connect(plan: &Plan, session: u64, source: io::Error) -> Self {
+        Self::Connect {
+            session,
+            server: plan.server.text(),
+            remedy: remedy(&source),
+            source,
+        }
+    }
+
+    pub fn lost(plan: &Plan, session: u64, source: io::Error) -> Self {
+        Self::Lost {
+            session,
+            server: plan.server.text(),
+            source,
+        }
+    }
+
+    pub fn protocol(plan: &Plan, session: u64, source: ProtocolError) -> Self {
+        Self::Protocol {
+            session,
+            server: plan.server.text(),
+            source,
+        }
+    }
+
     /// 2 for what was asked wrongly, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Keys(_) | Self::Script(_) | Self::Asked(_) => 2,
+            Self::Stopped => 130,
             _ => 1,
         }
+    }
+}
+
+/// What to try when a connection cannot be made.
+fn remedy(error: &io::Error) -> &'static str {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE | Errno::ENFILE) => {
+            "raise the limit of open files (ulimit -n), or take fewer --sessions"
+        }
+        Some(Errno::EADDRNOTAVAIL) => {
+            "this host has no port left for so many connections: fewer --sessions, or wait until \
+             the old ones are forgotten"
+        }
+        Some(Errno::EACCES) => "may you use this socket?",
+        _ if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "does it take so many clients, and is it the right port?"
+        }
+        _ => "is the server up?",
     }
 }

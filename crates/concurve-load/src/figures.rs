@@ -40,7 +40,7 @@ impl Figures {
             .threads
             .iter()
             .filter(|it| it.wall_ns() > 0)
-            .map(|it| (it.user_ns + it.system_ns) as f64 / it.wall_ns() as f64)
+            .map(|it| (it.spent.cpu_ns()) as f64 / it.wall_ns() as f64)
             .fold(0.0, f64::max);
         let all = Tally::merged(counted.threads);
         let total = all.total();
@@ -51,7 +51,7 @@ impl Figures {
             _ => answered as f64 / wall_seconds,
         };
         let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
-        let cpu_ns = (all.user_ns + all.system_ns) as f64;
+        let cpu_ns = all.spent.cpu_ns() as f64;
         let mut figures = Self {
             wall_seconds,
             rate_per_second,

@@ -1,38 +1,45 @@
 //! Load on a server from many sessions: closed loop or open, with every latency counted.
 //!
-//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused as asked wrongly.
+//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused as asked wrongly, 130 or 143
+//! stopped by SIGINT or SIGTERM.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use concurve_wire::reporter::Reporter;
 
+use crate::figures::Figures;
+use crate::stop::Stop;
+
 mod arrivals;
 mod cli;
+mod client;
 mod connection;
+mod crew;
 mod error;
-mod event_loop;
 mod figures;
-mod gate;
-mod keys;
+mod open_loop;
 mod plan;
 mod process;
 mod protocol;
 mod report;
 mod run;
-mod script;
+mod session;
+mod stop;
 mod tally;
+mod target;
+mod task;
 mod text;
+mod usage;
+mod workload;
 
 pub use error::Error;
 
 /// Entry point of the binary.
 pub fn main() -> ExitCode {
     match load(cli::Arguments::parse()) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+        Ok(code) => code,
         Err(error) => {
             eprintln!("concurve-load: {error}");
             ExitCode::from(error.exit_code())
@@ -40,16 +47,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn load(arguments: cli::Arguments) -> Result<String, Error> {
+fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     let part = arguments.part();
-    let plan = arguments.plan()?;
+    let plan = Arc::new(arguments.plan()?);
+    let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = part {
-        process::child(&plan, number)?;
-        return Ok(String::new());
+        process::child(&plan, number, &stop)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
-    let counted = run::run(&plan, &reporter)?;
-    let figures = figures::Figures::of(&plan, counted);
+    let counted = run::run(&plan, &reporter, &stop)?;
+    let figures = Figures::of(&plan, counted);
     report::write(&plan, &figures, &reporter)?;
-    Ok(text::table(&plan, &figures))
+    print!("{}", text::table(&plan, &figures));
+    Ok(match stop.signal() {
+        None => ExitCode::SUCCESS,
+        Some(signal) => {
+            eprintln!("concurve-load: stopped; these are the figures so far");
+            ExitCode::from(128 + signal as u8)
+        }
+    })
 }

@@ -4,22 +4,21 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::arrivals::Spread;
-use crate::keys::{Keys, Picker};
-use crate::protocol::Conversation;
-use crate::protocol::resp::{Resp, RespPlan};
-use crate::script::Script;
+use crate::protocol::Protocol;
+use crate::task::Task;
+use crate::workload::Workload;
 
 /// One run of the load.
 #[derive(Debug)]
 pub struct Plan {
     pub server: Server,
-    pub protocol: Protocol,
-    /// Kinds of transactions and how often each is chosen.
-    pub mix: Vec<Script>,
-    pub keys: Keys,
+    pub protocol: Arc<dyn Protocol>,
+    pub workload: Arc<dyn Workload>,
     pub sessions: u64,
-    pub crew: Crew,
+    pub runners: Runners,
     /// Transactions that a session has under way at once.
     pub pipeline: u32,
     pub pace: Pace,
@@ -32,7 +31,7 @@ pub struct Plan {
 
 /// Who runs the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Crew {
+pub enum Runners {
     /// So many event loops, a thread each.
     Threads(u64),
     /// A process for each session.
@@ -45,13 +44,9 @@ pub enum Server {
     Unix(PathBuf),
 }
 
-#[derive(Debug)]
-pub enum Protocol {
-    Resp(Arc<RespPlan>),
-}
-
 /// What makes a session send its next request.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// The answer to its last one, and a pause.
     Closed { think_ns: u64 },
@@ -64,7 +59,8 @@ pub enum Pace {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     /// Each session has its share of so many transactions.
     Transactions(u64),
@@ -74,39 +70,35 @@ pub enum End {
 }
 
 impl Plan {
-    /// The conversation of a session.
-    pub fn conversation(&self, session: u64) -> Box<dyn Conversation> {
-        match &self.protocol {
-            Protocol::Resp(plan) => Box::new(Resp::new(
-                plan.clone(),
-                Picker::new(self.keys, session),
-                session,
-            )),
+    /// All of the plan as one task.
+    pub fn task(&self, begin_ns: u64) -> Task {
+        Task {
+            begin_ns,
+            ramp_ns: self.ramp_ns,
+            warm_up_ns: self.warm_up_ns,
+            pace: self.pace,
+            end: self.end,
+            interval_ns: None,
         }
     }
 
     /// Threads or processes that share the sessions.
-    pub fn crews(&self) -> u64 {
-        match self.crew {
-            Crew::Threads(threads) => threads,
-            Crew::Processes => self.sessions,
+    pub fn members(&self) -> u64 {
+        match self.runners {
+            Runners::Threads(threads) => threads,
+            Runners::Processes => self.sessions,
         }
     }
 
     /// The sessions of a thread or process: evenly dealt, the first get what is left over.
-    pub fn sessions_of(&self, crew: u64) -> std::ops::Range<u64> {
-        share(self.sessions, self.crews(), crew)
+    pub fn sessions_of(&self, member: u64) -> std::ops::Range<u64> {
+        share(self.sessions, self.members(), member)
     }
 
-    /// Transactions that a session is to do; none means: until the time is over.
-    pub fn transactions_of(&self, session: u64) -> Option<u64> {
-        match self.end {
-            End::Transactions(total) => {
-                let range = share(total, self.sessions, session);
-                Some(range.end - range.start)
-            }
-            End::After { .. } => None,
-        }
+    /// Transactions of `total` that a session is to do.
+    pub fn transactions_of(&self, session: u64, total: u64) -> u64 {
+        let range = share(total, self.sessions, session);
+        range.end - range.start
     }
 }
 

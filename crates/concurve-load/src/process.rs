@@ -1,127 +1,104 @@
-//! Sessions as processes: this program again, once for each, held together by pipes.
+//! A session as a process: this program again, held by its pipes.
 //!
-//! A child connects, writes `ready`, waits for `begin NS` and at its end writes what it counted.
-//! CLOCK_MONOTONIC is one for all processes of the machine.
+//! A child reads its tasks from standard input, a line each, and writes what it says to standard
+//! output, a line each; the end of its input ends it. CLOCK_MONOTONIC is one for all processes of
+//! the machine.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use crate::client;
+use crate::crew::Said;
 use crate::error::Error;
-use crate::event_loop;
-use crate::gate::Gate;
 use crate::plan::Plan;
-use crate::tally::{Tally, TallyText};
+use crate::stop::Stop;
+use crate::task::Task;
 
-/// The children, connected and waiting.
-pub struct Processes {
-    children: Vec<Child>,
+/// A child, from the parent's side.
+pub struct Process {
+    child: Child,
+    tasks: Option<ChildStdin>,
 }
 
-impl Processes {
-    /// Starts a child for each session and waits until all are connected.
-    pub fn start(plan: &Plan) -> Result<Self, Error> {
-        let mut processes = Self {
-            children: Vec::new(),
-        };
-        let own = std::env::current_exe().map_err(|error| Error::Process(0, error))?;
-        for number in 0..plan.crews() {
-            let child = Command::new(&own)
-                .args(std::env::args_os().skip(1))
-                .args(["--part", &number.to_string()])
-                .env_remove(concurve_wire::REPORT_VARIABLE)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .map_err(|error| Error::Process(number, error))?;
-            processes.children.push(child);
-        }
-        for number in 0..processes.children.len() {
-            let mut line = [0; 6];
-            let stdout = processes.children[number].stdout.as_mut();
-            let read = stdout
-                .ok_or(io::ErrorKind::BrokenPipe)
-                .map(|it| it.read_exact(&mut line));
-            if !matches!(read, Ok(Ok(()))) || &line != b"ready\n" {
-                return Err(Error::Part(number as u64));
-            }
-        }
-        Ok(processes)
+impl Process {
+    /// Starts a child; what it says goes to `say`.
+    pub fn start(number: u64, say: Sender<(usize, Said)>) -> Result<Self, Error> {
+        let failed = |error| Error::Process(number, error);
+        let own = std::env::current_exe().map_err(failed)?;
+        let mut child = Command::new(own)
+            .args(std::env::args_os().skip(1))
+            .args(["--part", &number.to_string()])
+            .env_remove(concurve_wire::REPORT_VARIABLE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let (tasks, stdout) = (child.stdin.take(), child.stdout.take());
+        let process = Self { child, tasks };
+        thread::Builder::new()
+            .name(format!("listener-{number}"))
+            .spawn(move || listen(number, stdout, &say))
+            .map_err(failed)?;
+        Ok(process)
     }
 
-    /// Lets the children go.
-    pub fn open(&mut self, begin_ns: u64) -> Result<(), Error> {
-        for (number, child) in self.children.iter_mut().enumerate() {
-            let mut stdin = child.stdin.take().ok_or(Error::Part(number as u64))?;
-            writeln!(stdin, "begin {begin_ns}").map_err(|_| Error::Part(number as u64))?;
-        }
-        Ok(())
+    /// Gives the child a task; `false` if it is gone.
+    pub fn send(&mut self, task: &Task) -> bool {
+        let text = serde_json::to_string(task).expect("numbers are JSON");
+        let tasks = self.tasks.as_mut();
+        tasks.is_some_and(|it| writeln!(it, "{text}").is_ok())
     }
 
-    /// What each child counted, when all have ended.
-    pub fn collect(mut self) -> Result<Vec<Tally>, Error> {
-        let readers: Vec<_> = self
-            .children
-            .iter_mut()
-            .map(|child| child.stdout.take())
-            .map(|stdout| thread::spawn(move || read_whole(stdout)))
-            .collect();
-        let texts: Vec<_> = readers.into_iter().map(|it| it.join()).collect();
-        let mut tallies = Vec::new();
-        for (number, text) in texts.into_iter().enumerate() {
-            let status = self.children[number].wait();
-            let text = text.ok().filter(|_| status.is_ok_and(|it| it.success()));
-            let tally = text.and_then(|text| TallyText::parse(&text));
-            tallies.push(tally.ok_or(Error::Part(number as u64))?);
-        }
-        self.children.clear();
-        Ok(tallies)
+    /// Lets the child end.
+    pub fn dismiss(&mut self) {
+        self.tasks = None;
     }
 }
 
-impl Drop for Processes {
-    /// Children that still wait end when their pipe closes; they are buried in any case.
+impl Drop for Process {
+    /// A child ends when its pipe closes; one that does not is ended.
     fn drop(&mut self) {
-        for child in &mut self.children {
-            drop(child.stdin.take());
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.dismiss();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-fn read_whole(stdout: Option<impl Read>) -> String {
-    let mut text = String::new();
-    if let Some(mut stdout) = stdout {
-        // What is not whole does not parse.
-        let _ = stdout.read_to_string(&mut text);
+/// Passes on what a child says; that it says no more when nothing is left to say.
+fn listen(number: u64, stdout: Option<ChildStdout>, say: &Sender<(usize, Said)>) {
+    let lines = stdout.map(|it| BufReader::new(it).lines());
+    for line in lines.into_iter().flatten().map_while(Result::ok) {
+        let said = serde_json::from_str(&line).unwrap_or(Said::Failed(Error::Part(number)));
+        if say.send((number as usize, said)).is_err() {
+            return;
+        }
     }
-    text
+    // After the last task nobody listens.
+    let _ = say.send((number as usize, Said::Failed(Error::Part(number))));
 }
 
 /// The life of a child.
-pub fn child(plan: &Plan, number: u64) -> Result<(), Error> {
-    let gate = Gate::default();
-    let tally = thread::scope(|scope| {
-        let client = scope.spawn(|| event_loop::run(plan, number, &gate));
-        if gate.all_ready(1) {
-            println!("ready");
-            match begin() {
-                Some(begin_ns) => gate.open(begin_ns),
-                None => gate.fail(),
+pub fn child(plan: &Arc<Plan>, number: u64, stop: &Stop) -> Result<(), Error> {
+    let (give, tasks) = channel();
+    let reading = stop.clone();
+    thread::Builder::new()
+        .name("tasks".to_owned())
+        .spawn(move || {
+            for line in io::stdin().lines().map_while(Result::ok) {
+                match serde_json::from_str::<Task>(&line) {
+                    Ok(task) if give.send(task).is_ok() => {}
+                    _ => break,
+                }
             }
-        }
-        client
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
-    print!("{}", TallyText::of(&tally));
-    Ok(())
-}
-
-/// The time to begin, from the parent; none if it is gone.
-fn begin() -> Option<u64> {
-    let mut line = String::new();
-    BufReader::new(io::stdin()).read_line(&mut line).ok()?;
-    line.trim().strip_prefix("begin ")?.parse().ok()
+            reading.now();
+        })
+        .map_err(|error| Error::Process(number, error))?;
+    client::run(plan, number, stop, &tasks, &mut |said| {
+        let text = serde_json::to_string(&said).expect("counts and names are JSON");
+        // Nobody reads it any more when the parent is gone: then the input has ended too.
+        let _ = writeln!(io::stdout(), "{text}");
+    })
 }

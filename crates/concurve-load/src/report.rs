@@ -19,13 +19,15 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         ("operations", (total.ok + total.refused) as f64, None),
         ("refused", total.refused as f64, None),
         ("errors", total.failed() as f64, None),
+        ("acknowledged", figures.all.acknowledged as f64, None),
+        ("in_doubt", figures.all.in_doubt as f64, None),
         ("late", figures.all.late as f64, None),
         ("skipped", figures.all.skipped as f64, None),
         ("lag_ns_max", figures.all.lag_ns_max as f64, Some("ns")),
-        ("bytes_sent", figures.all.bytes_sent as f64, Some("B")),
+        ("bytes_sent", figures.all.spent.bytes_sent as f64, Some("B")),
         (
             "bytes_received",
-            figures.all.bytes_received as f64,
+            figures.all.spent.bytes_received as f64,
             Some("B"),
         ),
         (
@@ -46,14 +48,23 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         let name = format!("session-{number}");
         let count = session.transactions as f64;
         reporter.worker_indicator("session_operations", count, None, &name)?;
+        if session.transactions > 0 {
+            let mean_ns = session.latency_ns_sum as f64 / count;
+            reporter.worker_indicator("session_latency_ns_mean", mean_ns, Some("ns"), &name)?;
+        }
     }
-    for (script, kind) in plan.mix.iter().zip(&figures.all.kinds) {
-        let name = format!("latency {}", script.name);
-        histogram(&name, &kind.latency_ns, reporter)?;
+    for (kind, tally) in plan.workload.kinds().iter().zip(&figures.all.kinds) {
+        let name = format!("latency {}", kind.name);
+        histogram(&name, &tally.latency_ns, reporter)?;
     }
     histogram("connection", &figures.all.connection_ns, reporter)?;
     reporter.fact("loop", format!("{:?}", plan.pace))?;
-    let trips: Vec<usize> = plan.mix.iter().map(|it| it.commands.len()).collect();
+    let trips: Vec<usize> = plan
+        .workload
+        .kinds()
+        .iter()
+        .map(|it| it.trips.len())
+        .collect();
     reporter.fact("round_trips_per_transaction", trips)?;
     Ok(())
 }

@@ -1,20 +1,19 @@
-//! A run from connecting to the last answer: threads or processes, barrier, phases.
+//! A run from connecting to the last answer: barrier, phases, counts.
 
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
 use concurve_wire::report::{Edge, PhaseLine, ReportLine};
 use concurve_wire::reporter::{Reporter, monotonic_ns};
 
+use crate::crew::Crew;
 use crate::error::Error;
-use crate::event_loop;
-use crate::gate::Gate;
-use crate::plan::{Crew, Plan};
-use crate::process::Processes;
+use crate::plan::Plan;
+use crate::stop::Stop;
 use crate::tally::Tally;
+use crate::task::Task;
 
 /// From the barrier to the first request: all threads or processes are awake by then.
-const HEAD_START_NS: u64 = 5_000_000;
+pub const HEAD_START_NS: u64 = 5_000_000;
 
 /// What every thread counted.
 #[derive(Debug)]
@@ -23,65 +22,27 @@ pub struct Counted {
 }
 
 /// Connects all sessions, lets them go together, and collects the counts.
-pub fn run(plan: &Plan, reporter: &Reporter) -> Result<Counted, Error> {
-    let threads = match plan.crew {
-        Crew::Threads(threads) => in_threads(plan, threads, reporter)?,
-        Crew::Processes => in_processes(plan, reporter)?,
-    };
+pub fn run(plan: &Arc<Plan>, reporter: &Reporter, stop: &Stop) -> Result<Counted, Error> {
+    let mut crew = Crew::connect(plan, stop)?;
+    reporter.ready()?;
+    let task = plan.task(monotonic_ns() + HEAD_START_NS);
+    crew.begin(&task)?;
+    mark_phases(&task, reporter, stop)?;
+    let threads = crew.finish(&mut |_, _| {})?;
     let end_ns = threads.iter().map(|it| it.end_ns).max();
     edge(reporter, "measure", Edge::End, end_ns)?;
     Ok(Counted { threads })
 }
 
-fn in_threads(plan: &Plan, threads: u64, reporter: &Reporter) -> Result<Vec<Tally>, Error> {
-    let gate = Gate::default();
-    thread::scope(|scope| {
-        let mut clients = Vec::new();
-        for number in 0..threads {
-            let gate = &gate;
-            let client = thread::Builder::new()
-                .name(format!("worker-{number}"))
-                .spawn_scoped(scope, move || event_loop::run(plan, number, gate));
-            match client {
-                Ok(client) => clients.push(client),
-                Err(error) => {
-                    gate.fail();
-                    return Err(Error::Thread(number, error));
-                }
-            }
-        }
-        if gate.all_ready(threads) {
-            let begin_ns = monotonic_ns() + HEAD_START_NS;
-            gate.open(begin_ns);
-            mark_phases(plan, begin_ns, reporter)?;
-        }
-        let ended: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
-        ended
-            .into_iter()
-            .map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
-}
-
-fn in_processes(plan: &Plan, reporter: &Reporter) -> Result<Vec<Tally>, Error> {
-    let mut processes = Processes::start(plan)?;
-    let begin_ns = monotonic_ns() + HEAD_START_NS;
-    processes.open(begin_ns)?;
-    mark_phases(plan, begin_ns, reporter)?;
-    processes.collect()
-}
-
 /// Tells the begin of each phase when it comes, so that probes are read then.
-fn mark_phases(plan: &Plan, begin_ns: u64, reporter: &Reporter) -> Result<(), Error> {
-    reporter.ready()?;
-    let before_ns = plan.ramp_ns + plan.warm_up_ns;
-    if before_ns > 0 {
-        edge(reporter, "warm-up", Edge::Begin, Some(begin_ns))?;
-        let until_ns = (begin_ns + before_ns).saturating_sub(monotonic_ns());
-        thread::sleep(Duration::from_nanos(until_ns));
-        edge(reporter, "warm-up", Edge::End, Some(begin_ns + before_ns))?;
+fn mark_phases(task: &Task, reporter: &Reporter, stop: &Stop) -> Result<(), Error> {
+    let measure_ns = task.measure_ns();
+    if measure_ns > task.begin_ns {
+        edge(reporter, "warm-up", Edge::Begin, Some(task.begin_ns))?;
+        stop.by(measure_ns);
+        edge(reporter, "warm-up", Edge::End, Some(measure_ns))?;
     }
-    edge(reporter, "measure", Edge::Begin, Some(begin_ns + before_ns))
+    edge(reporter, "measure", Edge::Begin, Some(measure_ns))
 }
 
 fn edge(reporter: &Reporter, phase: &str, edge: Edge, at_ns: Option<u64>) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::Ending;
+use crate::workload::Ending;
 
 /// Three digits hold: 0.1 %.
 const DIGITS: u8 = 3;
@@ -34,27 +34,81 @@ pub struct SessionTally {
     pub latency_ns_max: u64,
 }
 
-/// Everything that one thread counted in the measured phase.
+/// Everything that one thread counted while it measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tally {
-    /// By index in the mix.
+    /// By kind of transaction.
     pub kinds: Vec<KindTally>,
     /// By number of the session, from the thread's first.
     pub sessions: Vec<SessionTally>,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
+    pub spent: Spent,
+    /// Open loop: became due.
+    pub due: u64,
     /// Open loop: begun later than they were due, by more than the tolerance.
     pub late: u64,
     /// Open loop: due, and never begun, because too many waited before them.
     pub skipped: u64,
     /// Greatest delay between due and begun.
     pub lag_ns_max: u64,
+    /// Ended well, those of the warm-up and after the end included: the server must have them.
+    pub acknowledged: u64,
+    /// Begun, and not answered at the end: the server may have them.
+    pub in_doubt: u64,
     #[serde(with = "encoded")]
     pub connection_ns: Histogram<u64>,
-    pub user_ns: u64,
-    pub system_ns: u64,
     pub begin_ns: u64,
     pub end_ns: u64,
+}
+
+/// What a client thread has used and moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+/// The counts of one interval of the measured time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Interval {
+    /// Of the intervals since measuring began.
+    pub number: u64,
+    pub kinds: Vec<KindTally>,
+}
+
+impl Spent {
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns - before.user_ns,
+            system_ns: self.system_ns - before.system_ns,
+            bytes_sent: self.bytes_sent - before.bytes_sent,
+            bytes_received: self.bytes_received - before.bytes_received,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
+
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+impl Interval {
+    pub fn add(&mut self, other: &Self) {
+        add_kinds(&mut self.kinds, &other.kinds);
+    }
+}
+
+fn add_kinds(own: &mut [KindTally], other: &[KindTally]) {
+    for (own, other) in own.iter_mut().zip(other) {
+        own.add(other);
+    }
 }
 
 /// A histogram as text: base64 of the HdrHistogram V2 serialisation.
@@ -81,20 +135,6 @@ mod encoded {
         Deserializer::new()
             .deserialize(&mut &bytes[..])
             .map_err(D::Error::custom)
-    }
-}
-
-/// A tally on its way from one process to another.
-pub struct TallyText;
-
-impl TallyText {
-    pub fn of(tally: &Tally) -> String {
-        serde_json::to_string(tally).expect("counts and names are JSON")
-    }
-
-    /// None if it is not whole.
-    pub fn parse(text: &str) -> Option<Tally> {
-        serde_json::from_str(text).ok()
     }
 }
 
@@ -139,20 +179,37 @@ impl Tally {
         Self {
             kinds: vec![KindTally::default(); kinds],
             sessions: vec![SessionTally::default(); sessions],
-            bytes_sent: 0,
-            bytes_received: 0,
+            spent: Spent::default(),
+            due: 0,
             late: 0,
             skipped: 0,
             lag_ns_max: 0,
+            acknowledged: 0,
+            in_doubt: 0,
             connection_ns: histogram(),
-            user_ns: 0,
-            system_ns: 0,
             begin_ns: u64::MAX,
             end_ns: 0,
         }
     }
 
-    /// Counts a transaction that ended.
+    /// Counts what the server has acknowledged, whenever that was.
+    pub fn note_end(&mut self, ending: &Ending) {
+        self.acknowledged += u64::from(*ending == Ending::Ok);
+    }
+
+    /// The counts so far, as those of an interval; they begin anew.
+    pub fn take_interval(&mut self, number: u64) -> Interval {
+        let new = vec![KindTally::default(); self.kinds.len()];
+        let kinds = std::mem::replace(&mut self.kinds, new);
+        Interval { number, kinds }
+    }
+
+    /// Puts back what was told as intervals.
+    pub fn add_interval(&mut self, interval: &Interval) {
+        add_kinds(&mut self.kinds, &interval.kinds);
+    }
+
+    /// Counts a transaction that ended while it was measured.
     pub fn end(&mut self, kind: usize, session: usize, latency_ns: u64, ending: Ending) {
         let tally = &mut self.kinds[kind];
         tally.latency_ns.saturating_record(latency_ns.max(1));
@@ -172,18 +229,16 @@ impl Tally {
         let kinds = tallies.first().map_or(0, |tally| tally.kinds.len());
         let mut all = Self::new(kinds, 0);
         for tally in tallies {
-            for (own, other) in all.kinds.iter_mut().zip(&tally.kinds) {
-                own.add(other);
-            }
+            add_kinds(&mut all.kinds, &tally.kinds);
             all.sessions.extend(tally.sessions);
-            all.bytes_sent += tally.bytes_sent;
-            all.bytes_received += tally.bytes_received;
+            all.spent.add(&tally.spent);
+            all.due += tally.due;
             all.late += tally.late;
             all.skipped += tally.skipped;
             all.lag_ns_max = all.lag_ns_max.max(tally.lag_ns_max);
+            all.acknowledged += tally.acknowledged;
+            all.in_doubt += tally.in_doubt;
             all.connection_ns += &tally.connection_ns;
-            all.user_ns += tally.user_ns;
-            all.system_ns += tally.system_ns;
             all.begin_ns = all.begin_ns.min(tally.begin_ns);
             all.end_ns = all.end_ns.max(tally.end_ns);
         }
@@ -233,14 +288,27 @@ mod tests {
         let mut tally = Tally::new(2, 1);
         tally.end(1, 0, 1_234_567, Ending::Error("BUSY".to_owned()));
         tally.connection_ns.record(777).unwrap();
-        let text = TallyText::of(&tally);
-        let back = TallyText::parse(&text).unwrap();
-        assert_eq!(TallyText::of(&back), text);
+        let text = serde_json::to_string(&tally).unwrap();
+        let back: Tally = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), text);
         assert_eq!(
             back.total().latency_ns.max(),
             tally.total().latency_ns.max()
         );
-        assert!(TallyText::parse(&text[..text.len() - 1]).is_none());
+    }
+
+    #[test]
+    fn what_was_told_in_intervals_is_not_lost() {
+        let mut tally = Tally::new(1, 1);
+        tally.end(0, 0, 1_000, Ending::Ok);
+        let mut told = tally.take_interval(0);
+        tally.end(0, 0, 2_000, Ending::Refused);
+        told.add(&tally.take_interval(1));
+        tally.end(0, 0, 3_000, Ending::Ok);
+        assert_eq!(tally.total().answered(), 1);
+        tally.add_interval(&told);
+        assert_eq!((tally.total().ok, tally.total().refused), (2, 1));
+        assert_eq!(tally.total().latency_ns.len(), 3);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::figures::{Figures, PERCENTILES};
-use crate::plan::{Crew, Pace, Plan};
+use crate::plan::{Pace, Plan, Runners};
 
 /// The table of a run.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
@@ -75,10 +75,10 @@ fn sessions(plan: &Plan) -> String {
         1 => String::new(),
         depth => format!(", {depth} under way each"),
     };
-    let crew = match plan.crew {
-        Crew::Threads(1) => "one thread".to_owned(),
-        Crew::Threads(threads) => format!("{threads} threads"),
-        Crew::Processes => "a process each".to_owned(),
+    let crew = match plan.runners {
+        Runners::Threads(1) => "one thread".to_owned(),
+        Runners::Threads(threads) => format!("{threads} threads"),
+        Runners::Processes => "a process each".to_owned(),
     };
     format!("{} on {crew}, {pace}{pipeline}", plan.sessions)
 }

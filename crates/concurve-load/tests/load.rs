@@ -346,7 +346,9 @@ fn a_server_that_is_not_there_or_goes_away_is_named() {
     let server = Server::start(|_, _| Some("HTTP/1.1 400 Bad Request\r\n".to_owned()));
     let ended = load(&server.address, "--transactions 1000 --sessions 2");
     assert!(
-        ended.stderr().contains("which is not RESP"),
+        ended
+            .stderr()
+            .contains("which is not RESP: is this the right port?"),
         "{}",
         ended.stderr()
     );
@@ -374,5 +376,5 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         );
     }
     let ended = load("nowhere", "");
-    assert!(ended.stderr().contains("write HOST:PORT"));
+    assert!(ended.stderr().contains("write redis://HOST:PORT"));
 }

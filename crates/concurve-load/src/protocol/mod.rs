@@ -1,32 +1,35 @@
 //! What is spoken on a connection, without doing any input or output: one module a protocol.
 
-use rand::rngs::SmallRng;
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::workload::{Answer, Numbers};
 
 pub mod resp;
 
+/// A protocol with everything that the connections of a run share, such as prepared statements.
+pub trait Protocol: Debug + Send + Sync {
+    /// A new connection's conversation.
+    fn conversation(&self) -> Box<dyn Conversation>;
+}
+
 /// One connection's conversation. Bytes to send are appended to `out`; the caller sends them.
-/// Several transactions may be under way at once (pipelining).
+/// Several trips may be under way at once (pipelining).
 pub trait Conversation: Send {
-    /// Begins by logging in; `true` if [`Conversation::receive`] must first say that it is done.
+    /// Begins by logging in, preparing statements …; `true` if [`Conversation::receive`] must first
+    /// say that this is done.
     fn greet(&mut self, out: &mut Vec<u8>) -> bool;
 
-    /// Begins a transaction.
-    fn begin(&mut self, order: Order, random: &mut SmallRng, out: &mut Vec<u8>);
+    /// Asks for some of the workload's statements together, with the numbers of a transaction:
+    /// a round trip, which gets one answer.
+    fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>);
 
-    /// Reads what came in, from the front of `input`.
+    /// Reads what came in, from the front of `input`. Trips are answered in the order in which
+    /// they were asked.
     ///
     /// # Errors
     /// The server does not speak the protocol, or refuses the log-in.
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError>;
-}
-
-/// A transaction that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Order {
-    /// Index of its kind in the mix.
-    pub kind: usize,
-    /// When it was meant to begin: its latency counts from here.
-    pub due_ns: u64,
 }
 
 /// What a part of the input meant.
@@ -34,38 +37,28 @@ pub struct Order {
 pub struct Received {
     /// Bytes that were used.
     pub consumed: usize,
-    pub step: Step,
+    pub message: Message,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum Message {
     /// The message is not whole yet.
-    NeedMore,
-    /// The transaction goes on; what comes next has been appended to `out`.
-    Continue,
-    /// The log-in is done.
+    Partial,
+    /// Nothing that anybody waits for, or not all of it.
+    Aside,
+    /// The greeting is done.
     Greeted,
-    /// A transaction has ended.
-    Done(Order, Ending),
-}
-
-/// How a transaction ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    Ok,
-    /// The server answered, and the answer was no: a lock is taken, a row is not there.
-    Refused,
-    /// The server answered with an error of this kind.
-    Error(String),
+    /// The answer to a trip.
+    Answer(Answer),
 }
 
 /// The conversation cannot go on.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProtocolError {
-    #[error("the server sent {0:?}, which is not {1}")]
+    #[error("the server sent {0:?}, which is not {1}: is this the right port?")]
     Garbage(String, &'static str),
-    #[error("the server refused the log-in: {0}")]
-    Login(String),
+    #[error("the server refused the log-in: {0}; {1}")]
+    Login(String, &'static str),
     #[error("the server sent an answer to nothing: {0:?}")]
     Unasked(String),
 }

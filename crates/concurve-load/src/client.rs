@@ -1,0 +1,432 @@
+//! A client thread: many sessions on one epoll.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
+use std::sync::mpsc::Receiver;
+
+use concurve_wire::reporter::monotonic_ns;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use crate::arrivals::Schedule;
+use crate::crew::Said;
+use crate::error::Error;
+use crate::open_loop::{Due, OpenLoop};
+use crate::plan::{End, Pace, Plan};
+use crate::session::{Failure, Order, Session};
+use crate::stop::Stop;
+use crate::tally::{Spent, Tally};
+use crate::task::Task;
+use crate::usage::thread_usage_ns;
+
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 256;
+/// A request that begins this much after it was due is late.
+const LATE_NS: u64 = 1_000_000;
+/// Of an event that is not a session's.
+const STOP: u64 = u64::MAX;
+
+/// The life of a client thread: connects its sessions, then does one task after the other.
+pub fn run(
+    plan: &Plan,
+    thread: u64,
+    stop: &Stop,
+    tasks: &Receiver<Task>,
+    say: &mut dyn FnMut(Said),
+) -> Result<(), Error> {
+    let mut client = Client::connect(plan, thread, stop)?;
+    say(Said::Ready);
+    while let Ok(task) = tasks.recv() {
+        client.begin(task);
+        client.serve(say)?;
+        let new = client.new_tally();
+        let tally = mem::replace(&mut client.tally, new);
+        say(Said::Ended(Box::new(tally)));
+    }
+    Ok(())
+}
+
+struct Client<'a> {
+    plan: &'a Plan,
+    thread: u64,
+    epoll: rustix::fd::OwnedFd,
+    sessions: Vec<Session>,
+    random: SmallRng,
+    tally: Tally,
+    task: Task,
+    measuring: bool,
+    /// Of this thread when measuring began.
+    before: Spent,
+    /// When the counts of an interval are told next.
+    interval_end_ns: u64,
+    stopped: bool,
+    /// Sessions that begin at a time: after the ramp, after thinking.
+    timers: BinaryHeap<Reverse<(u64, usize)>>,
+    open: Option<OpenLoop>,
+    /// Sessions that have not done all they are to do.
+    unfinished: usize,
+    out: Vec<u8>,
+    scratch: Vec<u8>,
+    weights: u32,
+}
+
+impl<'a> Client<'a> {
+    fn connect(plan: &'a Plan, thread: u64, stop: &Stop) -> Result<Self, Error> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(poll_error)?;
+        let mut client = Self {
+            plan,
+            thread,
+            epoll,
+            sessions: Vec::new(),
+            random: SmallRng::seed_from_u64(plan.seed ^ (thread << 32)),
+            tally: Tally::new(0, 0),
+            task: plan.task(0),
+            measuring: false,
+            before: Spent::default(),
+            interval_end_ns: u64::MAX,
+            stopped: false,
+            timers: BinaryHeap::new(),
+            open: None,
+            unfinished: 0,
+            out: Vec::new(),
+            scratch: vec![0; READ_BYTES],
+            weights: plan.workload.kinds().iter().map(|kind| kind.weight).sum(),
+        };
+        let mut taken_ns = Vec::new();
+        for number in plan.sessions_of(thread) {
+            let begin_ns = monotonic_ns();
+            let session = Session::open(plan, number)?;
+            taken_ns.push(monotonic_ns() - begin_ns);
+            client.watch(&session.connection, client.sessions.len() as u64)?;
+            client.sessions.push(session);
+        }
+        client.watch(stop, STOP)?;
+        client.tally = client.new_tally();
+        for ns in taken_ns {
+            client.tally.connection_ns.saturating_record(ns.max(1));
+        }
+        Ok(client)
+    }
+
+    fn watch(&self, descriptor: impl std::os::fd::AsFd, data: u64) -> Result<(), Error> {
+        let data = epoll::EventData::new_u64(data);
+        epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN).map_err(poll_error)
+    }
+
+    fn new_tally(&self) -> Tally {
+        Tally::new(self.plan.workload.kinds().len(), self.sessions.len())
+    }
+
+    /// Gives every session what it does first in a task.
+    fn begin(&mut self, task: Task) {
+        let plan = self.plan;
+        self.task = task;
+        self.measuring = false;
+        self.interval_end_ns = u64::MAX;
+        self.timers.clear();
+        self.open = None;
+        for session in &mut self.sessions {
+            session.remaining = match task.end {
+                End::Transactions(total) => plan.transactions_of(session.number, total),
+                End::After { .. } => u64::MAX,
+            };
+        }
+        self.unfinished = self.sessions.iter().filter(|it| it.remaining > 0).count();
+        // Those that still wait for an answer go on when it has come.
+        let free = |it: &(usize, &Session)| it.1.under_way() == 0;
+        let free = self.sessions.iter().enumerate().filter(free);
+        match task.pace {
+            Pace::Closed { .. } => {
+                for (index, session) in free {
+                    let offset = task.ramp_ns * session.number / plan.sessions;
+                    self.timers.push(Reverse((task.begin_ns + offset, index)));
+                }
+            }
+            Pace::Open {
+                rate_per_second,
+                spread,
+                backlog_max,
+            } => {
+                let mut idle: Vec<usize> = free.map(|(index, _)| index).collect();
+                idle.reverse();
+                let own = self.sessions.len() as f64 / plan.sessions as f64;
+                // Threads that keep a constant rate together take turns.
+                let turn_ns = 1e9 / rate_per_second * self.thread as f64;
+                let first_ns = task.begin_ns + turn_ns as u64;
+                let rate = rate_per_second * own;
+                let schedule = Schedule::new(rate, spread, first_ns, &mut self.random);
+                let waiting_max = (backlog_max as f64 * own).ceil() as usize;
+                self.open = Some(OpenLoop::new(schedule, waiting_max, idle));
+            }
+        }
+    }
+
+    fn serve(&mut self, say: &mut dyn FnMut(Said)) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let now = monotonic_ns();
+            self.turn(now, say);
+            if self.unfinished == 0 || self.stopped || now >= self.task.end_ns() {
+                self.finish(now);
+                return Ok(());
+            }
+            self.send_due(now)?;
+            self.wait(&mut events)?;
+            for event in events.drain(..) {
+                let (data, flags) = (event.data.u64(), event.flags);
+                if data == STOP {
+                    self.stopped = true;
+                    continue;
+                }
+                let index = data as usize;
+                if flags.contains(epoll::EventFlags::OUT) {
+                    self.flush(index)?;
+                }
+                if flags != epoll::EventFlags::OUT {
+                    self.receive(index)?;
+                }
+            }
+        }
+    }
+
+    /// Begins measuring, and tells the counts of an interval, when it is time.
+    fn turn(&mut self, now: u64, say: &mut dyn FnMut(Said)) {
+        if !self.measuring && now >= self.task.measure_ns() {
+            self.measuring = true;
+            self.tally.begin_ns = self.task.measure_ns();
+            self.before = self.spent();
+            if let Some(interval_ns) = self.task.interval_ns {
+                self.interval_end_ns = self.task.measure_ns() + interval_ns;
+            }
+        }
+        if now >= self.interval_end_ns {
+            let interval_ns = self.task.interval_ns.unwrap_or(u64::MAX);
+            let begin_ns = self.interval_end_ns - interval_ns;
+            let length_ns = (now - begin_ns) / interval_ns * interval_ns;
+            self.interval_end_ns = begin_ns + length_ns + interval_ns;
+            let number = (begin_ns - self.task.measure_ns()) / interval_ns;
+            say(Said::Interval(self.tally.take_interval(number)));
+        }
+    }
+
+    fn finish(&mut self, now: u64) {
+        self.tally.in_doubt = self
+            .sessions
+            .iter()
+            .map(|it| u64::from(it.under_way()))
+            .sum();
+        if !self.measuring {
+            // Stopped before anything was measured.
+            return;
+        }
+        self.tally.spent = self.spent().since(&self.before);
+        self.tally.end_ns = now.min(self.task.end_ns());
+    }
+
+    /// CPU time and bytes so far.
+    fn spent(&self) -> Spent {
+        let (user_ns, system_ns) = thread_usage_ns();
+        let connections = || self.sessions.iter().map(|it| &it.connection);
+        Spent {
+            user_ns,
+            system_ns,
+            bytes_sent: connections().map(|it| it.bytes_sent).sum(),
+            bytes_received: connections().map(|it| it.bytes_received).sum(),
+        }
+    }
+
+    /// Begins what has become due.
+    fn send_due(&mut self, now: u64) -> Result<(), Error> {
+        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
+            && due_ns <= now
+        {
+            self.timers.pop();
+            self.fill(index, now)?;
+        }
+        while let Some(open) = &mut self.open
+            && let Some(due) = open.next(now, &mut self.random)
+        {
+            self.tally.due += u64::from(self.measuring);
+            match due {
+                Due::Begin { session, due_ns } => {
+                    self.order(session, due_ns, now);
+                    self.send(session)?;
+                }
+                Due::Waits => {}
+                Due::Skipped => self.tally.skipped += u64::from(self.measuring),
+            }
+        }
+        Ok(())
+    }
+
+    /// Closed loop: gives a session as many transactions as it may have under way.
+    fn fill(&mut self, index: usize, now: u64) -> Result<(), Error> {
+        while self.sessions[index].under_way() < self.plan.pipeline
+            && self.sessions[index].remaining > 0
+        {
+            self.order(index, now, now);
+        }
+        self.send(index)
+    }
+
+    fn order(&mut self, index: usize, due_ns: u64, now: u64) {
+        let kind = self.kind();
+        let session = &mut self.sessions[index];
+        // Those of the warm-up come on top of the number asked for.
+        if due_ns >= self.task.measure_ns() {
+            session.remaining -= 1;
+        }
+        let kinds = self.plan.workload.kinds();
+        let order = Order { kind, due_ns };
+        session.begin(order, kinds, &mut self.random, &mut self.out);
+        if self.measuring {
+            let lag_ns = now - due_ns;
+            self.tally.late += u64::from(lag_ns > LATE_NS);
+            self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
+        }
+    }
+
+    fn kind(&mut self) -> usize {
+        let kinds = self.plan.workload.kinds();
+        if kinds.len() == 1 {
+            return 0;
+        }
+        let mut ticket = self.random.random_range(0..self.weights);
+        let chosen = kinds.iter().position(|kind| {
+            let found = ticket < kind.weight;
+            ticket = ticket.saturating_sub(kind.weight);
+            found
+        });
+        chosen.unwrap_or(0)
+    }
+
+    /// Sends what the conversation has written.
+    fn send(&mut self, index: usize) -> Result<(), Error> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let sent = self.sessions[index].connection.send(&self.out);
+        self.out.clear();
+        let done = sent.map_err(|source| self.failed(index, source.into()))?;
+        self.block(index, !done)
+    }
+
+    fn flush(&mut self, index: usize) -> Result<(), Error> {
+        let flushed = self.sessions[index].connection.flush();
+        let done = flushed.map_err(|source| self.failed(index, source.into()))?;
+        self.block(index, !done)
+    }
+
+    /// Waits for room in the socket as well, or no longer.
+    fn block(&mut self, index: usize, blocked: bool) -> Result<(), Error> {
+        let session = &mut self.sessions[index];
+        if session.blocked == blocked {
+            return Ok(());
+        }
+        session.blocked = blocked;
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, blocked);
+        let data = epoll::EventData::new_u64(index as u64);
+        epoll::modify(&self.epoll, &session.connection, data, flags).map_err(poll_error)
+    }
+
+    fn receive(&mut self, index: usize) -> Result<(), Error> {
+        let Self {
+            plan,
+            sessions,
+            scratch,
+            tally,
+            task,
+            out,
+            measuring,
+            ..
+        } = self;
+        // By number, each that counts was due when measuring had begun; by time, each that ends
+        // while it lasts, but for those of a task before.
+        let first_ns = match task.ends_by_number() {
+            true => task.measure_ns(),
+            false => task.begin_ns,
+        };
+        let mut now = 0;
+        let mut any_ended = false;
+        let kinds = plan.workload.kinds();
+        let received = sessions[index].receive(kinds, scratch, out, |order, ending| {
+            if !any_ended {
+                (any_ended, now) = (true, monotonic_ns());
+            }
+            tally.note_end(&ending);
+            if *measuring && order.due_ns >= first_ns && now <= task.end_ns() {
+                tally.end(order.kind, index, now - order.due_ns, ending);
+            }
+        });
+        received.map_err(|failure| self.failed(index, failure))?;
+        if any_ended {
+            self.ended(index, now)?;
+        }
+        self.send(index)
+    }
+
+    /// A session has got answers: what does it do next?
+    fn ended(&mut self, index: usize, now: u64) -> Result<(), Error> {
+        let session = &self.sessions[index];
+        if session.under_way() > 0 {
+            return Ok(());
+        }
+        if session.remaining == 0 {
+            self.unfinished -= 1;
+            return Ok(());
+        }
+        match (&mut self.open, self.task.pace) {
+            (Some(open), _) => {
+                if let Some(due_ns) = open.free(index) {
+                    self.order(index, due_ns, now);
+                }
+            }
+            (None, Pace::Closed { think_ns: 0 }) => self.fill(index, now)?,
+            (None, Pace::Closed { think_ns }) => {
+                self.timers.push(Reverse((now + think_ns, index)));
+            }
+            (None, Pace::Open { .. }) => unreachable!("the open loop is made at the beginning"),
+        }
+        Ok(())
+    }
+
+    /// Waits for answers, and not longer than until something is due.
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
+        let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
+        let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
+        let measure = Some(self.task.measure_ns()).filter(|_| !self.measuring);
+        let interval = Some(self.interval_end_ns);
+        let due = [timer, arrival, measure, interval, Some(self.task.end_ns())];
+        let due_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let timeout = match due_ns {
+            u64::MAX => None,
+            due_ns => {
+                let ns = due_ns.saturating_sub(monotonic_ns());
+                Some(Timespec {
+                    tv_sec: (ns / 1_000_000_000) as i64,
+                    tv_nsec: (ns % 1_000_000_000) as i64,
+                })
+            }
+        };
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(poll_error(error)),
+        }
+    }
+
+    fn failed(&self, index: usize, failure: Failure) -> Error {
+        let session = self.sessions[index].number;
+        match failure {
+            Failure::Io(source) => Error::lost(self.plan, session, source),
+            Failure::Protocol(source) => Error::protocol(self.plan, session, source),
+        }
+    }
+}
+
+fn poll_error(error: rustix::io::Errno) -> Error {
+    Error::Poll(error.into())
+}

@@ -1,0 +1,179 @@
+//! Those who run the sessions: client threads, or a process for each session. All are given the
+//! same tasks, and each tells what it counted.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::client;
+use crate::error::Error;
+use crate::plan::{Plan, Runners};
+use crate::process::Process;
+use crate::stop::Stop;
+use crate::tally::{Interval, Tally};
+use crate::task::Task;
+
+/// How often it is looked whether to stop while nobody says anything.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What one of them says.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Said {
+    /// Its sessions are connected.
+    Ready,
+    /// What it counted in one interval; not told again at the end.
+    Interval(Interval),
+    /// The task is done.
+    Ended(Box<Tally>),
+    #[serde(skip)]
+    Failed(Error),
+}
+
+/// All client threads or processes, connected.
+pub struct Crew {
+    members: Vec<Member>,
+    said: Receiver<(usize, Said)>,
+    stop: Stop,
+}
+
+enum Member {
+    Thread(Sender<Task>),
+    Process(Process),
+}
+
+impl Crew {
+    /// Starts all of them and waits until every session is connected.
+    pub fn connect(plan: &Arc<Plan>, stop: &Stop) -> Result<Self, Error> {
+        let (say, said) = channel();
+        let mut crew = Self {
+            members: Vec::new(),
+            said,
+            stop: stop.clone(),
+        };
+        for number in 0..plan.members() {
+            crew.members.push(match plan.runners {
+                Runners::Threads(_) => {
+                    Member::Thread(start_thread(plan, number, stop, say.clone())?)
+                }
+                Runners::Processes => Member::Process(Process::start(number, say.clone())?),
+            });
+        }
+        for _ in 0..crew.members.len() {
+            if let (_, Said::Failed(error)) = crew.hear()? {
+                return Err(error);
+            }
+            if crew.stop.is_set() {
+                return Err(Error::Stopped);
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Gives all of them their next task.
+    pub fn begin(&mut self, task: &Task) -> Result<(), Error> {
+        for (number, member) in self.members.iter_mut().enumerate() {
+            let given = match member {
+                Member::Thread(tasks) => tasks.send(*task).is_ok(),
+                Member::Process(process) => process.send(task),
+            };
+            if !given {
+                return Err(self.why_gone(number));
+            }
+        }
+        Ok(())
+    }
+
+    /// What each of them counted, when all have ended the task.
+    pub fn finish(&mut self, watch: &mut dyn FnMut(usize, &Interval)) -> Result<Vec<Tally>, Error> {
+        let mut tallies: Vec<Option<Tally>> = self.members.iter().map(|_| None).collect();
+        let mut told: Vec<Option<Interval>> = self.members.iter().map(|_| None).collect();
+        let mut ended = 0;
+        while ended < tallies.len() {
+            match self.hear()? {
+                (_, Said::Ready) => {}
+                (number, Said::Interval(interval)) => {
+                    watch(number, &interval);
+                    match &mut told[number] {
+                        Some(sum) => sum.add(&interval),
+                        first => *first = Some(interval),
+                    }
+                }
+                (number, Said::Ended(mut tally)) => {
+                    if let Some(interval) = &told[number] {
+                        tally.add_interval(interval);
+                    }
+                    tallies[number] = Some(*tally);
+                    ended += 1;
+                }
+                // A process that was let go has ended.
+                (number, Said::Failed(Error::Part(_))) if tallies[number].is_some() => {}
+                (_, Said::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(tallies.into_iter().flatten().collect())
+    }
+
+    fn hear(&mut self) -> Result<(usize, Said), Error> {
+        loop {
+            match self.said.recv_timeout(LOOK) {
+                Ok(said) => return Ok(said),
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.stop.is_set() {
+                        self.dismiss();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Gone),
+            }
+        }
+    }
+
+    /// Processes learn by the end of their input that they are to stop.
+    fn dismiss(&mut self) {
+        for member in &mut self.members {
+            if let Member::Process(process) = member {
+                process.dismiss();
+            }
+        }
+    }
+
+    /// The error of a member that takes no tasks any more.
+    fn why_gone(&mut self, number: usize) -> Error {
+        loop {
+            match self.hear() {
+                Ok((_, Said::Failed(error))) | Err(error) => return error,
+                Ok((who, Said::Ended(_))) if who == number => return Error::Gone,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+fn start_thread(
+    plan: &Arc<Plan>,
+    number: u64,
+    stop: &Stop,
+    say: Sender<(usize, Said)>,
+) -> Result<Sender<Task>, Error> {
+    let (give, tasks) = channel();
+    let (plan, stop) = (plan.clone(), stop.clone());
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            // Nobody listens any more when the program ends early.
+            let mut say = |said| drop(say.send((number as usize, said)));
+            let life = || client::run(&plan, number, &stop, &tasks, &mut say);
+            let error = match catch_unwind(AssertUnwindSafe(life)) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(_) => Error::Gone,
+            };
+            say(Said::Failed(error));
+            stop.now();
+        })
+        .map_err(|error| Error::Thread(number, error))?;
+    Ok(give)
+}

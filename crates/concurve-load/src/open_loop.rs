@@ -1,0 +1,84 @@
+//! The open loop of one client thread: when requests are due, and which of them wait.
+
+use std::collections::VecDeque;
+
+use rand::rngs::SmallRng;
+
+use crate::arrivals::Schedule;
+
+/// A schedule, the sessions that are free, and the due times that wait for one.
+#[derive(Debug)]
+pub struct OpenLoop {
+    pub schedule: Schedule,
+    backlog: VecDeque<u64>,
+    backlog_max: usize,
+    idle: Vec<usize>,
+}
+
+/// What becomes of a request that has become due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// This session begins it.
+    Begin { session: usize, due_ns: u64 },
+    /// It waits for a session.
+    Waits,
+    /// Too many wait already.
+    Skipped,
+}
+
+impl OpenLoop {
+    pub fn new(schedule: Schedule, backlog_max: usize, idle: Vec<usize>) -> Self {
+        Self {
+            schedule,
+            backlog: VecDeque::new(),
+            backlog_max,
+            idle,
+        }
+    }
+
+    /// The next request that has become due by `now`; none: no other has.
+    pub fn next(&mut self, now: u64, random: &mut SmallRng) -> Option<Due> {
+        let due_ns = self.schedule.take(now, random)?;
+        Some(match self.idle.pop() {
+            Some(session) => Due::Begin { session, due_ns },
+            None if self.backlog.len() < self.backlog_max => {
+                self.backlog.push_back(due_ns);
+                Due::Waits
+            }
+            None => Due::Skipped,
+        })
+    }
+
+    /// A session is free: the due time of what it begins, or none, and it waits.
+    pub fn free(&mut self, session: usize) -> Option<u64> {
+        let due_ns = self.backlog.pop_front();
+        if due_ns.is_none() {
+            self.idle.push(session);
+        }
+        due_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::arrivals::Spread;
+
+    #[test]
+    fn due_requests_begin_wait_or_are_skipped() {
+        let mut random = SmallRng::seed_from_u64(1);
+        let schedule = Schedule::new(1e9, Spread::Constant, 0, &mut random);
+        let mut open = OpenLoop::new(schedule, 1, vec![7]);
+        let session = 7;
+        let begin = Due::Begin { session, due_ns: 1 };
+        assert_eq!(open.next(3, &mut random), Some(begin));
+        assert_eq!(open.next(3, &mut random), Some(Due::Waits));
+        assert_eq!(open.next(3, &mut random), Some(Due::Skipped));
+        assert_eq!(open.next(3, &mut random), None);
+        assert_eq!((open.free(7), open.free(7)), (Some(2), None));
+        let begin = Due::Begin { session, due_ns: 4 };
+        assert_eq!(open.next(4, &mut random), Some(begin));
+    }
+}

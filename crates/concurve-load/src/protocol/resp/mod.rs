@@ -1,0 +1,306 @@
+//! RESP 2 and 3: Redis, Valkey and the reference server.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Conversation, Message, Protocol, ProtocolError, Received};
+use crate::workload::{Answer, Numbers, Statement};
+
+mod reply;
+mod request;
+
+use reply::Reply;
+use request::{Template, put_command};
+
+const NAME: &str = "RESP";
+const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment variable with the password, and a user is \
+     named in redis://USER@HOST:PORT";
+
+/// How connections begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Greeting {
+    /// RESP 3 instead of 2.
+    pub resp3: bool,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub database: u32,
+}
+
+/// What all connections of a run share.
+#[derive(Debug)]
+pub struct Resp {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    templates: Vec<Template>,
+    greeting: Greeting,
+}
+
+impl Resp {
+    pub fn new(statements: &[Statement], greeting: Greeting) -> Self {
+        let templates = statements.iter().map(Template::of).collect();
+        Self {
+            shared: Arc::new(Shared {
+                templates,
+                greeting,
+            }),
+        }
+    }
+}
+
+impl Protocol for Resp {
+    fn conversation(&self) -> Box<dyn Conversation> {
+        Box::new(Connection {
+            shared: self.shared.clone(),
+            greetings: 0,
+            trips: VecDeque::new(),
+        })
+    }
+}
+
+impl Greeting {
+    /// The commands that a connection begins with.
+    fn commands(&self) -> Vec<Vec<&str>> {
+        let login = self.password.as_deref().map(|password| {
+            let user = self.user.as_deref();
+            (user, password)
+        });
+        let mut commands = Vec::new();
+        match (self.resp3, login) {
+            (false, None) => {}
+            (false, Some((None, password))) => commands.push(vec!["AUTH", password]),
+            (false, Some((Some(user), password))) => commands.push(vec!["AUTH", user, password]),
+            (true, None) => commands.push(vec!["HELLO", "3"]),
+            (true, Some((user, password))) => {
+                let user = user.unwrap_or("default");
+                commands.push(vec!["HELLO", "3", "AUTH", user, password]);
+            }
+        }
+        commands
+    }
+}
+
+/// A connection to a server that speaks RESP.
+#[derive(Debug)]
+struct Connection {
+    shared: Arc<Shared>,
+    /// Answers to the greeting that are still to come.
+    greetings: usize,
+    /// In the order in which their answers come.
+    trips: VecDeque<Trip>,
+}
+
+#[derive(Debug)]
+struct Trip {
+    /// Replies that are still to come.
+    awaited: usize,
+    error: Option<String>,
+}
+
+impl Connection {
+    fn heard(&mut self, reply: Reply) -> Result<Message, ProtocolError> {
+        if self.greetings > 0 {
+            self.greetings -= 1;
+            return match reply {
+                Reply::Error(text) => Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY)),
+                _ if self.greetings > 0 => Ok(Message::Aside),
+                _ => Ok(Message::Greeted),
+            };
+        }
+        let Some(trip) = self.trips.front_mut() else {
+            return Err(ProtocolError::Unasked(format!("{reply:?}")));
+        };
+        if let Reply::Error(text) = reply {
+            if text.starts_with("NOAUTH") {
+                return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
+            }
+            trip.error.get_or_insert_with(|| error_kind(text));
+        }
+        trip.awaited -= 1;
+        if trip.awaited > 0 {
+            return Ok(Message::Aside);
+        }
+        let error = self.trips.pop_front().and_then(|it| it.error);
+        Ok(Message::Answer(match (error, reply) {
+            (Some(kind), _) => Answer::Error(kind),
+            (None, Reply::Nil) => Answer::Nothing,
+            (None, Reply::Number(number)) => Answer::Done(Some(number)),
+            (None, _) => Answer::Done(None),
+        }))
+    }
+}
+
+impl Conversation for Connection {
+    fn greet(&mut self, out: &mut Vec<u8>) -> bool {
+        let shared = self.shared.clone();
+        let database = shared.greeting.database.to_string();
+        let mut commands = shared.greeting.commands();
+        if shared.greeting.database != 0 {
+            commands.push(vec!["SELECT", &database]);
+        }
+        for command in &commands {
+            put_command(command, out);
+        }
+        self.greetings = commands.len();
+        self.greetings > 0
+    }
+
+    fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>) {
+        self.trips.push_back(Trip {
+            awaited: statements.len(),
+            error: None,
+        });
+        for template in &self.shared.templates[statements] {
+            template.put(numbers, out);
+        }
+    }
+
+    fn receive(&mut self, input: &[u8], _out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        let Some((reply, consumed)) = reply::parse(input)? else {
+            return Ok(Received {
+                consumed: 0,
+                message: Message::Partial,
+            });
+        };
+        let message = match reply {
+            // Out of band: an answer to nothing.
+            Reply::Push => Message::Aside,
+            _ => self.heard(reply)?,
+        };
+        Ok(Received { consumed, message })
+    }
+}
+
+/// The first word of an error says its kind.
+fn error_kind(text: &str) -> String {
+    let word = text.split_ascii_whitespace().next().unwrap_or("ERR");
+    word.chars().take(32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Workload;
+    use crate::workload::keys::Keys;
+    use crate::workload::script::Scripts;
+
+    const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0];
+
+    fn connection(commands: &[&str], greeting: Greeting) -> Box<dyn Conversation> {
+        let scripts = Scripts::new(Keys::Session, 3).with("custom", 1, commands);
+        Resp::new(scripts.unwrap().statements(), greeting).conversation()
+    }
+
+    fn asked(connection: &mut dyn Conversation, statements: Range<usize>) -> String {
+        let mut out = Vec::new();
+        connection.ask(statements, &NUMBERS, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn heard(connection: &mut dyn Conversation, input: &str) -> Message {
+        let received = connection.receive(input.as_bytes(), &mut Vec::new());
+        received.unwrap().message
+    }
+
+    #[test]
+    fn a_request_as_it_is_sent() {
+        let mut connection = connection(
+            &["SET a{key} {value} {session}:{count}"],
+            Greeting::default(),
+        );
+        let expected = "*4\r\n$3\r\nSET\r\n$17\r\nakey:000000000042\r\n$3\r\nxxx\r\n\
+            $25\r\n000000000007:000000000000\r\n";
+        assert_eq!(asked(&mut *connection, 0..1), expected);
+    }
+
+    #[test]
+    fn a_trip_of_several_statements_has_one_answer() {
+        let mut connection = connection(&["INCR {key}", "GET {key}"], Greeting::default());
+        let text = asked(&mut *connection, 0..2);
+        assert!(text.contains("INCR") && text.contains("GET"));
+        assert_eq!(heard(&mut *connection, ":1\r\n"), Message::Aside);
+        let answer = Message::Answer(Answer::Done(Some(-5)));
+        assert_eq!(heard(&mut *connection, ":-5\r\n"), answer);
+
+        asked(&mut *connection, 0..2);
+        let error = "-WRONGTYPE Operation against a key\r\n";
+        assert_eq!(heard(&mut *connection, error), Message::Aside);
+        let answer = Message::Answer(Answer::Error("WRONGTYPE".to_owned()));
+        assert_eq!(heard(&mut *connection, "+OK\r\n"), answer);
+    }
+
+    #[test]
+    fn nil_is_nothing_in_both_versions() {
+        let mut connection = connection(&["GET {key}"], Greeting::default());
+        for nil in ["$-1\r\n", "_\r\n"] {
+            asked(&mut *connection, 0..1);
+            let answer = Message::Answer(Answer::Nothing);
+            assert_eq!(heard(&mut *connection, nil), answer);
+        }
+    }
+
+    #[test]
+    fn how_connections_begin() {
+        let some = |text: &str| Some(text.to_owned());
+        for (resp3, user, password, database, expected) in [
+            (false, None, some("secret"), 0, vec!["AUTH secret"]),
+            (false, some("me"), some("secret"), 0, vec!["AUTH me secret"]),
+            (true, None, None, 0, vec!["HELLO 3"]),
+            (
+                true,
+                None,
+                some("secret"),
+                3,
+                vec!["HELLO 3 AUTH default secret", "SELECT 3"],
+            ),
+        ] {
+            let greeting = Greeting {
+                resp3,
+                user,
+                password,
+                database,
+            };
+            let mut connection = connection(&["PING"], greeting);
+            let mut out = Vec::new();
+            assert!(connection.greet(&mut out));
+            let mut wanted = Vec::new();
+            for command in &expected {
+                put_command(&command.split(' ').collect::<Vec<_>>(), &mut wanted);
+            }
+            assert_eq!(out, wanted);
+            for _ in 1..expected.len() {
+                assert_eq!(heard(&mut *connection, "+OK\r\n"), Message::Aside);
+            }
+            assert_eq!(heard(&mut *connection, "+OK\r\n"), Message::Greeted);
+        }
+        assert!(!connection(&["PING"], Greeting::default()).greet(&mut Vec::new()));
+    }
+
+    #[test]
+    fn a_password_that_is_wrong_or_missing_ends_the_conversation() {
+        let greeting = Greeting {
+            password: Some("secret".to_owned()),
+            ..Greeting::default()
+        };
+        let mut wrong = connection(&["PING"], greeting);
+        wrong.greet(&mut Vec::new());
+        let refused = wrong.receive(b"-WRONGPASS no\r\n", &mut Vec::new());
+        assert!(refused.unwrap_err().to_string().contains("WRONGPASS no"));
+
+        let mut missing = connection(&["PING"], Greeting::default());
+        asked(&mut *missing, 0..1);
+        let refused = missing.receive(b"-NOAUTH Authentication required.\r\n", &mut Vec::new());
+        assert!(refused.unwrap_err().to_string().contains("--password-from"));
+    }
+
+    #[test]
+    fn an_answer_to_nothing_is_an_error() {
+        let mut connection = connection(&["GET {key}"], Greeting::default());
+        assert!(connection.receive(b"+OK\r\n", &mut Vec::new()).is_err());
+        let push = ">2\r\n+a\r\n+b\r\n";
+        assert_eq!(heard(&mut *connection, push), Message::Aside);
+    }
+}

@@ -1,0 +1,148 @@
+//! Requests of RESP: arrays of texts, made once and sent with other numbers each time.
+
+use crate::workload::Numbers;
+use crate::workload::statement::{Piece, Statement};
+
+/// Numbers are written with leading zeros, so that every request of a statement is as long as any
+/// other, and its text is made once.
+const DIGITS: usize = 12;
+
+/// A statement as it is sent, and where its numbers go.
+#[derive(Debug)]
+pub struct Template {
+    bytes: Vec<u8>,
+    /// Offset and place in [`Numbers`].
+    numbers: Vec<(usize, usize)>,
+}
+
+/// A word while it is put together, with its numbers.
+#[derive(Debug, Default)]
+struct Word {
+    bytes: Vec<u8>,
+    numbers: Vec<(usize, usize)>,
+    begun: bool,
+}
+
+impl Template {
+    pub fn of(statement: &Statement) -> Self {
+        let words = words(statement);
+        let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
+        put_header(b'*', words.len(), &mut bytes);
+        for word in words {
+            put_header(b'$', word.bytes.len(), &mut bytes);
+            let begin = bytes.len();
+            numbers.extend(word.numbers.iter().map(|(at, place)| (begin + at, *place)));
+            bytes.extend_from_slice(&word.bytes);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        Self { bytes, numbers }
+    }
+
+    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.bytes);
+        for (at, place) in &self.numbers {
+            put_digits(numbers[*place], &mut out[begin + at..][..DIGITS]);
+        }
+    }
+}
+
+/// Splits the text of a statement at blanks; values and numbers belong to the word they stand in.
+fn words(statement: &Statement) -> Vec<Word> {
+    let (mut words, mut word) = (Vec::new(), Word::default());
+    let mut end = |word: &mut Word| {
+        if word.begun {
+            words.push(std::mem::take(word));
+        }
+    };
+    for piece in &statement.pieces {
+        match piece {
+            Piece::Text(text) => {
+                for character in text.chars() {
+                    if character.is_ascii_whitespace() {
+                        end(&mut word);
+                        continue;
+                    }
+                    word.begun = true;
+                    let bytes = &mut [0; 4];
+                    word.bytes
+                        .extend_from_slice(character.encode_utf8(bytes).as_bytes());
+                }
+            }
+            Piece::Bytes(bytes) => {
+                word.begun = true;
+                word.bytes.extend_from_slice(bytes);
+            }
+            Piece::Number(place) => {
+                word.begun = true;
+                word.numbers.push((word.bytes.len(), *place));
+                word.bytes.resize(word.bytes.len() + DIGITS, b'0');
+            }
+        }
+    }
+    end(&mut word);
+    words
+}
+
+/// A number with leading zeros and its sign; what does not fit is cut off in front.
+fn put_digits(number: i64, place: &mut [u8]) {
+    let mut rest = number.unsigned_abs();
+    for digit in place.iter_mut().rev() {
+        if rest == 0 {
+            break;
+        }
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if number < 0 {
+        place[0] = b'-';
+    }
+}
+
+/// A command that is not of the workload.
+pub fn put_command(words: &[&str], out: &mut Vec<u8>) {
+    put_header(b'*', words.len(), out);
+    for word in words {
+        put_header(b'$', word.len(), out);
+        out.extend_from_slice(word.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend_from_slice(length.to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(pieces: Vec<Piece>, numbers: Numbers) -> String {
+        let mut out = Vec::new();
+        Template::of(&Statement { pieces }).put(&numbers, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn values_are_not_split_and_may_be_empty() {
+        let text = |text: &str| Piece::Text(text.to_owned());
+        let bytes = |text: &str| Piece::Bytes(text.as_bytes().to_vec());
+        let pieces = vec![text("SET  k "), bytes("a b"), text(" é "), bytes("")];
+        let expected = "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na b\r\n$2\r\né\r\n$0\r\n\r\n";
+        assert_eq!(sent(pieces, Numbers::default()), expected);
+    }
+
+    #[test]
+    fn numbers_go_where_they_belong() {
+        let pieces = vec![
+            Piece::Text("X ".to_owned()),
+            Piece::Number(1),
+            Piece::Text(":".to_owned()),
+            Piece::Number(0),
+        ];
+        let expected = "*2\r\n$1\r\nX\r\n$25\r\n-00000000012:000000123456\r\n";
+        assert_eq!(sent(pieces, [123_456, -12, 0, 0, 0, 0, 0, 0]), expected);
+    }
+}

@@ -1,0 +1,103 @@
+//! Ending early: Ctrl-C, SIGTERM, or a thread that failed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+
+use concurve_wire::reporter::monotonic_ns;
+use nix::sys::eventfd::EventFd;
+use nix::sys::signal::{SigSet, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A word to all threads. Whoever waits on descriptors waits for this one too: it becomes readable,
+/// and stays so.
+#[derive(Debug, Clone)]
+pub struct Stop(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    event: EventFd,
+    /// The signal that asked for it; 0 without one.
+    signal: AtomicI32,
+}
+
+impl Stop {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            event: EventFd::new()?,
+            signal: AtomicI32::new(0),
+        })))
+    }
+
+    /// SIGINT and SIGTERM stop; a second one ends the program at once. To be called before any
+    /// other thread is started: threads and processes that follow leave the signals to this one.
+    pub fn on_signals(&self) -> io::Result<()> {
+        let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        signals.thread_block()?;
+        let stop = self.clone();
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                while let Ok(signal) = signals.wait() {
+                    let number = signal as i32;
+                    if stop.0.signal.swap(number, Ordering::SeqCst) != 0 {
+                        process::exit(128 + number);
+                    }
+                    stop.now();
+                }
+            })?;
+        Ok(())
+    }
+
+    pub fn now(&self) {
+        self.0
+            .event
+            .write(1)
+            .expect("a counter that is hardly used takes one more");
+    }
+
+    /// The signal that asked to stop.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.0.signal.load(Ordering::SeqCst)).filter(|it| *it != 0)
+    }
+
+    /// Waits until it is time, on CLOCK_MONOTONIC; `true` if it is to stop before.
+    pub fn by(&self, at_ns: u64) -> bool {
+        let ns = at_ns.saturating_sub(monotonic_ns());
+        let timeout = Timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
+        };
+        let mut waited = [PollFd::new(&self.0.event, PollFlags::IN)];
+        matches!(poll(&mut waited, Some(&timeout)), Ok(ready) if ready > 0)
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.by(0)
+    }
+}
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.event.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_hears_it() {
+        let stop = Stop::new().unwrap();
+        assert!(!stop.is_set() && !stop.by(monotonic_ns() + 1_000_000));
+        let other = stop.clone();
+        let waiting = thread::spawn(move || other.by(u64::MAX / 4));
+        stop.now();
+        assert!(waiting.join().unwrap() && stop.is_set());
+        assert_eq!(stop.signal(), None);
+    }
+}

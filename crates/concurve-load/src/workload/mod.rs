@@ -1,0 +1,80 @@
+//! What the sessions ask for: one module a workload. Without any input or output, and without a
+//! word of how it is said: that is a protocol's.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use rand::rngs::SmallRng;
+
+pub mod keys;
+pub mod script;
+pub mod statement;
+
+pub use statement::Statement;
+
+/// The numbers that one transaction puts into its statements, by the slots of these.
+pub type Numbers = [i64; 8];
+
+/// Kinds of transactions, and the statements that they are made of.
+pub trait Workload: Debug + Send + Sync {
+    fn kinds(&self) -> &[Kind];
+
+    /// Everything that may be asked. A protocol prepares them once, in this order.
+    fn statements(&self) -> &[Statement];
+
+    /// Who plays the transactions of a session, with its own numbers.
+    fn actor(&self, session: u64) -> Box<dyn Actor>;
+}
+
+/// A kind of transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    pub name: String,
+    /// How often it is chosen, compared with the other kinds.
+    pub weight: u32,
+    /// Statements that are asked together, then the next ones when they are answered: as many
+    /// round trips as there are ranges.
+    pub trips: Vec<Range<usize>>,
+}
+
+/// Plays the transactions of one session; several may be under way at once.
+pub trait Actor: Send {
+    /// Draws the numbers of a new transaction.
+    fn begin(&mut self, kind: usize, random: &mut SmallRng) -> Numbers;
+
+    /// Hears the answer to a trip, and may change the numbers of those that follow. An ending ends
+    /// the transaction; without one the next trip is asked, or it has ended well.
+    fn heard(
+        &mut self,
+        _kind: usize,
+        _trip: usize,
+        _numbers: &mut Numbers,
+        answer: &Answer,
+    ) -> Option<Ending> {
+        match answer {
+            Answer::Error(kind) => Some(Ending::Error(kind.clone())),
+            Answer::Done(_) | Answer::Nothing => None,
+        }
+    }
+}
+
+/// What the server said to a trip: to its last statement, or the first error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Done, with the number that came with it, if one did.
+    Done(Option<i64>),
+    /// There is none: no such key, no row.
+    Nothing,
+    /// An error of this kind, in a few words that are alike for errors that are alike.
+    Error(String),
+}
+
+/// How a transaction ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    Ok,
+    /// The server answered, and the answer was no: a lock is taken, a row is not there.
+    Refused,
+    /// The server answered with an error of this kind.
+    Error(String),
+}
