@@ -13,7 +13,7 @@ from concurve.analysis import findings_of
 from concurve.errors import RunError
 from concurve.findings import Findings
 from concurve.report.json import to_json
-from concurve.stats.best import best_set, trials_to_tell
+from concurve.stats.best import best_mean, best_set, trials_to_tell
 from concurve.stats.welch import log_ratio
 from concurve.store import Store
 from concurve.study import Rules
@@ -226,3 +226,25 @@ def test_the_export_has_bare_levels_for_one_factor_and_objects_for_several(store
     assert [group["group"] for group in two["best"]["groups"]] == [{"n": 1}, {"n": 2}]
     for export in (one, two):
         jsonschema.validate(export, SCHEMA)
+
+
+def test_the_interval_of_the_best_mean_holds_although_noise_helps_to_be_chosen() -> None:
+    """Eight settings that are all alike: the best observed mean is too good by itself."""
+    random = np.random.default_rng(7)
+    held, chosen = 0, []
+    for _ in range(400):
+        columns = random.normal(10.0, 1.0, (8, 5)).tolist()
+        _, estimate = best_mean(columns)
+        assert estimate.low is not None and estimate.high is not None
+        held += estimate.low <= 10.0 <= estimate.high
+        chosen.append(estimate.value)
+    assert held >= 0.95 * 400
+    assert np.mean(chosen) < 9.7, "the bias that the interval must bear"
+
+
+def test_the_best_mean_may_be_the_greatest() -> None:
+    columns = [[1.0, 1.1], [3.0, 3.1], [2.0, 2.1]]
+    index, estimate = best_mean(columns, lower_is_better=False)
+    assert (index, estimate.value) == (1, pytest.approx(3.05))
+    assert estimate.low is not None and estimate.low <= 3.05
+    assert best_mean([[1.0], [2.0, 2.1]])[1].low is None

@@ -81,6 +81,56 @@ def test_constant_within() -> None:
     assert judged("constant_within", noisy, **claim).verdict == "undecided"
 
 
+def two_by_two(kind: str, cells: dict[tuple[int, int], list[float]], **test: Any) -> ClaimFinding:
+    """The verdict on one claim over the levels of ``cpus`` and ``threads``."""
+    study = small_study(cpus=(1, 2), threads=(1, 2))
+    study = msgspec.structs.replace(
+        study, claims=(Claim(id="c", says="It is so.", kind=kind, test=test),)
+    )
+    check_claims(study, "test")
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return cells[int(parameters["cpus"]), int(parameters["threads"])]
+
+    (finding,) = judge_claims(study, Samples(values, lambda _: [1, 2], lambda _: "lower", None))
+    return finding
+
+
+def test_the_best_times_of_two_groups_are_compared_wherever_they_are() -> None:
+    cells = {
+        (1, 1): around(1.0),
+        (1, 2): around(2.0),
+        (2, 1): around(3.0),
+        (2, 2): around(1.01),
+    }
+    claim = {"factor": "threads", "of": {"cpus": 2}, "over": {"cpus": 1}}
+    bounds = {"at_least": 0.95, "at_most": 1.07}
+    alike = two_by_two("best_ratio", cells, **claim, **bounds)
+    assert alike.verdict == "supported"
+    assert alike.reason == "the best at threads=2, and at 1 in cpus=1"
+    assert alike.estimate is not None and alike.estimate.value == pytest.approx(1.01)
+    half = {**cells, (2, 2): around(0.5)}
+    assert two_by_two("best_ratio", half, **claim, **bounds).verdict == "refuted"
+    noisy = {**cells, (2, 2): around(1.01, WIDE)}
+    assert two_by_two("best_ratio", noisy, **claim, **bounds).verdict == "undecided"
+    lone = {**cells, (1, 2): [2.0]}
+    assert two_by_two("best_ratio", lone, **claim, **bounds).verdict == "undecided"
+
+
+def test_a_best_time_is_held_against_a_figure_of_the_source() -> None:
+    cells = {(1, 1): around(0.25), (1, 2): around(0.3), (2, 1): around(1), (2, 2): around(1)}
+    claim = {"factor": "threads", "of": {"cpus": 1}, "at_least": 0.9, "at_most": 1.1}
+    assert two_by_two("best_ratio", cells, **claim, over_value=0.255).verdict == "supported"
+    assert two_by_two("best_ratio", cells, **claim, over_value=2.55).verdict == "refuted"
+
+
+def test_a_best_ratio_needs_one_thing_to_be_held_against() -> None:
+    claim = {"factor": "threads", "of": {}, "at_least": 1}
+    for given in ({}, {"over": {}, "over_value": 1.0}):
+        with pytest.raises(StudyError, match="one of over and over_value"):
+            judged("best_ratio", {1: TIGHT, 2: TIGHT}, **claim, **given)  # type: ignore[dict-item]
+
+
 def test_best_setting() -> None:
     cells: dict[Level, list[float]] = {1: around(3.0), 2: around(1.0), 4: around(1.001)}
     claim = {"factor": "threads"}

@@ -54,6 +54,18 @@ class BestSetting(ClaimTest, frozen=True, kw_only=True):
     where: Cell = {}
 
 
+class BestRatio(ClaimTest, frozen=True, kw_only=True):
+    """The best mean of ``indicator`` over the levels of ``factor`` in the cells ``of``, over the
+    best one in the cells ``over``, or over the figure ``over_value`` of the source."""
+
+    factor: str
+    of: Cell
+    over: Cell | None = None
+    over_value: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+
 class Mapping_(ClaimTest, frozen=True, kw_only=True):  # noqa: N801
     """Each level of ``factor`` gives exactly this value of ``indicator``: ``table`` has pairs of
     level (as text) and value."""
@@ -146,6 +158,7 @@ KINDS: dict[str, type[ClaimTest]] = {
     "ratio": Ratio,
     "constant_within": ConstantWithin,
     "best_setting": BestSetting,
+    "best_ratio": BestRatio,
     "mapping": Mapping_,
     "spread": Spread,
     "order": Order,
@@ -159,7 +172,7 @@ KINDS: dict[str, type[ClaimTest]] = {
 }
 
 
-_BOUNDED = Ratio | Spread | RatioOfRatios | Step | Distinct
+_BOUNDED = Ratio | BestRatio | Spread | RatioOfRatios | Step | Distinct
 
 #: Fields that name a cell, and those that name a factor.
 _CELL_FIELDS = ("of", "over", "than_of", "than_over", "where")
@@ -171,7 +184,7 @@ def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
     changed: dict[str, object] = {
         field: {**getattr(test, field), **levels}
         for field in test.__struct_fields__
-        if field in _CELL_FIELDS
+        if field in _CELL_FIELDS and getattr(test, field) is not None
     }
     if isinstance(test, Order):
         changed["cells"] = tuple({**cell, **levels} for cell in test.cells)
@@ -220,6 +233,11 @@ def check_claims(study: Study, where: str) -> None:
             raise StudyError(
                 f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
             )
+        if isinstance(test, BestRatio) and (test.over is None) == (test.over_value is None):
+            raise StudyError(
+                f"{where}: claims {claim.id!r}: one of over and over_value is needed, not both",
+                "over = { cpus = 1 }, or over_value = 0.255",
+            )
 
 
 def _factors_of(test: ClaimTest) -> list[str]:
@@ -227,7 +245,7 @@ def _factors_of(test: ClaimTest) -> list[str]:
     names: list[str] = []
     for field in test.__struct_fields__:
         value = getattr(test, field)
-        if field in _CELL_FIELDS:
+        if field in _CELL_FIELDS and value is not None:
             cells.append(value)
         elif field == "cells":
             cells.extend(value)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from concurve.claim_kinds import (
+    BestRatio,
     BestSetting,
     Cell,
     ClaimTest,
@@ -33,9 +35,9 @@ from concurve.claim_kinds import (
 )
 from concurve.estimate import Estimate
 from concurve.findings import ClaimFinding, Level, VerdictName
-from concurve.stats.best import best_set
+from concurve.stats.best import best_mean, best_set
 from concurve.stats.interaction import ratio_of_ratios
-from concurve.stats.intervals import ratio_estimate
+from concurve.stats.intervals import quotient, ratio_estimate, scaled
 from concurve.stats.moments import mean
 from concurve.stats.variation import variation_estimate
 from concurve.study import Claim, Study
@@ -183,6 +185,33 @@ def _best_setting(test: BestSetting, samples: Samples) -> _Answer:
     if not any(level in test.among for level in levels):
         return _Answer("refuted", said, None, threshold)
     return _Answer("undecided", said, None, threshold)
+
+
+def _best_ratio(test: BestRatio, samples: Samples) -> _Answer:
+    best = partial(_best_mean, test, samples)
+    if test.over is None:
+        assert test.over_value is not None
+        own, level = best(test.of, 0.95)
+        estimate = scaled(own, 1 / test.over_value)
+        said = f"the best at {test.factor}={level}"
+    else:
+        # Both intervals hold together with 95 % (Bonferroni).
+        (own, level), (other, beside) = best(test.of, 0.975), best(test.over, 0.975)
+        estimate = quotient(own, other)
+        said = f"the best at {test.factor}={level}, and at {beside} in {_words(test.over)}"
+    return _bounded(estimate, test.at_least, test.at_most)._replace(reason=said)
+
+
+def _best_mean(
+    test: BestRatio, samples: Samples, where: Cell, confidence: float
+) -> tuple[Estimate, Level]:
+    """The best mean over the levels of the factor, and the level that it seems to be at."""
+    columns = _columns(test.factor, where, test.indicator, samples)
+    lower = samples.better(test.indicator) != "higher"
+    index, estimate = best_mean(list(columns.values()), lower, confidence, samples.pilot)
+    if estimate.value <= 0:
+        raise MissingError(f"{test.indicator} is 0 in one of the cells, so there is no ratio")
+    return estimate, list(columns)[index]
 
 
 def _ratio_of_ratios(test: RatioOfRatios, samples: Samples) -> _Answer:
@@ -373,6 +402,7 @@ _TESTS: dict[str, Callable[[Any, Samples], _Answer]] = {
     "ratio": _ratio_of,
     "constant_within": _constant_within,
     "best_setting": _best_setting,
+    "best_ratio": _best_ratio,
     "mapping": _mapping,
     "spread": _spread,
     "order": _order,

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.estimate import Estimate
+from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.students import t_quantile
 from concurve.stats.welch import deviation_of, mean_error, p_above_others
@@ -60,6 +62,35 @@ def best_set(
     p_values = tuple(min(1.0, p * max(1, len(columns) - 1)) for p in least)
     members = tuple(index for index, p in enumerate(p_values) if p > 1 - confidence)
     return BestSet(members, p_values, ranking)
+
+
+def best_mean(
+    columns: Sequence[Sequence[float]],
+    lower_is_better: bool = True,
+    confidence: float = 0.95,
+    pilot: int | None = None,
+) -> tuple[int, Estimate]:
+    """The best of the true means: the index of the setting with the best mean, and an interval.
+
+    The best of the observed means is too good on the average: noise helps to be chosen. So the
+    interval runs from the best of the lower bounds to the best of the upper bounds of simultaneous
+    intervals (Bonferroni), between which the best true mean lies if each true mean lies in its own.
+    Positive figures are assumed. No interval where a setting has a single trial.
+    """
+    each = 1 - (1 - confidence) / len(columns)
+    found = [mean_estimate(column, confidence=each, pilot=pilot) for column in columns]
+    best = min if lower_is_better else max
+    index = best(range(len(found)), key=lambda position: found[position].value)
+    lows = [estimate.low for estimate in found if estimate.low is not None]
+    highs = [estimate.high for estimate in found if estimate.high is not None]
+    sure = len(lows) == len(highs) == len(found)
+    return index, Estimate(
+        value=found[index].value,
+        low=best(lows) if sure else None,
+        high=best(highs) if sure else None,
+        n=min(estimate.n for estimate in found),
+        confidence=confidence,
+    )
 
 
 def trials_to_tell(

@@ -76,6 +76,18 @@ def ratio_estimate(
     return Estimate(value=ratio, low=low, high=high, n=n, confidence=confidence)
 
 
+def quotient(top: Estimate, bottom: Estimate) -> Estimate:
+    """One positive estimate over another: from the lower bound over the upper to the upper over the
+    lower, which holds where both intervals do. No interval without one of each, or where the lower
+    bound below is 0."""
+    value, n = top.value / bottom.value, min(top.n, bottom.n)
+    bounds = (top.low, top.high, bottom.low, bottom.high)
+    if None in bounds or not bottom.low:
+        return Estimate(value=value, n=n)
+    assert top.low is not None and top.high is not None and bottom.high is not None
+    return Estimate(value=value, low=top.low / bottom.high, high=top.high / bottom.low, n=n)
+
+
 def scaled(estimate: Estimate, factor: float, unit: str | None = None) -> Estimate:
     """The estimate times an exact positive factor."""
 
