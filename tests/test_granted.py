@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve import run_head
+from concurve import machine, native, run_head
 from concurve.controls import ControlsTemplate
 from concurve.errors import HostError, StudyError
 from concurve.granted import granted
@@ -114,8 +114,8 @@ def test_a_hook_has_no_port() -> None:
 
 
 def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_head.native, "command", find)
-    monkeypatch.setattr(run_head.machine, "allowed_cpus", lambda: (0, 1))
+    monkeypatch.setattr(native, "command", find)
+    monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
     monkeypatch.setattr(run_head, "_programs", lambda plan: {})
     head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
     assert len(head.plan().cells) == 4

@@ -13,6 +13,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,7 @@ def _parse(argv: Sequence[str]) -> _Task | None:
 
 def _attend(task: _Task, folder: Path, woken: int) -> None:
     """The table of contents of an attendance."""
+    _refuse_taken(task.port)
     with _running(task, folder) as process:
         session = _wait_until_it_answers(task, process, woken)
         if session is None:
@@ -88,6 +90,13 @@ def _attend(task: _Task, folder: Path, woken: int) -> None:
         for name, value in session.indicators(first, loaded, last).items():
             _report({"indicator": name, "value": value})
         session.stop()
+
+
+def _refuse_taken(port: int) -> None:
+    """Else the other one would answer for ours."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise AttendanceError(f"port {port} is taken")
 
 
 @contextlib.contextmanager
