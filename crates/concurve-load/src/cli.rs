@@ -1,5 +1,6 @@
 //! The command line → a checked plan.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
@@ -8,6 +9,7 @@ use crate::arrivals::Spread;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Runners};
 use crate::protocol::resp::Resp;
+use crate::span;
 use crate::target::Target;
 use crate::workload::Workload;
 use crate::workload::keys::Keys;
@@ -20,9 +22,10 @@ const PROCESSES_MAX: u64 = 2000;
 #[derive(Debug, Parser)]
 #[command(name = "concurve-load", version, max_term_width = 100)]
 #[command(after_help = "Examples:
-  concurve-load 127.0.0.1:6379 --sessions 50 --duration 10
-  concurve-load 127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
-  concurve-load 127.0.0.1:6379 --mix get=9,set=1 --rate 20000 --arrivals poisson")]
+  concurve-load redis://127.0.0.1:6379 --sessions 50 --duration 10s
+  concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
+  concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
+  concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99")]
 pub struct Arguments {
     /// redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket
     server: String,
@@ -52,23 +55,18 @@ pub struct Arguments {
     /// End after so many transactions, over all sessions
     #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
-    /// End after so many seconds [default: 10]
-    #[arg(long, value_name = "S")]
-    duration: Option<f64>,
-    /// Seconds of the same load before, which do not count
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
-    warm_up: f64,
-    /// Begin the sessions one after the other over so many seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
-    ramp: f64,
-    /// Milliseconds between an answer and the session's next request
-    #[arg(
-        long,
-        value_name = "MS",
-        default_value_t = 0.0,
-        conflicts_with = "rate"
-    )]
-    think_ms: f64,
+    /// End after so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
+    duration: u64,
+    /// The same load before, which does not count
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
+    warm_up: u64,
+    /// Begin the sessions one after the other over so long
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
+    ramp: u64,
+    /// Pause between an answer and the session's next request
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse, conflicts_with = "rate")]
+    think: u64,
     /// Open loop: transactions a second over all sessions, whatever the answers
     #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
@@ -87,13 +85,20 @@ pub struct Arguments {
     /// Where the password is: the name of an environment variable
     #[arg(long, value_name = "VARIABLE")]
     password_from: Option<String>,
+    /// Of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Write the latencies of each second to an HdrHistogram interval log
+    #[arg(long, value_name = "FILE")]
+    hdr: Option<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Arguments {
     /// Checks everything that can be checked before connecting.
-    pub fn plan(self) -> Result<Plan, Error> {
+    pub fn plan(&self) -> Result<Plan, Error> {
         let mut target = Target::parse(&self.server)?;
         target.greeting.password = self.password()?;
         let workload = self.workload()?;
@@ -105,9 +110,9 @@ impl Arguments {
             runners: self.runners()?,
             pipeline: self.pipeline,
             pace: self.pace()?,
-            end: self.end()?,
-            warm_up_ns: seconds("--warm-up", self.warm_up)?,
-            ramp_ns: seconds("--ramp", self.ramp)?,
+            end: self.end(),
+            warm_up_ns: self.warm_up,
+            ramp_ns: self.ramp,
             seed: self.seed,
         })
     }
@@ -115,6 +120,15 @@ impl Arguments {
     /// Which client process this is, if it is one.
     pub fn part(&self) -> Option<u64> {
         self.part
+    }
+
+    /// Where the log of histograms goes.
+    pub fn hdr(&self) -> Option<&Path> {
+        self.hdr.as_deref()
+    }
+
+    pub fn json(&self) -> bool {
+        self.json
     }
 
     fn runners(&self) -> Result<Runners, Error> {
@@ -164,7 +178,7 @@ impl Arguments {
 
     fn pace(&self) -> Result<Pace, Error> {
         let Some(rate_per_second) = self.rate else {
-            let think_ns = seconds("--think-ms", self.think_ms / 1e3)?;
+            let think_ns = self.think;
             return Ok(Pace::Closed { think_ns });
         };
         if !(rate_per_second.is_finite() && rate_per_second > 0.0) {
@@ -179,14 +193,10 @@ impl Arguments {
         })
     }
 
-    fn end(&self) -> Result<End, Error> {
-        if let Some(total) = self.transactions {
-            return Ok(End::Transactions(total));
-        }
-        let duration = self.duration.unwrap_or(10.0);
-        match seconds("--duration", duration)? {
-            0 => Err(Error::Asked("--duration 0 measures nothing".to_owned())),
-            ns => Ok(End::After { ns }),
+    fn end(&self) -> End {
+        match self.transactions {
+            Some(total) => End::Transactions(total),
+            None => End::After { ns: self.duration },
         }
     }
 }
@@ -204,13 +214,4 @@ fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, Error> {
         ))
     })?;
     Ok(scripts.with_named(name, weight)?)
-}
-
-fn seconds(option: &str, value: f64) -> Result<u64, Error> {
-    match (0.0..=1e7).contains(&value) {
-        true => Ok((value * 1e9) as u64),
-        false => Err(Error::Asked(format!(
-            "{option} {value}: a time from 0 to 10,000,000 s"
-        ))),
-    }
 }

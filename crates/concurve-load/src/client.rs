@@ -170,7 +170,7 @@ impl<'a> Client<'a> {
             let now = monotonic_ns();
             self.turn(now, say);
             if self.unfinished == 0 || self.stopped || now >= self.task.end_ns() {
-                self.finish(now);
+                self.finish(now, say);
                 return Ok(());
             }
             self.send_due(now)?;
@@ -202,17 +202,22 @@ impl<'a> Client<'a> {
                 self.interval_end_ns = self.task.measure_ns() + interval_ns;
             }
         }
-        if now >= self.interval_end_ns {
-            let interval_ns = self.task.interval_ns.unwrap_or(u64::MAX);
-            let begin_ns = self.interval_end_ns - interval_ns;
-            let length_ns = (now - begin_ns) / interval_ns * interval_ns;
-            self.interval_end_ns = begin_ns + length_ns + interval_ns;
-            let number = (begin_ns - self.task.measure_ns()) / interval_ns;
-            say(Said::Interval(self.tally.take_interval(number)));
+        if let Some(interval_ns) = self.task.interval_ns
+            && now >= self.interval_end_ns
+        {
+            self.tell_interval(interval_ns, say);
+            let behind_ns = now - self.interval_end_ns;
+            self.interval_end_ns += (behind_ns / interval_ns + 1) * interval_ns;
         }
     }
 
-    fn finish(&mut self, now: u64) {
+    fn tell_interval(&mut self, interval_ns: u64, say: &mut dyn FnMut(Said)) {
+        let begin_ns = self.interval_end_ns - interval_ns;
+        let number = (begin_ns - self.task.measure_ns()) / interval_ns;
+        say(Said::Interval(self.tally.take_interval(number)));
+    }
+
+    fn finish(&mut self, now: u64, say: &mut dyn FnMut(Said)) {
         self.tally.in_doubt = self
             .sessions
             .iter()
@@ -224,6 +229,9 @@ impl<'a> Client<'a> {
         }
         self.tally.spent = self.spent().since(&self.before);
         self.tally.end_ns = now.min(self.task.end_ns());
+        if let Some(interval_ns) = self.task.interval_ns {
+            self.tell_interval(interval_ns, say);
+        }
     }
 
     /// CPU time and bytes so far.
@@ -360,6 +368,7 @@ impl<'a> Client<'a> {
             tally.note_end(&ending);
             if *measuring && order.due_ns >= first_ns && now <= task.end_ns() {
                 tally.end(order.kind, index, now - order.due_ns, ending);
+                tally.sessions[index].last_ns = now - task.measure_ns();
             }
         });
         received.map_err(|failure| self.failed(index, failure))?;

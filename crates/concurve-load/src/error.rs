@@ -1,6 +1,7 @@
 //! What can go wrong, in the user's words.
 
 use std::io;
+use std::path::PathBuf;
 
 use concurve_wire::reporter::ReporterError;
 
@@ -50,6 +51,8 @@ pub enum Error {
     Stopped,
     #[error("cannot get ready for signals: {0}")]
     Signals(#[source] io::Error),
+    #[error("{0}: the log of histograms cannot be written: {1}; another place or more space")]
+    HdrLog(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Report(#[from] ReporterError),
 }

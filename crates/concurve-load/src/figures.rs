@@ -14,6 +14,8 @@ pub const LITTLE_TOLERANCE: f64 = 0.05;
 pub struct Figures {
     pub wall_seconds: f64,
     pub all: Tally,
+    /// Latencies of each thread or process, if there are several.
+    pub members: Vec<KindTally>,
     pub total: KindTally,
     pub rate_per_second: f64,
     /// CPU time of the client per answered transaction; none if nothing was answered.
@@ -22,6 +24,9 @@ pub struct Figures {
     pub busiest_thread_share: f64,
     /// Transactions under way on the average: rate × mean latency (Little 1961).
     pub concurrency: f64,
+    /// Jain's index of the transactions of each session: 1 if all did alike (Jain, Chiu, Hawe
+    /// 1984); none if nothing was answered.
+    pub fairness: Option<f64>,
     pub warnings: Vec<String>,
 }
 
@@ -42,6 +47,10 @@ impl Figures {
             .filter(|it| it.wall_ns() > 0)
             .map(|it| (it.spent.cpu_ns()) as f64 / it.wall_ns() as f64)
             .fold(0.0, f64::max);
+        let members = match counted.threads.len() {
+            ..=1 => Vec::new(),
+            _ => counted.threads.iter().map(Tally::total).collect(),
+        };
         let all = Tally::merged(counted.threads);
         let total = all.total();
         let answered = total.answered();
@@ -58,12 +67,31 @@ impl Figures {
             client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
             busiest_thread_share,
             concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
+            fairness: fairness(&all),
             all,
+            members,
             total,
             warnings: Vec::new(),
         };
         figures.warnings = figures.doubts(plan);
         figures
+    }
+
+    /// Little's law, where the number of transactions under way or in pauses is known: closed loop.
+    fn idle_sessions(&self, plan: &Plan) -> Option<String> {
+        let Pace::Closed { think_ns } = plan.pace else {
+            return None;
+        };
+        let asked = plan.sessions as f64 * f64::from(plan.pipeline);
+        let pausing = self.rate_per_second * think_ns as f64 / 1e9;
+        let found = self.concurrency + pausing;
+        let enough = self.total.answered() as f64 > 100.0 * asked;
+        let off = (found / asked - 1.0).abs() > LITTLE_TOLERANCE;
+        (off && enough).then(|| {
+            format!(
+                "by Little's law {found:.1} transactions were under way or in pauses on the average, but {asked} should have been: the sessions did not run all the time"
+            )
+        })
     }
 
     fn doubts(&self, plan: &Plan) -> Vec<String> {
@@ -78,18 +106,7 @@ impl Figures {
                 self.busiest_thread_share * 100.0
             ));
         }
-        // Without pauses a closed loop has all its transactions under way all the time.
-        if let Pace::Closed { think_ns: 0 } = plan.pace {
-            let asked = plan.sessions as f64 * f64::from(plan.pipeline);
-            let off = self.concurrency / asked - 1.0;
-            let enough = self.total.answered() as f64 > 100.0 * asked;
-            if off.abs() > LITTLE_TOLERANCE && enough {
-                found.push(format!(
-                    "by Little's law {:.1} transactions were under way on the average, but {asked} should have been: the sessions did not run all the time",
-                    self.concurrency
-                ));
-            }
-        }
+        found.extend(self.idle_sessions(plan));
         if self.all.skipped > 0 {
             found.push(format!(
                 "{} due transactions were skipped: the server is too slow for this rate, and the latencies are those of the others",
@@ -107,4 +124,13 @@ impl Figures {
         }
         found
     }
+}
+
+fn fairness(all: &Tally) -> Option<f64> {
+    let counts = || all.sessions.iter().map(|it| it.transactions as f64);
+    let (sum, squares) = (
+        counts().sum::<f64>(),
+        counts().map(|it| it * it).sum::<f64>(),
+    );
+    (squares > 0.0).then(|| sum * sum / (counts().count() as f64 * squares))
 }

@@ -11,6 +11,7 @@ use concurve_wire::reporter::Reporter;
 
 use crate::figures::Figures;
 use crate::stop::Stop;
+use crate::watch::Watch;
 
 mod arrivals;
 mod cli;
@@ -19,19 +20,27 @@ mod connection;
 mod crew;
 mod error;
 mod figures;
+mod hdr_log;
+mod intervals;
+mod json;
+mod limits;
+mod numbers;
 mod open_loop;
 mod plan;
 mod process;
+mod progress;
 mod protocol;
 mod report;
 mod run;
 mod session;
+mod span;
 mod stop;
 mod tally;
 mod target;
 mod task;
 mod text;
 mod usage;
+mod watch;
 mod workload;
 
 pub use error::Error;
@@ -50,6 +59,7 @@ pub fn main() -> ExitCode {
 fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     let part = arguments.part();
     let plan = Arc::new(arguments.plan()?);
+    limits::fit_open_files(&plan)?;
     let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = part {
         process::child(&plan, number, &stop)?;
@@ -57,10 +67,14 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
-    let counted = run::run(&plan, &reporter, &stop)?;
+    let watch = Watch::new(&plan, arguments.hdr())?;
+    let counted = run::run(&plan, &reporter, &stop, watch)?;
     let figures = Figures::of(&plan, counted);
     report::write(&plan, &figures, &reporter)?;
-    print!("{}", text::table(&plan, &figures));
+    match arguments.json() {
+        true => println!("{:#}", json::figures(&plan, &figures)),
+        false => print!("{}", text::table(&plan, &figures)),
+    }
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
         Some(signal) => {

@@ -40,24 +40,24 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
     for (name, value, unit) in indicators {
         reporter.indicator(name, value, unit)?;
     }
+    if let Some(fairness) = figures.fairness {
+        reporter.indicator("session_fairness", fairness, None)?;
+    }
     if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
         reporter.indicator("client_cpu_ns_per_operation", cpu_ns, Some("ns"))?;
     }
     latencies(figures, reporter)?;
-    for (number, session) in figures.all.sessions.iter().enumerate() {
-        let name = format!("session-{number}");
-        let count = session.transactions as f64;
-        reporter.worker_indicator("session_operations", count, None, &name)?;
-        if session.transactions > 0 {
-            let mean_ns = session.latency_ns_sum as f64 / count;
-            reporter.worker_indicator("session_latency_ns_mean", mean_ns, Some("ns"), &name)?;
-        }
+    sessions(figures, reporter)?;
+    histogram("latency", None, &figures.total.latency_ns, reporter)?;
+    for (number, member) in figures.members.iter().enumerate() {
+        let name = format!("worker-{number}");
+        histogram("latency", Some(name), &member.latency_ns, reporter)?;
     }
     for (kind, tally) in plan.workload.kinds().iter().zip(&figures.all.kinds) {
         let name = format!("latency {}", kind.name);
-        histogram(&name, &tally.latency_ns, reporter)?;
+        histogram(&name, None, &tally.latency_ns, reporter)?;
     }
-    histogram("connection", &figures.all.connection_ns, reporter)?;
+    histogram("connection", None, &figures.all.connection_ns, reporter)?;
     reporter.fact("loop", format!("{:?}", plan.pace))?;
     let trips: Vec<usize> = plan
         .workload
@@ -66,6 +66,29 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         .map(|it| it.trips.len())
         .collect();
     reporter.fact("round_trips_per_transaction", trips)?;
+    reporter.fact("errors_by_kind", serde_json::json!(total.errors))?;
+    reporter.fact("warnings", serde_json::json!(figures.warnings))?;
+    Ok(())
+}
+
+/// What each session did: for fairness.
+fn sessions(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    for (number, session) in figures.all.sessions.iter().enumerate() {
+        let name = format!("session-{number}");
+        let count = session.transactions as f64;
+        reporter.worker_indicator("session_operations", count, None, &name)?;
+        if session.transactions == 0 {
+            continue;
+        }
+        let (mean, max) = (
+            session.latency_ns_sum as f64 / count,
+            session.latency_ns_max as f64,
+        );
+        let seconds = session.last_ns as f64 / 1e9;
+        reporter.worker_indicator("session_latency_ns_mean", mean, Some("ns"), &name)?;
+        reporter.worker_indicator("session_latency_ns_max", max, Some("ns"), &name)?;
+        reporter.worker_indicator("session_seconds", seconds, Some("s"), &name)?;
+    }
     Ok(())
 }
 
@@ -83,12 +106,17 @@ fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
     Ok(())
 }
 
-fn histogram(name: &str, of: &Histogram<u64>, reporter: &Reporter) -> Result<(), Error> {
+fn histogram(
+    name: &str,
+    worker: Option<String>,
+    of: &Histogram<u64>,
+    reporter: &Reporter,
+) -> Result<(), Error> {
     reporter.line(&ReportLine::Histogram(HistogramLine {
         histogram: name.to_owned(),
         unit: "ns".to_owned(),
         encoded: encode(of),
-        worker: None,
+        worker,
     }))?;
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::tally::Tally;
 use crate::task::Task;
+use crate::watch::Watch;
 
 /// From the barrier to the first request: all threads or processes are awake by then.
 pub const HEAD_START_NS: u64 = 5_000_000;
@@ -22,13 +23,23 @@ pub struct Counted {
 }
 
 /// Connects all sessions, lets them go together, and collects the counts.
-pub fn run(plan: &Arc<Plan>, reporter: &Reporter, stop: &Stop) -> Result<Counted, Error> {
+pub fn run(
+    plan: &Arc<Plan>,
+    reporter: &Reporter,
+    stop: &Stop,
+    mut watch: Watch,
+) -> Result<Counted, Error> {
     let mut crew = Crew::connect(plan, stop)?;
     reporter.ready()?;
-    let task = plan.task(monotonic_ns() + HEAD_START_NS);
+    let task = Task {
+        interval_ns: watch.interval_ns(),
+        ..plan.task(monotonic_ns() + HEAD_START_NS)
+    };
     crew.begin(&task)?;
+    watch.begin(&task, &plan.server.text())?;
     mark_phases(&task, reporter, stop)?;
-    let threads = crew.finish(&mut |_, _| {})?;
+    let threads = crew.finish(&mut |member, interval| watch.hear(member, interval))?;
+    watch.end()?;
     let end_ns = threads.iter().map(|it| it.end_ns).max();
     edge(reporter, "measure", Edge::End, end_ns)?;
     Ok(Counted { threads })

@@ -32,6 +32,8 @@ pub struct SessionTally {
     pub transactions: u64,
     pub latency_ns_sum: u64,
     pub latency_ns_max: u64,
+    /// From the begin of measuring to its last answer.
+    pub last_ns: u64,
 }
 
 /// Everything that one thread counted while it measured.
@@ -164,7 +166,7 @@ impl KindTally {
         self.errors.values().sum()
     }
 
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.latency_ns += &other.latency_ns;
         self.ok += other.ok;
         self.refused += other.refused;

@@ -1,64 +1,117 @@
-//! Figures → what is printed.
+//! Figures → the table that is printed.
 
 use std::fmt::Write;
 
-use crate::figures::{Figures, PERCENTILES};
+use hdrhistogram::Histogram;
+
+use crate::figures::Figures;
+use crate::numbers::{bytes, count, time};
 use crate::plan::{Pace, Plan, Runners};
 
-/// The table of a run.
+/// Width of the names in front.
+const NAMES: usize = 13;
+const COLUMNS: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9)];
+
+/// The table of a run, 80 columns wide.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
-    let mut text = String::new();
-    let total = &figures.total;
-    let line = |text: &mut String, name: &str, value: String| {
-        let _ = writeln!(text, "{name:<14}{value}");
-    };
-    line(&mut text, "server", plan.server.text());
-    line(&mut text, "sessions", sessions(plan));
-    line(
-        &mut text,
-        "measured",
-        format!("{:.3} s", figures.wall_seconds),
-    );
-    line(
-        &mut text,
-        "transactions",
-        format!(
-            "{} ({} refused, {} errors), {} per second",
-            total.answered(),
-            total.refused,
-            total.failed(),
-            significant(figures.rate_per_second)
-        ),
-    );
-    if !total.latency_ns.is_empty() {
-        let latency = &total.latency_ns;
-        let mut values = vec![format!("mean {}", time(latency.mean()))];
-        values.extend(PERCENTILES.iter().map(|(name, percentile)| {
-            format!(
-                "{name} {}",
-                time(latency.value_at_percentile(*percentile) as f64)
-            )
-        }));
-        values.push(format!("max {}", time(latency.max() as f64)));
-        line(&mut text, "latency", values.join("  "));
-    }
-    if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
-        let busy = figures.busiest_thread_share * 100.0;
-        let value = format!(
-            "{} CPU a transaction, busiest thread {busy:.0} %",
-            time(cpu_ns)
-        );
-        line(&mut text, "client", value);
-    }
-    if let Pace::Open { .. } = plan.pace {
-        let (all, lag) = (&figures.all, time(figures.all.lag_ns_max as f64));
-        let value = format!("{} late (at most {lag}), {} skipped", all.late, all.skipped);
-        line(&mut text, "schedule", value);
+    let mut text = format!("{}: {}\n\n", plan.server.text(), sessions(plan));
+    latencies(plan, figures, &mut text);
+    text.push('\n');
+    for (name, value) in facts(plan, figures) {
+        let _ = writeln!(text, "{name:<NAMES$}{value}");
     }
     for warning in &figures.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
     text
+}
+
+/// A row for all, and one for each kind of transaction if there are several.
+fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
+    let _ = write!(text, "{:<NAMES$}{:>11}{:>10}", "", "per second", "mean");
+    for (name, _) in COLUMNS {
+        let _ = write!(text, "{name:>9}");
+    }
+    let _ = writeln!(text, "{:>9}", "max");
+    let mut row = |name: &str, histogram: &Histogram<u64>| {
+        let rate = match figures.wall_seconds {
+            seconds if seconds > 0.0 => histogram.len() as f64 / seconds,
+            _ => 0.0,
+        };
+        let _ = write!(text, "{:<NAMES$}{:>11}", shortened(name), count(rate));
+        if !histogram.is_empty() {
+            let _ = write!(text, "{:>10}", time(histogram.mean()));
+            for (_, percentile) in COLUMNS {
+                let value = histogram.value_at_percentile(percentile) as f64;
+                let _ = write!(text, "{:>9}", time(value));
+            }
+            let _ = write!(text, "{:>9}", time(histogram.max() as f64));
+        }
+        text.push('\n');
+    };
+    let kinds = plan.workload.kinds();
+    if kinds.len() > 1 {
+        for (kind, tally) in kinds.iter().zip(&figures.all.kinds) {
+            row(&kind.name, &tally.latency_ns);
+        }
+        row("all", &figures.total.latency_ns);
+    } else {
+        row(&kinds[0].name, &figures.total.latency_ns);
+    }
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(NAMES - 1).collect()
+}
+
+/// What stands below, a line each.
+fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
+    let (all, total) = (&figures.all, &figures.total);
+    let number = |value: u64| count(value as f64);
+    let mut facts = vec![(
+        "answered",
+        format!(
+            "{} in {:.2} s ({} refused, {} errors)",
+            number(total.answered()),
+            figures.wall_seconds,
+            number(total.refused),
+            number(total.failed())
+        ),
+    )];
+    if let Pace::Open { .. } = plan.pace {
+        let lag = time(all.lag_ns_max as f64);
+        let late = number(all.late);
+        let value = format!(
+            "{late} late (at most {lag}), {} skipped",
+            number(all.skipped)
+        );
+        facts.push(("schedule", value));
+    }
+    if let Some(fairness) = figures.fairness.filter(|_| plan.sessions > 1) {
+        let counts = || all.sessions.iter().map(|it| it.transactions);
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        let (least, most) = (number(least), number(most));
+        let value = format!("{least} to {most} transactions each (Jain's fairness {fairness:.4})");
+        facts.push(("sessions", value));
+    }
+    let connection = &all.connection_ns;
+    let (p50, max) = (connection.value_at_percentile(50.0), connection.max());
+    let value = format!("p50 {}, slowest {}", time(p50 as f64), time(max as f64));
+    facts.push(("connecting", value));
+    let (sent, received) = (all.spent.bytes_sent as f64, all.spent.bytes_received as f64);
+    facts.push((
+        "traffic",
+        format!("{} sent, {} received", bytes(sent), bytes(received)),
+    ));
+    if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
+        let busy = figures.busiest_thread_share * 100.0;
+        let value = format!(
+            "{} CPU a transaction, busiest thread {busy:.0} % of a CPU",
+            time(cpu_ns)
+        );
+        facts.push(("client", value));
+    }
+    facts
 }
 
 fn sessions(plan: &Plan) -> String {
@@ -69,34 +122,24 @@ fn sessions(plan: &Plan) -> String {
             rate_per_second,
             spread,
             ..
-        } => format!("open loop, {rate_per_second} per second, {spread:?}").to_lowercase(),
+        } => {
+            let spread = format!("{spread:?}").to_lowercase();
+            format!("open loop, {} per second, {spread}", count(rate_per_second))
+        }
     };
     let pipeline = match plan.pipeline {
         1 => String::new(),
         depth => format!(", {depth} under way each"),
     };
-    let crew = match plan.runners {
+    let runners = match plan.runners {
         Runners::Threads(1) => "one thread".to_owned(),
         Runners::Threads(threads) => format!("{threads} threads"),
         Runners::Processes => "a process each".to_owned(),
     };
-    format!("{} on {crew}, {pace}{pipeline}", plan.sessions)
-}
-
-/// A time with its unit, in three digits.
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{} µs", significant(ns / 1e3)),
-        ns if ns < 1e9 => format!("{} ms", significant(ns / 1e6)),
-        ns => format!("{} s", significant(ns / 1e9)),
-    }
-}
-
-fn significant(value: f64) -> String {
-    match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
+    let noun = if plan.sessions == 1 {
+        "session"
+    } else {
+        "sessions"
+    };
+    format!("{} {noun} on {runners}, {pace}{pipeline}", plan.sessions)
 }

@@ -7,8 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -35,6 +37,15 @@ impl Server {
             }
         });
         Self { address, requests }
+    }
+
+    /// Until so many requests have come.
+    fn wait_for(&self, requests: u64) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while self.requests() < requests {
+            assert!(Instant::now() < deadline, "no requests come");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn requests(&self) -> u64 {
@@ -154,7 +165,7 @@ fn a_fixed_number_is_done_exactly_by_all_sessions() {
     assert_eq!(shares.iter().sum::<f64>(), 100.0);
     assert!(shares.iter().all(|it| [14.0, 15.0].contains(it)));
     assert_eq!(ended.edges(), ["measure begin", "measure end"]);
-    assert!(ended.stdout().contains("100 (0 refused, 0 errors)"));
+    assert!(ended.stdout().contains("answered     100 in "));
 }
 
 #[test]
@@ -194,6 +205,88 @@ fn a_process_that_cannot_connect_ends_all() {
 }
 
 #[test]
+fn a_log_of_histograms_has_every_transaction() {
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    let server = Server::start(ok);
+    let file = NamedTempFile::new().unwrap();
+    let arguments = format!(
+        "--mix get=3,set=1 --sessions 4 --threads 2 --transactions 3000 --hdr {} --json",
+        file.path().display()
+    );
+    let ended = load(&server.address, &arguments).ok();
+    let log = fs::read(file.path()).unwrap();
+    let mut counts = std::collections::BTreeMap::<_, u64>::new();
+    for entry in IntervalLogIterator::new(&log) {
+        if let LogEntry::Interval(interval) = entry.unwrap() {
+            let bytes = BASE64_STANDARD
+                .decode(interval.encoded_histogram())
+                .unwrap();
+            let histogram = Deserializer::new()
+                .deserialize::<u64, _>(&mut &bytes[..])
+                .unwrap();
+            let tag = interval.tag().map(|it| it.as_str().to_owned());
+            *counts.entry(tag).or_default() += histogram.len();
+        }
+    }
+    let figures: Value = serde_json::from_str(&ended.stdout()).unwrap();
+    assert_eq!(figures["operations"], 3000);
+    assert_eq!(counts[&None], 3000);
+    for kind in figures["kinds"].as_array().unwrap() {
+        let name = kind["name"].as_str().unwrap().to_owned();
+        assert_eq!(kind["operations"], counts[&Some(name)]);
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused_before_anything_is_sent() {
+    let server = Server::start(ok);
+    let ended = load(&server.address, "--transactions 10 --hdr /nowhere/a.hdr");
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert!(ended.stderr().contains("/nowhere/a.hdr: the log"));
+    assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn an_interrupt_ends_it_with_the_figures_so_far() {
+    use nix::sys::signal::{Signal, kill};
+
+    for crew in ["--threads 2", "--processes"] {
+        let server = Server::start(ok);
+        let child = Command::new(PROGRAM)
+            .arg(&server.address)
+            .args("--sessions 4 --duration 1h --json".split(' '))
+            .args(crew.split(' '))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        server.wait_for(1000);
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        kill(pid, Signal::SIGINT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(figures["operations"].as_u64().unwrap() > 100, "{figures}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("the figures so far"), "{said}");
+    }
+}
+
+#[test]
+fn what_a_server_must_have_is_counted_with_the_warm_up() {
+    let server = Server::start(ok);
+    let arguments = "--workload set --sessions 4 --warm-up 100ms --duration 200ms";
+    let ended = load(&server.address, arguments).ok();
+    let acknowledged = ended.indicator("acknowledged");
+    assert!(acknowledged > ended.indicator("operations"));
+    let all = acknowledged + ended.indicator("in_doubt");
+    // The last ones may not have come to the server when the client is gone.
+    assert!(acknowledged <= server.requests() as f64 && server.requests() as f64 <= all);
+}
+
+#[test]
 fn a_pipeline_is_answered_whole_too() {
     let server = Server::start(ok);
     let ended = load(
@@ -212,7 +305,7 @@ fn what_warms_up_does_not_count() {
     let server = Server::start(ok);
     let ended = load(
         &server.address,
-        "--workload get --sessions 4 --warm-up 0.2 --transactions 500",
+        "--workload get --sessions 4 --warm-up 200ms --transactions 500",
     )
     .ok();
     assert!(server.requests() > 500);
@@ -362,7 +455,8 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         ("--mix get=0", "a weight from 1"),
         ("--threads 9 --sessions 3", "at most one thread a session"),
         ("--rate 0", "a rate above 0"),
-        ("--duration 0", "measures nothing"),
+        ("--duration 0", "a time above 0, like 10s"),
+        ("--duration 10x", "a time like 10s, 2.5ms or 1m"),
         ("--duration -1", "unexpected argument"),
         ("--password-from NOT_SET_HERE", "is not set"),
         ("--transactions 0", "0 is not in"),
