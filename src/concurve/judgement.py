@@ -7,7 +7,7 @@ from typing import NamedTuple
 from concurve.contamination import judge as judge_machine
 from concurve.errors import RunError
 from concurve.hooks import shell
-from concurve.measures import MissedExtractError, measure
+from concurve.measures import NOTHING_DONE, MissedExtractError, measure
 from concurve.plan import Cell, Plan, describe
 from concurve.protocol import Verdict
 from concurve.wire import TrialRecord
@@ -49,7 +49,9 @@ class Judge:
             figures = self._figures(cell, record)
         except MissedExtractError as missed:
             return self._missed(cell, missed)
-        value = figures[self.plan.study.primary]
+        value = figures.get(self.plan.study.primary)
+        if value is None:
+            return Judgement("program_error", None, "nothing done", NOTHING_DONE, figures)
         refused = self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
@@ -63,7 +65,8 @@ class Judge:
         study = self.plan.study
         measures = measure(record, study.target, study.extracts, self.plan.workers(cell))
         self.matched.update(extract.name for extract in study.extracts)
-        if study.primary not in measures.values:
+        absent = study.primary not in measures.values
+        if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
             raise self._error(
                 cell,

@@ -105,6 +105,9 @@ _TIMES = {
 }
 
 
+#: Why there is nothing per operation where operations are counted, and came to none.
+NOTHING_DONE = "no operation was done in the measured time"
+
 _PER_OPERATION = {
     "seconds_per_operation": "wall_seconds",
     "cpu_seconds_per_operation": "cpu_seconds",
@@ -293,8 +296,12 @@ def _rates(result: Measures, operations: float | None, work_level: float | None)
     values["rate_per_second"] = rate
     if work_level:
         values["rate_per_worker"] = rate / work_level
+    if operations is None:
+        return
     for name, of in _PER_OPERATION.items():
-        if operations and of in values:
+        if operations == 0:
+            result.absent[name] = NOTHING_DONE
+        elif of in values:
             values[name] = values[of] / operations
-        elif operations and of in result.absent:
-            result.absent[name] = result.absent[of]
+        else:
+            result.absent[name] = result.absent.get(of, "not read")

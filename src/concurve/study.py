@@ -334,7 +334,7 @@ def _check_names(study: Study, where: str) -> None:
         "factor": [factor.name for factor in study.factors],
         "role": [role.name for role in study.roles],
         "extracted figure": [extract.name for extract in study.extracts],
-        "indicator": [indicator.name for indicator in study.indicators],
+        "indicator": [_own_name(indicator.name, study) for indicator in study.indicators],
         "claim": [claim.id for claim in study.claims],
     }.items():
         for name in names:
@@ -347,6 +347,13 @@ def _check_names(study: Study, where: str) -> None:
     for name in BUILT_IN:
         if name in [factor.name for factor in study.factors]:
             raise StudyError(f"{where}: factor {name!r} is a built-in name", "another name")
+
+
+def _own_name(indicator: str, study: Study) -> str:
+    """``load.latency_ns_p99`` is an indicator of the role ``load``."""
+    role, dot, name = indicator.partition(".")
+    known = dot and role in [item.name for item in study.roles] and NAME.fullmatch(name)
+    return f"{role}-{name}" if known else indicator
 
 
 def _check_encoding(study: Study, where: str) -> None:
