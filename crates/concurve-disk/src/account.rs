@@ -1,0 +1,79 @@
+//! What a simulation counted.
+
+use hdrhistogram::Histogram;
+
+use crate::request::{Direction, SECTOR_BYTES};
+use crate::time::Time;
+use crate::workload::Io;
+
+/// What a process got.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Share {
+    pub requests: u64,
+    pub bytes: u64,
+    /// When it ended.
+    pub end: Time,
+}
+
+/// What a simulation counted.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// When all was done.
+    pub end: Time,
+    /// I/Os that were merged into others, and requests that went to the disks.
+    pub merged: u64,
+    pub sent: u64,
+    /// Sums over the disks: time at work, and time idle though requests waited.
+    pub busy: Time,
+    pub idled: Time,
+    pub shares: Vec<Share>,
+    /// From submission to the end, in µs.
+    pub reads: Histogram<u64>,
+    pub writes: Histogram<u64>,
+    /// Sums of the same in ns, since histograms round.
+    pub read_time: Time,
+    pub write_time: Time,
+}
+
+impl Account {
+    pub fn new(processes: usize) -> Self {
+        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        Self {
+            end: 0,
+            merged: 0,
+            sent: 0,
+            busy: 0,
+            idled: 0,
+            shares: vec![Share::default(); processes],
+            reads: histogram(),
+            writes: histogram(),
+            read_time: 0,
+            write_time: 0,
+        }
+    }
+
+    pub fn io_done(&mut self, process: usize, io: &Io, took: Time) {
+        let share = &mut self.shares[process];
+        share.requests += 1;
+        share.bytes += u64::from(io.sectors) * SECTOR_BYTES;
+        let (histogram, time) = match io.direction {
+            Direction::Read => (&mut self.reads, &mut self.read_time),
+            Direction::Write => (&mut self.writes, &mut self.write_time),
+        };
+        histogram.saturating_record(took / 1000);
+        *time += took;
+    }
+
+    pub fn process_ended(&mut self, process: usize, now: Time) {
+        self.shares[process].end = now;
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.shares.iter().map(|it| it.requests).sum()
+    }
+
+    /// Mean time of a read in ns.
+    pub fn mean_read(&self) -> f64 {
+        self.read_time as f64 / self.reads.len() as f64
+    }
+}

@@ -1,0 +1,22 @@
+//! I/O schedulers over disks, simulated.
+//!
+//! ```text
+//! workload ─▶ simulation ─▶ device: queue, merging, scheduler ─▶ disk: arm, platters, caches
+//! ```
+//!
+//! A workload's processes submit I/Os on a volume; the simulation cuts them into pieces for the
+//! disks; a device merges them, and its scheduler decides which goes to the disk when; the disk
+//! says how long that takes. All of it follows from a seed.
+
+pub mod account;
+pub mod device;
+pub mod disk;
+mod pieces;
+pub mod request;
+pub mod scheduler;
+pub mod simulation;
+pub mod time;
+pub mod volume;
+pub mod workload;
+
+pub use simulation::{Machine, Simulation};

@@ -1,0 +1,68 @@
+//! What passes through the queue of a device.
+
+use crate::time::Time;
+
+/// Bytes of a sector, everywhere in this crate.
+pub const SECTOR_BYTES: u64 = 512;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    Read,
+    Write,
+}
+
+/// Who asked: a number that schedulers compare and nothing else.
+pub type ProcessId = u32;
+
+/// The I/O priority of a process: its class, and the level within (0 is the highest of 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Priority {
+    pub class: Class,
+    pub level: u8,
+}
+
+/// Classes in the order in which they are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    RealTime,
+    BestEffort,
+    Idle,
+}
+
+impl Priority {
+    /// That of a process at nice 0.
+    pub const NORMAL: Self = Self {
+        class: Class::BestEffort,
+        level: 4,
+    };
+}
+
+/// A request to a device: one that was submitted, or several that were merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub sector: u64,
+    pub sectors: u32,
+    pub direction: Direction,
+    /// Somebody waits for it: a read, or a write under `fsync` or `O_SYNC`.
+    pub sync: bool,
+    pub process: ProcessId,
+    pub priority: Priority,
+    pub arrived: Time,
+    /// Names the request to whoever submitted it; schedulers only pass it on.
+    pub ticket: u32,
+}
+
+impl Request {
+    /// The first sector behind it.
+    pub fn end(&self) -> u64 {
+        self.sector + u64::from(self.sectors)
+    }
+
+    /// Could both be one request of at most `limit` sectors? The kernel merges only what is alike
+    /// in direction; whether somebody waits is taken from the one that was there first.
+    pub fn may_join(&self, other: &Self, limit: u32) -> bool {
+        self.direction == other.direction
+            && self.sync == other.sync
+            && self.sectors + other.sectors <= limit
+    }
+}

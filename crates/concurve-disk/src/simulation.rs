@@ -1,0 +1,292 @@
+//! Processes, devices and a clock: what happens, in the order of its time.
+//!
+//! Everything follows from the processes and their seeds; two runs of the same are alike to the
+//! last nanosecond.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::account::Account;
+use crate::device::{Device, Effect};
+use crate::disk::{Disk, Model};
+use crate::pieces::Pieces;
+use crate::request::{ProcessId, Request};
+use crate::scheduler::Kind;
+use crate::time::Time;
+use crate::volume::{Layout, Volume};
+use crate::workload::{Io, Process, Step};
+
+/// The hardware, and how it is scheduled.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    pub disk: Model,
+    pub disks: usize,
+    pub layout: Layout,
+    pub scheduler: Kind,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    ArmDone {
+        device: usize,
+    },
+    /// The request in this place of `finishing`.
+    Done {
+        device: usize,
+        place: usize,
+    },
+    Ask {
+        device: usize,
+    },
+    Wake {
+        process: usize,
+    },
+}
+
+/// Where a process is.
+struct Actor {
+    process: Box<dyn Process>,
+    under_way: usize,
+    /// It goes on when fewer than this are under way; `None`: it sleeps, or has ended.
+    waits_below: Option<usize>,
+    ended: bool,
+}
+
+/// An I/O of a process until all its pieces are done.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    process: usize,
+    io: Io,
+    begun: Time,
+    pieces: u32,
+}
+
+pub struct Simulation {
+    now: Time,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    /// Events so far: those of the same time happen in the order in which they were foreseen.
+    foreseen: u64,
+    volume: Volume,
+    devices: Vec<Device>,
+    actors: Vec<Actor>,
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+    pieces: Pieces,
+    finishing: Vec<Option<Request>>,
+    effects: Vec<Effect>,
+    submitted: Vec<Io>,
+    pub account: Account,
+}
+
+impl Simulation {
+    pub fn new(machine: &Machine, processes: Vec<Box<dyn Process>>) -> Self {
+        let device = || Device::new(Disk::new(machine.disk.clone()), machine.scheduler.build());
+        let devices: Vec<Device> = (0..machine.disks).map(|_| device()).collect();
+        let volume = Volume::new(machine.layout, machine.disks, devices[0].disk.sectors());
+        let actors: Vec<Actor> = processes.into_iter().map(Actor::new).collect();
+        Self {
+            now: 0,
+            events: BinaryHeap::new(),
+            foreseen: 0,
+            volume,
+            devices,
+            account: Account::new(actors.len()),
+            actors,
+            pending: Vec::new(),
+            free: Vec::new(),
+            pieces: Pieces::default(),
+            finishing: Vec::new(),
+            effects: Vec::new(),
+            submitted: Vec::new(),
+        }
+    }
+
+    /// Run until all processes have ended and all that they wrote is on the disks.
+    pub fn run(mut self) -> Account {
+        for process in 0..self.actors.len() {
+            self.go_on(process);
+        }
+        while let Some(Reverse((time, _, event))) = self.events.pop() {
+            self.now = time;
+            match event {
+                Event::ArmDone { device } => self.arm_done(device),
+                Event::Done { device, place } => self.done_without_arm(device, place),
+                Event::Ask { device } => self.run_device(device),
+                Event::Wake { process } => self.go_on(process),
+            }
+        }
+        self.closed_account()
+    }
+
+    fn closed_account(mut self) -> Account {
+        debug_assert!(self.actors.iter().all(|it| it.ended), "all have ended");
+        self.account.end = self.now;
+        for device in &self.devices {
+            self.account.merged += device.merged;
+            self.account.sent += device.sent;
+            self.account.busy += device.disk.busy;
+            self.account.idled += device.idled;
+        }
+        self.account
+    }
+
+    // -- processes ----------------------------------------------------------------------------
+
+    fn go_on(&mut self, process: usize) {
+        self.actors[process].waits_below = None;
+        let mut submitted = std::mem::take(&mut self.submitted);
+        let mut touched = 0u64;
+        loop {
+            let actor = &mut self.actors[process];
+            let step = actor.process.step(self.now, &mut submitted);
+            for io in submitted.drain(..) {
+                touched |= self.submit(process, io);
+            }
+            match step {
+                Step::Sleep(time) => self.foresee(self.now + time, Event::Wake { process }),
+                Step::Wait { below } if self.actors[process].under_way < below => continue,
+                Step::Wait { below } => self.actors[process].waits_below = Some(below),
+                Step::End => self.end(process),
+            }
+            break;
+        }
+        self.submitted = submitted;
+        // The queue is held back until the process has said all that it wants (it is "plugged").
+        for device in (0..self.devices.len()).filter(|it| touched & (1 << it) != 0) {
+            self.run_device(device);
+        }
+    }
+
+    fn end(&mut self, process: usize) {
+        self.actors[process].ended = true;
+        self.account.process_ended(process, self.now);
+    }
+
+    /// Gives the devices that it went to, a bit each.
+    fn submit(&mut self, process: usize, io: Io) -> u64 {
+        let pending = Pending {
+            process,
+            io,
+            begun: self.now,
+            pieces: 0,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.pending[id as usize] = pending;
+                id
+            }
+            None => {
+                self.pending.push(pending);
+                (self.pending.len() - 1) as u32
+            }
+        };
+        self.actors[process].under_way += 1;
+        let mut touched = 0;
+        for piece in self.volume.pieces(io.sector, io.sectors) {
+            self.pending[id as usize].pieces += 1;
+            let request = Request {
+                sector: piece.sector,
+                sectors: piece.sectors,
+                direction: io.direction,
+                sync: io.sync,
+                process: process as ProcessId,
+                priority: self.actors[process].process.priority(),
+                arrived: self.now,
+                ticket: self.pieces.add(id),
+            };
+            touched |= 1 << piece.disk;
+            self.devices[piece.disk].submit(request, self.now, &mut self.effects);
+            self.apply_effects(piece.disk);
+        }
+        touched
+    }
+
+    // -- devices ------------------------------------------------------------------------------
+
+    fn run_device(&mut self, device: usize) {
+        self.devices[device].run(self.now, &mut self.effects);
+        self.apply_effects(device);
+    }
+
+    fn apply_effects(&mut self, device: usize) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Merged { into, gone } => self.pieces.join(into, gone),
+                Effect::ArmDone(time) => self.foresee(time, Event::ArmDone { device }),
+                Effect::AskAgain(time) => self.foresee(time, Event::Ask { device }),
+                Effect::Done(time, request) => {
+                    self.finishing.push(Some(request));
+                    let place = self.finishing.len() - 1;
+                    self.foresee(time, Event::Done { device, place });
+                }
+            }
+        }
+        self.effects = effects;
+    }
+
+    fn arm_done(&mut self, device: usize) {
+        if let Some(request) = self.devices[device].disk.finish() {
+            self.complete(device, &request);
+        }
+        self.run_device(device);
+    }
+
+    fn done_without_arm(&mut self, device: usize, place: usize) {
+        let request = self.finishing[place].take().expect("it is done once");
+        if self.finishing.iter().all(Option::is_none) {
+            self.finishing.clear();
+        }
+        self.complete(device, &request);
+        self.run_device(device);
+    }
+
+    /// A request is done, and with it the pieces that were merged into it. Processes that can go
+    /// on do so after the scheduler has been asked again: the disk is served by the interrupt,
+    /// before anyone wakes up. So a process that reads one block after the other has nothing
+    /// waiting at that moment, which is what anticipation is about.
+    fn complete(&mut self, device: usize, request: &Request) {
+        self.devices[device].completed(request, self.now);
+        let mut piece = Some(request.ticket);
+        while let Some(ticket) = piece {
+            let (id, next) = self.pieces.remove(ticket);
+            piece = next;
+            self.piece_done(id);
+        }
+    }
+
+    fn piece_done(&mut self, id: u32) {
+        let pending = &mut self.pending[id as usize];
+        pending.pieces -= 1;
+        if pending.pieces > 0 {
+            return;
+        }
+        let Pending {
+            process, io, begun, ..
+        } = *pending;
+        self.free.push(id);
+        self.account.io_done(process, &io, self.now - begun);
+        let actor = &mut self.actors[process];
+        actor.under_way -= 1;
+        if actor.waits_below.is_some_and(|it| actor.under_way < it) {
+            actor.waits_below = None;
+            self.foresee(self.now, Event::Wake { process });
+        }
+    }
+
+    fn foresee(&mut self, time: Time, event: Event) {
+        self.foreseen += 1;
+        self.events.push(Reverse((time, self.foreseen, event)));
+    }
+}
+
+impl Actor {
+    fn new(process: Box<dyn Process>) -> Self {
+        Self {
+            process,
+            under_way: 0,
+            waits_below: None,
+            ended: false,
+        }
+    }
+}
