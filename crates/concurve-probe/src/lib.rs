@@ -9,6 +9,7 @@ pub mod control;
 pub mod cpu_list;
 pub mod descriptor;
 mod error;
+pub mod huge_pages;
 pub mod perf;
 pub mod proc_fs;
 pub mod proc_stat;

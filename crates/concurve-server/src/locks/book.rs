@@ -1,7 +1,7 @@
 //! The lock table: who holds what, and what may be granted. Pure: no clock, no threads, no files.
 //!
-//! An exact argument is found by its hash. Generic arguments that are held are found in a [`Trie`],
-//! and so are the exact ones that a generic request overlaps with, once there was such a request.
+//! An exact argument is found by its hash, and so are the generic ones that an exact request
+//! overlaps with ([`Patterns`]). What a generic request overlaps with is found in a [`Trie`].
 //! Locks of an argument and locks of an owner are chained through the entries.
 
 use std::ops::ControlFlow;
@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::{Text, is_generic};
+use crate::locks::argument::{Text, is_generic, overlap};
 use crate::locks::entry::{Entries, Entry, Groups, OwnerId};
+use crate::locks::index::Index;
 use crate::locks::mode::{Mode, Rules, Scope};
 use crate::locks::room::Room;
 use crate::locks::slab::{NONE, Slab};
-use crate::locks::trie::Trie;
 
+mod family;
 mod storage;
+
+use family::Family;
 
 /// What is locked.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +98,7 @@ pub struct Book {
     /// Tables by name.
     names: HashTable<u32>,
     /// Groups by table and argument.
-    index: HashTable<u32>,
+    index: Index,
     /// Every lock but the first of its argument, by argument, owner and mode.
     crowd: HashTable<u32>,
     /// Owners with a lock: their chain of entries.
@@ -111,15 +114,6 @@ struct Table {
     /// Arguments of it on which somebody holds a lock.
     groups: u32,
     families: Vec<Family>,
-}
-
-/// Arguments of one length in one table: kept only once a wildcard was seen among them.
-#[derive(Debug)]
-struct Family {
-    length: usize,
-    generic: Trie,
-    /// Kept from the first generic request on.
-    exact: Option<Trie>,
 }
 
 #[derive(Debug)]
@@ -138,7 +132,7 @@ impl Book {
             entries: Entries::default(),
             tables: Slab::default(),
             names: HashTable::new(),
-            index: HashTable::new(),
+            index: Index::default(),
             crowd: HashTable::new(),
             chains: HashTable::new(),
             tries_made: 0,
@@ -174,19 +168,10 @@ impl Book {
         let Some(table) = self.table(subject.table) else {
             return;
         };
-        let family = self.tables[table].family_made(length);
-        if family.exact.is_some() {
-            return;
-        }
-        let mut exact = Trie::default();
-        for (at, group) in self.groups.iter() {
-            let argument = group.argument.as_bytes();
-            if group.table == table && argument.len() == length && !is_generic(argument) {
-                exact.insert(argument, at);
-            }
-        }
-        family.exact = Some(exact);
-        self.tries_made += 1;
+        let made = self.tables[table]
+            .family_made(length)
+            .prepare(table, &mut self.groups);
+        self.tries_made += u64::from(made);
     }
 
     /// What is in the way of a request, if anything. Generic requests: after [`Book::prepare`].
@@ -213,9 +198,11 @@ impl Book {
             return Some(refusal);
         }
         let family = self.tables[table].family(argument.len())?;
-        let mut visit = |group| match self.collision_in(group, asked, rules) {
-            Some(refusal) => ControlFlow::Break(refusal),
-            None => ControlFlow::Continue(()),
+        let mut visit = |at| match self.collision_in(at, asked, rules) {
+            Some(refusal) if overlap(self.groups[at].argument.as_bytes(), argument) => {
+                ControlFlow::Break(refusal)
+            }
+            _ => ControlFlow::Continue(()),
         };
         family.overlapping(argument, &mut visit).break_value()
     }

@@ -7,8 +7,9 @@ use crate::locks::slab::Slab;
 /// Number of an owner, given by [`super::owners::Owners`].
 pub type OwnerId = u32;
 
-/// An argument of a table on which somebody holds a lock. 64 bytes.
+/// An argument of a table on which somebody holds a lock: one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Group {
     pub argument: Text,
     pub table: u32,
@@ -16,6 +17,8 @@ pub struct Group {
     pub head: u32,
     /// Locks by mode, in the order of the discriminants.
     pub held: [u32; 4],
+    /// It is in the trie of exact arguments.
+    pub in_trie: bool,
 }
 
 impl Group {

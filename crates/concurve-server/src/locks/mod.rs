@@ -3,10 +3,12 @@
 pub mod argument;
 pub mod book;
 pub mod entry;
+pub mod index;
 pub mod latched;
 pub mod mode;
 pub mod overflow;
 pub mod owners;
+pub mod patterns;
 pub mod room;
 pub mod slab;
 pub mod trie;

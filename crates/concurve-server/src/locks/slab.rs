@@ -1,5 +1,7 @@
 //! Values in numbered places that are used again: a hot free place is taken first.
 
+use concurve_probe::huge_pages;
+
 /// No place.
 pub const NONE: u32 = u32::MAX;
 
@@ -23,6 +25,10 @@ impl<T> Slab<T> {
         if let Some(at) = self.free.pop() {
             self.places[at as usize] = Some(value);
             return at;
+        }
+        if self.places.len() == self.places.capacity() {
+            self.places.reserve(1);
+            huge_pages::prefer(self.places.spare_capacity_mut());
         }
         self.places.push(Some(value));
         (self.places.len() - 1) as u32

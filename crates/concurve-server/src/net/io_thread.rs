@@ -49,6 +49,8 @@ pub struct IoThread {
     /// Connections that wait for a lock.
     waiting: Vec<u32>,
     batch: Batch,
+    /// Batches that the worker has.
+    away: usize,
     spare: Vec<Batch>,
     scratch: Box<[u8]>,
     ticked: Instant,
@@ -78,6 +80,7 @@ impl IoThread {
             turns: Vec::new(),
             waiting: Vec::new(),
             batch: Batch::default(),
+            away: 0,
             spare: Vec::new(),
             scratch: vec![0; READ_BYTES].into(),
             ticked: Instant::now(),
@@ -101,11 +104,13 @@ impl IoThread {
             }
             self.queue_retries(now);
             let served = self.take_turns(now);
+            self.hand_over();
             if !self.hall.commit() {
                 break;
             }
             self.finish_turns(served, now);
             self.close_stalled(now);
+            self.hand_over();
         }
         Ok(())
     }
@@ -199,7 +204,6 @@ impl IoThread {
                 self.executed(*at, executed, now);
             }
         }
-        self.send_batch();
         turns
     }
 
@@ -213,14 +217,24 @@ impl IoThread {
         }
     }
 
+    /// Sends the worker what there is once it has done all that it was sent before. Until then
+    /// requests gather: the more there is to do, the fewer messages and wake-ups each needs.
+    fn hand_over(&mut self) {
+        if self.away == 0 && !self.batch.is_empty() {
+            self.send_batch();
+        }
+    }
+
     fn send_batch(&mut self) {
-        if let (false, Some(worker)) = (self.batch.is_empty(), &self.worker) {
+        if let Some(worker) = &self.worker {
+            self.away += 1;
             let next = self.spare.pop().unwrap_or_default();
             worker.send((self.number, std::mem::replace(&mut self.batch, next)));
         }
     }
 
     fn take_replies(&mut self, mut batch: Batch, now: Instant) {
+        self.away -= 1;
         let mut start = 0;
         for chunk in std::mem::take(&mut batch.chunks) {
             let replies = &batch.replies[start..chunk.replies_end];
@@ -284,11 +298,7 @@ impl IoThread {
         self.turns.retain(|it| *it != at);
         self.hall.clients.subtract();
         match &self.worker {
-            Some(worker) => {
-                let mut batch = self.spare.pop().unwrap_or_default();
-                batch.add_chunk(at, session, true);
-                worker.send((self.number, batch));
-            }
+            Some(_) => self.batch.add_chunk(at, session, true),
             None => session.close(&self.hall),
         }
     }

@@ -4,14 +4,12 @@ use std::hash::{BuildHasher, Hash};
 use std::ops::ControlFlow;
 
 use super::Rules;
-use super::{
-    Book, Chain, Counts, Family, Holder, Journal, Listed, Refusal, Request, Subject, Table,
-};
-use crate::locks::argument::{Text, is_generic};
+use super::family::Family;
+use super::{Book, Chain, Counts, Holder, Journal, Listed, Refusal, Request, Subject, Table};
+use crate::locks::argument::{Text, is_generic, overlap};
 use crate::locks::entry::{Entry, Group, OwnerId};
 use crate::locks::mode::Mode;
 use crate::locks::slab::NONE;
-use crate::locks::trie::Trie;
 
 /// How far a chain is followed to name one of those in the way.
 const NAMED_WITHIN: usize = 64;
@@ -30,39 +28,17 @@ impl Table {
         self.families.iter().find(|it| it.length == length)
     }
 
-    /// The trie of exact arguments of a length, if there has been reason to make one.
-    pub(super) fn exact_mut(&mut self, length: usize) -> Option<&mut Trie> {
-        let family = self.families.iter_mut().find(|it| it.length == length)?;
-        family.exact.as_mut()
+    fn family_mut(&mut self, length: usize) -> Option<&mut Family> {
+        self.families.iter_mut().find(|it| it.length == length)
     }
 
     pub(super) fn family_made(&mut self, length: usize) -> &mut Family {
         let at = self.families.iter().position(|it| it.length == length);
         let at = at.unwrap_or_else(|| {
-            self.families.push(Family {
-                length,
-                generic: Trie::default(),
-                exact: None,
-            });
+            self.families.push(Family::new(length));
             self.families.len() - 1
         });
         &mut self.families[at]
-    }
-}
-
-impl Family {
-    /// Visits the generic arguments that overlap with `asked`, and the exact ones too if `asked` is
-    /// generic itself.
-    pub(super) fn overlapping<B>(
-        &self,
-        asked: &[u8],
-        visit: &mut impl FnMut(u32) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        self.generic.overlapping(asked, visit)?;
-        match &self.exact {
-            Some(exact) if is_generic(asked) => exact.overlapping(asked, visit),
-            _ => ControlFlow::Continue(()),
-        }
     }
 }
 
@@ -78,13 +54,11 @@ impl Book {
     }
 
     pub(super) fn group(&self, table: u32, argument: &[u8]) -> Option<u32> {
-        let is_it = |at: &u32| {
-            let group = &self.groups[*at];
+        let is_it = |at| {
+            let group = &self.groups[at];
             group.table == table && group.argument.as_bytes() == argument
         };
-        self.index
-            .find(self.hash((table, argument)), is_it)
-            .copied()
+        self.index.find(self.hash((table, argument)), is_it)
     }
 
     /// The owner's lock of this mode on an argument.
@@ -178,7 +152,9 @@ impl Book {
             return found;
         };
         let _ = family.overlapping(subject.argument, &mut |group| {
-            found.push(group);
+            if overlap(self.groups[group].argument.as_bytes(), subject.argument) {
+                found.push(group);
+            }
             ControlFlow::<()>::Continue(())
         });
         found
@@ -251,23 +227,16 @@ impl Book {
             table,
             head: NONE,
             held: [0; 4],
+            in_trie: false,
         });
-        let (hasher, groups) = (&self.hasher, &self.groups);
-        let rehash = |at: &u32| {
-            let group = &groups[*at];
-            hasher.hash_one((group.table, group.argument.as_bytes()))
-        };
-        let hash = hasher.hash_one((table, argument));
-        self.index.insert_unique(hash, at, rehash);
+        self.index.insert(self.hash((table, argument)), at);
         let stored = &mut self.tables[table];
         stored.groups += 1;
         if is_generic(argument) {
-            stored
-                .family_made(argument.len())
-                .generic
-                .insert(argument, at);
-        } else if let Some(exact) = stored.exact_mut(argument.len()) {
-            exact.insert(argument, at);
+            let family = stored.family_made(argument.len());
+            family.add_generic(argument, at);
+        } else if let Some(family) = stored.family_mut(argument.len()) {
+            family.add_exact(at, table, &mut self.groups);
         }
         self.room.add_argument();
         at
@@ -371,15 +340,14 @@ impl Book {
         let stored = &mut self.tables[table];
         stored.groups -= 1;
         let left = stored.groups;
-        if is_generic(argument) {
-            let family = stored.family_made(argument.len());
-            family.generic.remove(argument);
-        } else if let Some(exact) = stored.exact_mut(argument.len()) {
-            exact.remove(argument);
+        if let Some(family) = stored.family_mut(argument.len()) {
+            if is_generic(argument) {
+                family.remove_generic(argument, at);
+            } else if group.in_trie {
+                family.remove_exact(argument);
+            }
         }
-        if let Ok(found) = self.index.find_entry(hash, |it| *it == at) {
-            found.remove();
-        }
+        self.index.remove(hash, at);
         self.groups.remove(at);
         self.room.remove_argument();
         if left == 0 {

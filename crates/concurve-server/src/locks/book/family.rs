@@ -1,0 +1,116 @@
+//! Arguments of one length in one table, once a wildcard was seen among them.
+
+use std::ops::ControlFlow;
+
+use crate::locks::argument::is_generic;
+use crate::locks::entry::Groups;
+use crate::locks::patterns::{PATTERNS_MAX, Patterns};
+use crate::locks::trie::Trie;
+
+/// Exact arguments that may wait to be put into the trie. Many are given back before, and never
+/// cost it anything.
+const RECENT_MAX: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) length: usize,
+    /// The generic arguments: for exact requests, and for generic ones.
+    patterns: Patterns,
+    generic: Trie,
+    /// The exact arguments, for generic requests; kept from the first of these on.
+    exact: Option<Exact>,
+}
+
+#[derive(Debug, Default)]
+struct Exact {
+    trie: Trie,
+    /// Those that may have come since: a number may be there twice, or be another's by now.
+    recent: Vec<u32>,
+}
+
+impl Family {
+    pub(super) fn new(length: usize) -> Self {
+        Self {
+            length,
+            patterns: Patterns::new(length),
+            generic: Trie::default(),
+            exact: None,
+        }
+    }
+
+    pub(super) fn add_generic(&mut self, argument: &[u8], number: u32) {
+        self.patterns.insert(argument, number);
+        self.generic.insert(argument, number);
+    }
+
+    pub(super) fn remove_generic(&mut self, argument: &[u8], number: u32) {
+        self.patterns.remove(argument, number);
+        self.generic.remove(argument);
+    }
+
+    pub(super) fn add_exact(&mut self, number: u32, table: u32, groups: &mut Groups) {
+        if let Some(exact) = &mut self.exact {
+            exact.recent.push(number);
+            if exact.recent.len() > RECENT_MAX {
+                exact.catch_up(table, self.length, groups);
+            }
+        }
+    }
+
+    /// Takes out an argument that is in the trie.
+    pub(super) fn remove_exact(&mut self, argument: &[u8]) {
+        if let Some(exact) = &mut self.exact {
+            exact.trie.remove(argument);
+        }
+    }
+
+    /// Makes it know all exact arguments, as a generic request needs. Whether that took a pass
+    /// over all locks, as it does the first time.
+    pub(super) fn prepare(&mut self, table: u32, groups: &mut Groups) -> bool {
+        let is_first = self.exact.is_none();
+        let exact = self.exact.get_or_insert_default();
+        if is_first {
+            exact.recent = groups.iter().map(|(at, _)| at).collect();
+        }
+        exact.catch_up(table, self.length, groups);
+        is_first
+    }
+
+    /// Visits the generic arguments that overlap with `asked`, and the exact ones too if `asked` is
+    /// generic itself. A few that do not overlap may be among them.
+    pub(super) fn overlapping<B>(
+        &self,
+        asked: &[u8],
+        visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        if is_generic(asked) {
+            self.generic.overlapping(asked, visit)?;
+            let exact = self.exact.as_ref();
+            return exact.map_or(ControlFlow::Continue(()), |exact| {
+                exact.trie.overlapping(asked, visit)
+            });
+        }
+        match self.patterns.len() {
+            0..=PATTERNS_MAX => self.patterns.overlapping(asked, visit),
+            _ => self.generic.overlapping(asked, visit),
+        }
+    }
+}
+
+impl Exact {
+    /// Puts those into the trie that came and stayed.
+    fn catch_up(&mut self, table: u32, length: usize, groups: &mut Groups) {
+        for at in self.recent.drain(..) {
+            let Some(group) = groups.get_mut(at) else {
+                continue;
+            };
+            let argument = group.argument.as_bytes();
+            let is_ours = group.table == table && argument.len() == length;
+            if is_ours && !group.in_trie && !is_generic(argument) {
+                self.trie.insert(argument, at);
+                group.in_trie = true;
+            }
+        }
+        self.recent.shrink_to(RECENT_MAX + 1);
+    }
+}
