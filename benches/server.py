@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import re
 import socket
 import subprocess
 import sys
@@ -123,14 +122,14 @@ def rate(server: Server, commands: Sequence[str], seconds: float) -> float:
     """Transactions a second that sessions without pauses get."""
     host, port = server
     line = [str(native.binary("concurve-load")), f"{host}:{port}", "--sessions", str(SESSIONS)]
-    line += ["--duration", str(seconds), "--keys", "uniform:100000"]
+    line += ["--duration", str(seconds), "--keys", "uniform:100000", "--json"]
     for command in commands:
         line += ["--command", command]
     said = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"([\d.,]+) per second", said)
-    if found is None or "0 errors" not in said:
-        raise SystemExit(f"benches: the load generator said\n{said}")
-    return float(found[1].replace(",", ""))
+    figures = json.loads(said)
+    if figures["errors"]:
+        raise SystemExit(f"benches: the load generator met errors: {figures['errors_by_kind']}")
+    return float(figures["rate_per_second"])
 
 
 def costs(rounds: int, locks: int, generic: int) -> Iterator[Figure]:
