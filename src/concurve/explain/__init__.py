@@ -123,6 +123,7 @@ def _cell(
         cause=verdict.cause,
         evidence=_sentence(cell, base_cell, own, base, verdict, _varying(findings)),
         index=cell.index,
+        limit=verdict.limit,
         base=base_cell.parameters if base is not None else None,
         per_operation={name: own.estimate(name) for name in known},
         by_kind={kind: own.estimate(kind) for kind in KINDS} if own.sampled else {},

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import Dealer, active_threads, dealer_of, life_of, present
 from concurve.measures import MEASURE_PHASE, NO_CLIENTS, MissedExtractError, extracted
 from concurve.study import Extract, Study
@@ -94,6 +95,7 @@ class Account(NamedTuple):
     machine_busy_ns: float
     nice: int | None
     missing: dict[str, str]
+    serving: Serving | None = None
 
 
 def parts_of(study: Study) -> Parts:
@@ -174,6 +176,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         machine_busy_ns=float(machine.busy_ns or 0),
         nice=role.controls.nice,
         missing=missing,
+        serving=serving_of(record, role.name, _clients(record, parts)) if parts.serving else None,
     )
 
 
@@ -298,12 +301,17 @@ def _other(role: RoleRecord) -> Other:
     return Other(role.name, cpus, role.controls.nice, busiest / wall, asleep)
 
 
+def _clients(record: TrialRecord, parts: Parts) -> list[str]:
+    """The roles that load it, copies told apart."""
+    names = (role.name for role in record.roles)
+    return [name for name in names if any(is_role(name, client) for client in parts.clients)]
+
+
 def _operations(record: TrialRecord, parts: Parts) -> tuple[float, bool]:
     """Operations that the subject reported, else its clients; else the run is one."""
     subject = [role for role in record.roles if role.name == parts.subject]
-    clients = [
-        role for role in record.roles if any(is_role(role.name, name) for name in parts.clients)
-    ]
+    loading = _clients(record, parts)
+    clients = [role for role in record.roles if role.name in loading]
     for roles in (subject, clients):
         found = [done for role in roles for done in _reported(role, parts.extracts)]
         if found:

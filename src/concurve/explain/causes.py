@@ -47,12 +47,14 @@ OUTSIDE = ("network", "poll", "pipe")
 
 class Verdict(NamedTuple):
     """A cause, and the rest of the sentence that says where the time goes. ``unproven``: not by
-    what exceeds the base; ``open``: others on the machine may have been the cause all the same."""
+    what exceeds the base; ``open``: others on the machine may have been the cause all the same.
+    ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load."""
 
     cause: Cause
     words: str
     unproven: bool = False
     open: bool = False
+    limit: str = ""
 
 
 def cause_of(
@@ -60,6 +62,9 @@ def cause_of(
 ) -> Verdict:
     """What limits a cell. ``base`` is the picture of its base, ``None`` for the base itself."""
     here = _Here(cell, base, clients, serving)
+    served = _serving(here)
+    if served is not None:
+        return served
     by_itself = _by_composition(here)
     if base is None:
         strangers = by_itself.open and _doubtful(cell)
@@ -72,6 +77,17 @@ def cause_of(
     if by_excess is None or by_excess.open:
         return _disturbed(here, base) or by_excess or by_itself._replace(unproven=True)
     return by_excess
+
+
+def _serving(here: _Here) -> Verdict | None:
+    """What is used up where a server was loaded, if the machine was ours."""
+    limit = here.cell.limit
+    if limit is None or _doubtful(here.cell):
+        return None
+    base = here.base
+    cost = f", at {_times(here.cell, base)} the CPU time" if base and base.mean("cpu") else ""
+    cause: Cause = "client" if limit.is_client else "cpu"
+    return Verdict(cause, f"{limit.words}{cost}", limit=limit.name)
 
 
 class _Here(NamedTuple):

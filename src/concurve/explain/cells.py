@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Other
+from concurve.explain.stations import Limit, limit_of
 from concurve.explain.threads import Dealer
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
@@ -112,6 +113,12 @@ class Picture(NamedTuple):
             )
             for name, found in seen.items()
         ]
+
+    @property
+    def limit(self) -> Limit | None:
+        """What is used up, if it serves clients and something is."""
+        serving = [account.serving for account in self.accounts if account.serving is not None]
+        return limit_of(serving) if len(serving) == self.trials else None
 
     @property
     def dealer(self) -> Dealer | None:

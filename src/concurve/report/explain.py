@@ -61,6 +61,11 @@ def lines(explanation: Explanation, width: int) -> Iterator[Text]:
         yield from wrapped(Text(fmt.clean(text), "dim"), width)
 
 
+def named(cell: CellExplanation) -> str:
+    """The cause, with what is used up where that is known."""
+    return f"{cell.cause}: {fmt.clean(cell.limit)}" if cell.limit else cell.cause
+
+
 def remarks(explanation: Explanation) -> Iterator[str]:
     """What is missing, and how to read the rest."""
     for name, why in explanation.missing.items():
@@ -87,7 +92,7 @@ def _table(explanation: Explanation, width: int) -> Iterator[Text]:
         _right(["cpu", *(_share(cell, "cpu") for cell in cells)]),
         _right(["queue", *(_share(cell, "run_queue") for cell in cells)]),
         _right(["blocked", *(_blocked(cell) for cell in cells)]),
-        ["cause", *(cell.cause for cell in cells)],
+        ["cause", *(named(cell) for cell in cells)],
     ]  # fmt: skip
     room = width - _total_width(columns) - len(_GAP)
     size = min(_BAR_WIDTH, room)
@@ -177,6 +182,7 @@ class _Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     cause: str
     per_operation_ns: dict[str, float | None]
     evidence: str
+    limit: str = ""
     blocked_by_kind_ns: dict[str, float] = {}
     intervals_ns: dict[str, list[float]] = {}
     base: dict[str, Level] | None = None
@@ -208,6 +214,7 @@ def _cell(cell: CellExplanation) -> _Cell:
         per_operation_ns=dict.fromkeys(_PROMISED)
         | {name: figure.value for name, figure in cell.per_operation.items()},
         evidence=cell.evidence,
+        limit=cell.limit,
         blocked_by_kind_ns={name: figure.value for name, figure in cell.by_kind.items()},
         intervals_ns=dict(_intervals({**cell.per_operation, **cell.by_kind})),
         base=cell.base,

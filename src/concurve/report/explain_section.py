@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.findings import CellExplanation, Explanation, Level
 from concurve.report import format as fmt
-from concurve.report.explain import percent, remarks
+from concurve.report.explain import named, percent, remarks
 
 
 class Row(NamedTuple):
@@ -65,7 +65,7 @@ def curves(explanation: Explanation) -> Curves | None:
         tuple(
             CurveRow(
                 place,
-                tuple(cells[n].cause if n in cells else fmt.MISSING for n in levels),
+                tuple(named(cells[n]) if n in cells else fmt.MISSING for n in levels),
                 list(cells.values())[-1].evidence,
             )
             for place, cells in groups.items()
@@ -138,7 +138,7 @@ def _row(cell: CellExplanation, explanation: Explanation, scale: fmt.Scale) -> R
         part("cpu"),
         part("run_queue"),
         percent(sum(rest)) if cell.shares else fmt.MISSING,
-        cell.cause,
+        named(cell),
         cell.evidence,
     )
 

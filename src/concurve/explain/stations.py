@@ -1,0 +1,155 @@
+"""A server under load as stations: which of them is used up. Pure.
+
+Where clients ask again as soon as they are answered, something is always used up, or everybody
+waits to be woken: the CPUs, a thread through which every request must pass, or the client. The
+thread time of an operation does not tell it: threads that queue for a CPU cost no throughput while
+another one runs in their place. The asymptotic bounds of queueing networks do (Denning and Buzen
+1978): throughput is bounded by the station that is busy all the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.measures import MEASURE_PHASE
+from concurve.stats.moments import mean
+from concurve.wire import RoleRecord, ThreadRecord, TrialRecord
+
+#: A thread that runs this share of the time is used up; start and end are in it, too.
+THREAD_USED_UP = 0.85
+#: … and CPUs, of which the runner and the kernel take a little.
+CPUS_USED_UP = 0.9
+#: Stations that used less of a CPU are not named.
+NAMED_MIN = 0.02
+
+
+class Station(NamedTuple):
+    """Threads of a kind: how many, the CPUs that they used together, and the share of the time that
+    the one that ran least of them did: if that is used up, all are."""
+
+    name: str
+    threads: int
+    cpus: float
+    least: float
+
+
+class Serving(NamedTuple):
+    """A server and its clients in the measured phase: the CPUs that they used and were granted, and
+    how many those are ``together``."""
+
+    stations: tuple[Station, ...]
+    server: float
+    client: float
+    granted: int
+    client_granted: int
+    together: int
+
+
+class Limit(NamedTuple):
+    """What is used up: ``is_client``, its name, and the sentence's words for it."""
+
+    is_client: bool
+    name: str
+    words: str
+
+
+def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
+    """What the stations of a trial used; ``None`` if it was not read, or nobody marked a phase."""
+    role = record.role(server)
+    sides = [record.role(name) for name in clients]
+    if role is None or not sides or record.machine.cpus is None:
+        return None
+    own, others = _used(role), [_used(side) if side else None for side in sides]
+    wall = _wall(role)
+    if own is None or wall <= 0 or None in others:
+        return None
+    every = set(range(record.machine.cpus))
+    granted = set(role.controls.cpus or every)
+    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides if side))
+    return Serving(
+        stations=_stations(role, own, wall),
+        server=own / wall,
+        client=sum(used or 0.0 for used in others) / wall,
+        granted=len(granted),
+        client_granted=len(client_granted),
+        together=len(granted | client_granted),
+    )
+
+
+def limit_of(trials: Sequence[Serving]) -> Limit | None:
+    """What is used up in a cell, by the means over its trials; ``None`` if nothing is."""
+    stations = _means(trials)
+    first = trials[0]
+    server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
+    who = ", ".join(f"{_name(s)} {s.cpus:.2f}" for s in stations if s.cpus >= NAMED_MIN)
+    if server >= CPUS_USED_UP * first.granted:
+        return Limit(False, "CPUs", f"the server's {_cpus(first.granted)} used up ({who})")
+    for station in stations:
+        if station.least >= THREAD_USED_UP:
+            more = f"each of the {station.threads} threads" if station.threads > 1 else "the thread"
+            words = f"{more} {station.name} runs {100 * station.least:.0f} % of the time"
+            return Limit(False, station.name, f"{words} (CPUs used: {who}, load {client:.2f})")
+    apart = first.together == first.granted + first.client_granted
+    if not apart and server + client >= CPUS_USED_UP * first.together:
+        said = f"the {_cpus(first.together)} used up, by the server ({who}) and its load"
+        return Limit(False, "CPUs", f"{said} ({client:.2f})")
+    if client >= CPUS_USED_UP * first.client_granted:
+        said = f"the load's {_cpus(first.client_granted)} used up"
+        return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
+    return None
+
+
+def _used(role: RoleRecord) -> float | None:
+    used = [phase.usage.cpu_ns for phase in role.phases if _counts(phase.name, phase.open)]
+    return None if None in used or not used else float(sum(ns or 0 for ns in used))
+
+
+def _wall(role: RoleRecord) -> float:
+    phases = role.phases
+    return float(sum(phase.wall_ns for phase in phases if _counts(phase.name, phase.open)))
+
+
+def _counts(name: str, is_open: bool) -> bool:
+    return name == MEASURE_PHASE and not is_open
+
+
+def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
+    """The server's CPU time of the phase divided as that of its threads' whole lives is: outside it
+    they do the same, or nothing."""
+    kinds: dict[str, list[float]] = {}
+    for thread in role.threads.listed:
+        kinds.setdefault(_kind(thread), []).append(float(thread.usage.cpu_ns or 0))
+    whole = sum(map(sum, kinds.values()))
+    if whole <= 0:
+        return ()
+    scale = used / whole / wall
+    found = [
+        Station(name, len(each), scale * sum(each), scale * min(each))
+        for name, each in kinds.items()
+    ]
+    return tuple(sorted(found, key=lambda station: -station.cpus))
+
+
+def _kind(thread: ThreadRecord) -> str:
+    """``io-3`` and ``io_thd_3`` are of the kinds ``io`` and ``io_thd``."""
+    return re.sub(r"[-_ ]?\d+", "", thread.name) or thread.name
+
+
+def _means(trials: Sequence[Serving]) -> list[Station]:
+    names = dict.fromkeys(station.name for trial in trials for station in trial.stations)
+    found = []
+    for name in names:
+        each = [s for trial in trials for s in trial.stations if s.name == name]
+        cpus = sum(station.cpus for station in each) / len(trials)
+        found.append(Station(name, each[0].threads, cpus, mean([s.least for s in each])))
+    return sorted(found, key=lambda station: -station.cpus)
+
+
+def _name(station: Station) -> str:
+    return f"{station.threads} × {station.name}" if station.threads > 1 else station.name
+
+
+def _cpus(count: int) -> str:
+    return "CPU is" if count == 1 else f"{count} CPUs are"

@@ -1,0 +1,118 @@
+"""What is used up where a server was loaded: from made up accounts, and from a record."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of
+from concurve.wire import (
+    Controls,
+    GrantedControls,
+    MachineRecord,
+    Outcome,
+    PhaseRecord,
+    RoleRecord,
+    ThreadRecord,
+    ThreadsRecord,
+    TrialRecord,
+    Usage,
+)
+
+SECOND = 1_000_000_000
+
+
+def serving(
+    worker: float, io: float, client: float, granted: int = 2, client_granted: int = 2,
+    together: int = 2, io_threads: int = 2,
+) -> Serving:  # fmt: skip
+    stations = (
+        Station("worker", 1, worker, worker),
+        Station("io", io_threads, io, io / io_threads),
+    )
+    return Serving(stations, worker + io, client, granted, client_granted, together)
+
+
+@pytest.mark.parametrize(
+    ("trial", "is_client", "name", "said"),
+    [
+        (serving(0.4, 0.55, 0.9, granted=1), False, "CPUs", "server's CPU is used up (2 × io 0.55"),
+        (serving(0.9, 0.3, 0.7), False, "worker", "the thread worker runs 90 % of the time"),
+        (serving(0.9, 1.2, 2.0, 4, 4, 8), False, "worker", "the thread worker runs 90 %"),
+        (serving(0.3, 1.8, 2.0, 4, 4, 8), False, "io", "each of the 2 threads io runs 90 %"),
+        (serving(0.4, 0.5, 1.05), False, "CPUs", "2 CPUs are used up, by the server (2 × io 0.50"),
+        (serving(0.3, 0.4, 1.9, 2, 2, 4), True, "load", "the load's 2 CPUs are used up, while"),
+    ],
+)
+def test_what_is_used_up_is_named(trial: Serving, is_client: bool, name: str, said: str) -> None:
+    limit = limit_of([trial, trial])
+    assert limit is not None
+    assert (limit.is_client, limit.name) == (is_client, name)
+    assert said in limit.words
+
+
+def test_nothing_is_named_where_nothing_is_used_up() -> None:
+    assert limit_of([serving(0.3, 0.3, 0.6)]) is None
+    assert limit_of([serving(0.3, 0.3, 0.6, 2, 2, 4)]) is None
+
+
+def test_a_single_thread_of_its_kind_is_the_least_and_the_most() -> None:
+    one_busy = Serving((Station("io", 4, 1.1, 0.05),), 1.1, 1.0, 4, 4, 8)
+    assert limit_of([one_busy]) is None, "the others could take more"
+
+
+def role(name: str, cpu: float, threads: dict[str, float], cpus: tuple[int, ...]) -> RoleRecord:
+    """A role that used ``cpu`` seconds in a measured phase of one second."""
+    phase = PhaseRecord(
+        name="measure", begin_ns=0, wall_ns=SECOND, usage=Usage(cpu_ns=int(cpu * SECOND))
+    )
+    listed = tuple(
+        ThreadRecord(tid=n, pid=1, name=kind, source="exit", usage=Usage(cpu_ns=int(own * SECOND)))
+        for n, (kind, own) in enumerate(threads.items())
+    )
+    return RoleRecord(
+        name=name,
+        wall_ns=2 * SECOND,
+        phases=(phase,),
+        threads=ThreadsRecord(total=len(listed), listed=listed),
+        controls=GrantedControls(requested=Controls(cpus=cpus), cpus=cpus),
+    )
+
+
+def trial(*roles: RoleRecord, cpus: int = 2) -> TrialRecord:
+    return TrialRecord(
+        format=1, trial="t", outcome=Outcome(kind="ok"), roles=roles,
+        machine=MachineRecord(cpus=cpus),
+    )  # fmt: skip
+
+
+def test_the_phases_time_is_divided_as_that_of_the_threads_lives() -> None:
+    server = role("target", 1.0, {"worker": 1.0, "io-1": 0.5, "io-2": 0.5}, (0, 1))
+    found = serving_of(trial(server, role("load", 0.9, {}, (0, 1))), "target", ["load"])
+    assert found is not None
+    assert [(s.name, s.threads) for s in found.stations] == [("worker", 1), ("io", 2)]
+    assert [s.cpus for s in found.stations] == pytest.approx([0.5, 0.5])
+    assert (found.server, found.client, found.together) == pytest.approx((1.0, 0.9, 2))
+    limit = limit_of([found])
+    assert limit is not None and limit.name == "CPUs"
+
+
+def test_cpus_of_their_own_are_no_shared_ones() -> None:
+    server = role("target", 0.3, {"worker": 0.3}, (0, 1))
+    loads = [role(f"load-{n}", 0.95, {}, (2, 3)) for n in (1, 2)]
+    found = serving_of(trial(server, *loads, cpus=4), "target", ["load-1", "load-2"])
+    assert found is not None
+    assert (found.granted, found.client_granted, found.together) == (2, 2, 4)
+    assert limit_of([found]) == Limit(
+        True, "load", "the load's 2 CPUs are used up, while the server used 0.30 (worker 0.30)"
+    )
+
+
+def test_without_a_phase_or_its_cpu_time_nothing_is_said() -> None:
+    server, load = role("target", 1.0, {"worker": 1.0}, (0,)), role("load", 1.0, {}, (0,))
+    bare = msgspec.structs.replace(server, phases=())
+    assert serving_of(trial(bare, load), "target", ["load"]) is None
+    unread = msgspec.structs.replace(server.phases[0], usage=Usage())
+    unread_role = msgspec.structs.replace(server, phases=(unread,))
+    assert serving_of(trial(unread_role, load), "target", ["load"]) is None
+    assert serving_of(trial(server), "target", []) is None
