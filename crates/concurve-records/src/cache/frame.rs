@@ -1,0 +1,159 @@
+//! A place for one page in memory, and the guards that latch it.
+
+use std::ops::Deref;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::cache::POISONED;
+use crate::page::{Page, PageId};
+
+/// The number of no page.
+const NO_PAGE: u64 = u64::MAX;
+
+/// On a cache line of its own: pins are counted by all CPUs.
+#[repr(align(128))]
+pub struct Frame {
+    pub content: RwLock<Content>,
+    id: AtomicU64,
+    /// Who must find the page where it is. A frame is taken out of use by going from 0 to 1.
+    pub pins: AtomicU32,
+    /// The page is not on the disk as it is here. Set before its log record is appended.
+    pub is_dirty: AtomicBool,
+    /// Used since the hand of the clock came by.
+    pub used: AtomicBool,
+}
+
+pub struct Content {
+    pub page: Page,
+    /// The page was read.
+    pub is_valid: bool,
+}
+
+impl Frame {
+    pub fn new() -> Self {
+        Self {
+            content: RwLock::new(Content {
+                page: Page::blank(),
+                is_valid: false,
+            }),
+            id: AtomicU64::new(NO_PAGE),
+            pins: AtomicU32::new(0),
+            is_dirty: AtomicBool::new(false),
+            used: AtomicBool::new(false),
+        }
+    }
+
+    pub fn id(&self) -> Option<PageId> {
+        let number = self.id.load(Acquire);
+        (number != NO_PAGE).then_some(PageId {
+            file: (number >> 32) as u32,
+            number: number as u32,
+        })
+    }
+
+    /// Pins the page. To be called while its stripe is held.
+    pub fn pin(&self) -> Pin<'_> {
+        self.pins.fetch_add(1, AcqRel);
+        // A store each time would take the cache line from others who read the mark.
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+        }
+        Pin(self)
+    }
+
+    /// Takes the frame for oneself, if nobody needs its page.
+    pub fn claim(&self) -> bool {
+        self.pins.compare_exchange(0, 1, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Gives a claimed frame a page.
+    pub fn take(&self, id: PageId) {
+        let number = u64::from(id.file) << 32 | u64::from(id.number);
+        self.id.store(number, Release);
+        self.used.store(true, Relaxed);
+    }
+
+    /// Gives a claimed frame back, empty.
+    pub fn free(&self) {
+        self.id.store(NO_PAGE, Release);
+        self.pins.fetch_sub(1, AcqRel);
+    }
+
+    /// Takes the frame for oneself, if it has no page.
+    pub fn claim_empty(&self) -> bool {
+        if !self.claim() {
+            return false;
+        }
+        // Somebody may have given it a page since it was looked at.
+        let is_empty = self.id().is_none();
+        if !is_empty {
+            self.pins.fetch_sub(1, AcqRel);
+        }
+        is_empty
+    }
+}
+
+/// Keeps a page where it is.
+pub struct Pin<'a>(pub &'a Frame);
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.0.pins.fetch_sub(1, AcqRel);
+    }
+}
+
+/// A page that several may read.
+pub struct PageRead<'a> {
+    // Dropped in this order: the latch before the pin.
+    content: RwLockReadGuard<'a, Content>,
+    _pin: Pin<'a>,
+}
+
+impl<'a> PageRead<'a> {
+    /// `None` if the page could not be read.
+    pub fn latch(pin: Pin<'a>) -> Option<Self> {
+        let content = pin.0.content.read().expect(POISONED);
+        content.is_valid.then_some(Self { content, _pin: pin })
+    }
+}
+
+impl Deref for PageRead<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        &self.content.page
+    }
+}
+
+/// A page that one alone may change.
+pub struct PageWrite<'a> {
+    content: RwLockWriteGuard<'a, Content>,
+    pin: Pin<'a>,
+}
+
+impl<'a> PageWrite<'a> {
+    /// `None` if the page could not be read.
+    pub fn latch(pin: Pin<'a>) -> Option<Self> {
+        let content = pin.0.content.write().expect(POISONED);
+        content.is_valid.then_some(Self { content, pin })
+    }
+
+    /// Says that the page will change, before the change is in the log: a checkpoint that begins
+    /// after that record must see the page.
+    pub fn mark_dirty(&self) {
+        self.pin.0.is_dirty.store(true, Release);
+    }
+
+    pub fn page_mut(&mut self) -> &mut Page {
+        &mut self.content.page
+    }
+}
+
+impl Deref for PageWrite<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        &self.content.page
+    }
+}

@@ -1,0 +1,184 @@
+//! The page cache (L1): a fixed number of pages in memory.
+//!
+//! A page is found through a stripe of the page table, pinned, and then latched, shared or
+//! exclusive, by the guard that is returned. Pins are only given while the stripe is held, so a page
+//! without pins can be taken out under the stripe alone. The hand of a clock looks for pages that
+//! were not used since it came by.
+
+mod flush;
+mod frame;
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use std::hash::BuildHasher;
+
+use crate::cache::flush::Flusher;
+use crate::cache::frame::Frame;
+pub use crate::cache::frame::{PageRead, PageWrite};
+use crate::error::{Fault, While};
+use crate::log::Log;
+use crate::page::{PAGE_BYTES, Page, PageId};
+use crate::storage::{Disk, Storage};
+
+const POISONED: &str = "a thread panicked while it held a latch of the cache";
+/// Least pages of a cache: splits of several sessions at once fit in.
+pub const PAGES_MIN: usize = 64;
+/// Rounds of the clock's hand before it is said that all pages are in use.
+const ROUNDS: usize = 1000;
+
+/// The pages in memory.
+pub struct Cache {
+    frames: Box<[Frame]>,
+    /// Where each page is.
+    table: Box<[Mutex<HashMap<PageId, usize>>]>,
+    hasher: DefaultHashBuilder,
+    hand: AtomicUsize,
+    disks: RwLock<Vec<Arc<dyn Disk>>>,
+    flusher: Mutex<Flusher>,
+}
+
+impl Cache {
+    /// A cache of that many pages, whose table has that many stripes.
+    pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
+        Ok(Self {
+            frames: (0..pages.max(PAGES_MIN)).map(|_| Frame::new()).collect(),
+            table: (0..stripes).map(|_| Mutex::default()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            hand: AtomicUsize::new(0),
+            disks: RwLock::default(),
+            flusher: Mutex::new(Flusher::open(storage)?),
+        })
+    }
+
+    /// Names the next file by its number, from 0.
+    pub fn add_disk(&self, disk: Arc<dyn Disk>) {
+        self.disks.write().expect(POISONED).push(disk);
+    }
+
+    pub fn disk(&self, file: u32) -> Arc<dyn Disk> {
+        Arc::clone(&self.disks.read().expect(POISONED)[file as usize])
+    }
+
+    /// The page, for reading together with others.
+    pub fn read(&self, log: &Log, id: PageId) -> Result<PageRead<'_>, Fault> {
+        let pin = self.pin(log, id, Source::Disk)?;
+        PageRead::latch(pin).ok_or_else(|| unreadable(id))
+    }
+
+    /// The page, for changing it alone.
+    pub fn write(&self, log: &Log, id: PageId) -> Result<PageWrite<'_>, Fault> {
+        let pin = self.pin(log, id, Source::Disk)?;
+        PageWrite::latch(pin).ok_or_else(|| unreadable(id))
+    }
+
+    /// A page that is not on the disk yet.
+    pub fn create(&self, log: &Log, id: PageId) -> Result<PageWrite<'_>, Fault> {
+        let pin = self.pin(log, id, Source::Blank)?;
+        PageWrite::latch(pin).ok_or_else(|| unreadable(id))
+    }
+
+    fn stripe(&self, id: PageId) -> MutexGuard<'_, HashMap<PageId, usize>> {
+        // The table of a stripe uses the low bits of the hash and the high ones.
+        let hash = self.hasher.hash_one(id) as usize >> 20;
+        self.table[hash % self.table.len()].lock().expect(POISONED)
+    }
+
+    fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<frame::Pin<'_>, Fault> {
+        if let Some(index) = self.stripe(id).get(&id) {
+            return Ok(self.frames[*index].pin());
+        }
+        let index = self.claim(log)?;
+        let frame = &self.frames[index];
+        let mut stripe = self.stripe(id);
+        if let Some(other) = stripe.get(&id) {
+            frame.free();
+            return Ok(self.frames[*other].pin());
+        }
+        // The page is in the table before it is read: others that want it wait for its latch.
+        let mut content = frame.content.write().expect(POISONED);
+        stripe.insert(id, index);
+        drop(stripe);
+        frame.take(id);
+        let loaded = match source {
+            Source::Disk => self.load(id, &mut content.page),
+            Source::Blank => {
+                content.page.bytes_mut().fill(0);
+                Ok(())
+            }
+        };
+        content.is_valid = loaded.is_ok();
+        drop(content);
+        if let Err(fault) = loaded {
+            self.stripe(id).remove(&id);
+            // Those who wait for it find it invalid; when they are gone, the frame is free.
+            frame.free();
+            return Err(fault);
+        }
+        Ok(frame::Pin(frame))
+    }
+
+    fn load(&self, id: PageId, page: &mut Page) -> Result<(), Fault> {
+        let at = u64::from(id.number) * PAGE_BYTES as u64;
+        let bytes = page.bytes_mut();
+        let read = self
+            .disk(id.file)
+            .read_at(bytes, at)
+            .when(|| format!("read {id}"))?;
+        bytes[read..].fill(0);
+        if !page.is_whole(id) {
+            return Err(Fault::Damaged(format!("{id} is damaged on the disk")));
+        }
+        Ok(())
+    }
+
+    /// An empty frame, pinned.
+    fn claim(&self, log: &Log) -> Result<usize, Fault> {
+        for round in 0..ROUNDS {
+            for _ in 0..self.frames.len() {
+                let index = self.hand.fetch_add(1, Relaxed) % self.frames.len();
+                if self.empty(index) {
+                    return Ok(index);
+                }
+            }
+            // The first round takes the marks of use away.
+            if round > 0 && !self.flush_some(log)? {
+                std::thread::yield_now();
+            }
+        }
+        Err(Fault::CacheFull)
+    }
+
+    /// Takes a frame for oneself, if its page can be spared.
+    fn empty(&self, index: usize) -> bool {
+        let frame = &self.frames[index];
+        if frame.pins.load(Relaxed) > 0 || frame.used.swap(false, Relaxed) {
+            return false;
+        }
+        let Some(id) = frame.id() else {
+            return frame.claim_empty();
+        };
+        if frame.is_dirty.load(Acquire) {
+            return false;
+        }
+        let mut stripe = self.stripe(id);
+        if stripe.get(&id) != Some(&index) || frame.is_dirty.load(Acquire) || !frame.claim() {
+            return false;
+        }
+        stripe.remove(&id);
+        true
+    }
+}
+
+/// Where a page comes from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Disk,
+    Blank,
+}
+
+fn unreadable(id: PageId) -> Fault {
+    Fault::Damaged(format!("{id} could not be read"))
+}

@@ -1,0 +1,73 @@
+//! What a transaction changed, so that it can be undone.
+
+use std::ops::Range;
+
+use crate::log::record::SlotChange;
+use crate::slots::{Position, State};
+
+/// Changes of slots, in order, their bytes in one place.
+#[derive(Debug, Default)]
+pub struct Changes {
+    list: Vec<Change>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Change {
+    transaction: u64,
+    file: u32,
+    position: Position,
+    state_before: State,
+    state_after: State,
+    offset: u16,
+    before: Range<usize>,
+    after: Range<usize>,
+}
+
+impl Changes {
+    pub fn push(&mut self, change: &SlotChange) {
+        let mut keep = |part: &[u8]| {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(part);
+            start..self.bytes.len()
+        };
+        let (before, after) = (keep(change.before), keep(change.after));
+        self.list.push(Change {
+            transaction: change.transaction,
+            file: change.file,
+            position: change.position,
+            state_before: change.state_before,
+            state_after: change.state_after,
+            offset: change.offset,
+            before,
+            after,
+        });
+    }
+
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.bytes.clear();
+    }
+
+    /// All from one on.
+    pub fn from(&self, first: usize) -> impl DoubleEndedIterator<Item = SlotChange<'_>> {
+        self.list[first..].iter().map(|it| SlotChange {
+            transaction: it.transaction,
+            file: it.file,
+            position: it.position,
+            state_before: it.state_before,
+            state_after: it.state_after,
+            offset: it.offset,
+            before: &self.bytes[it.before.clone()],
+            after: &self.bytes[it.after.clone()],
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! What a file holds: the length of its records, and its keys.
+
+use crate::error::Fault;
+use crate::page::{BODY, PAGE_BYTES};
+
+/// Most keys a file may have, as Btrieve's.
+pub const KEYS_MAX: usize = 119;
+/// Longest key value in bytes, as Btrieve's.
+pub const KEY_BYTES_MAX: usize = 255;
+/// Longest record in bytes: one fits on a page.
+pub const RECORD_BYTES_MAX: usize = PAGE_BYTES - BODY - 1;
+
+/// A part of a record that is part of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// First byte in the record, from 0.
+    pub offset: u16,
+    /// Length in bytes; of a number at most 8.
+    pub bytes: u16,
+    pub kind: SegmentKind,
+}
+
+/// How values of a segment compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// Byte by byte from the first.
+    Bytes,
+    /// A number without sign, its lowest byte first.
+    Unsigned,
+    /// A number in two's complement, its lowest byte first.
+    Integer,
+}
+
+/// A key: segments one after another, the first the most significant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub segments: Vec<Segment>,
+    pub duplicates: bool,
+}
+
+impl Key {
+    /// A key of one segment without duplicates.
+    pub fn unique(offset: u16, bytes: u16, kind: SegmentKind) -> Self {
+        let segments = vec![Segment {
+            offset,
+            bytes,
+            kind,
+        }];
+        Self {
+            segments,
+            duplicates: false,
+        }
+    }
+
+    pub fn with_duplicates(mut self) -> Self {
+        self.duplicates = true;
+        self
+    }
+
+    /// Length of its values.
+    pub fn bytes(&self) -> usize {
+        self.segments.iter().map(|it| usize::from(it.bytes)).sum()
+    }
+
+    /// Appends a record's value in the form that compares byte by byte.
+    pub fn extract(&self, record: &[u8], out: &mut Vec<u8>) {
+        for segment in &self.segments {
+            let from = usize::from(segment.offset);
+            segment.normalise(&record[from..from + usize::from(segment.bytes)], out);
+        }
+    }
+
+    /// Appends a value as it stands in records, in the form that compares byte by byte.
+    ///
+    /// The value must be as long as the key.
+    pub fn normalise(&self, value: &[u8], out: &mut Vec<u8>) {
+        let mut rest = value;
+        for segment in &self.segments {
+            let (value, after) = rest.split_at(usize::from(segment.bytes));
+            segment.normalise(value, out);
+            rest = after;
+        }
+    }
+}
+
+impl Segment {
+    fn normalise(&self, value: &[u8], out: &mut Vec<u8>) {
+        let at = out.len();
+        match self.kind {
+            SegmentKind::Bytes => out.extend_from_slice(value),
+            SegmentKind::Unsigned => out.extend(value.iter().rev()),
+            SegmentKind::Integer => {
+                out.extend(value.iter().rev());
+                out[at] ^= 0x80;
+            }
+        }
+    }
+}
+
+/// A file of records that are all of one length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDefinition {
+    pub record_bytes: u16,
+    pub keys: Vec<Key>,
+}
+
+impl FileDefinition {
+    /// Refuses what cannot be kept.
+    pub fn check(&self) -> Result<(), Fault> {
+        let refuse = |text: String| Err(Fault::Definition(text));
+        let length = usize::from(self.record_bytes);
+        if !(1..=RECORD_BYTES_MAX).contains(&length) {
+            return refuse(format!(
+                "records of {length} bytes: a record has 1 to {RECORD_BYTES_MAX}"
+            ));
+        }
+        if !(1..=KEYS_MAX).contains(&self.keys.len()) {
+            let keys = self.keys.len();
+            return refuse(format!("{keys} keys: a file has 1 to {KEYS_MAX}"));
+        }
+        for (number, key) in self.keys.iter().enumerate() {
+            if !(1..=KEY_BYTES_MAX).contains(&key.bytes()) {
+                let bytes = key.bytes();
+                return refuse(format!(
+                    "key {number} has {bytes} bytes: a key has 1 to {KEY_BYTES_MAX}"
+                ));
+            }
+            for segment in &key.segments {
+                let end = usize::from(segment.offset) + usize::from(segment.bytes);
+                if end > length {
+                    return refuse(format!(
+                        "key {number} reaches byte {end} of records of {length} bytes"
+                    ));
+                }
+                if segment.bytes == 0 || (segment.kind != SegmentKind::Bytes && segment.bytes > 8) {
+                    let bytes = segment.bytes;
+                    return refuse(format!(
+                        "key {number} has a segment of {bytes} bytes: numbers have 1 to 8, others \
+                         1 or more"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As bytes, for the first page of the file.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = self.record_bytes.to_le_bytes().to_vec();
+        out.push(self.keys.len() as u8);
+        for key in &self.keys {
+            out.extend([u8::from(key.duplicates), key.segments.len() as u8]);
+            for segment in &key.segments {
+                out.extend(segment.offset.to_le_bytes());
+                out.extend(segment.bytes.to_le_bytes());
+                out.push(segment.kind as u8);
+            }
+        }
+        out
+    }
+
+    /// `None` if the bytes are no definition.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let record_bytes = u16::from_le_bytes(take(&mut bytes)?);
+        let [keys] = take(&mut bytes)?;
+        let keys: Option<Vec<Key>> = (0..keys).map(|_| decode_key(&mut bytes)).collect();
+        let definition = Self {
+            record_bytes,
+            keys: keys?,
+        };
+        definition.check().ok()?;
+        Some(definition)
+    }
+}
+
+fn decode_key(bytes: &mut &[u8]) -> Option<Key> {
+    let [duplicates, segments] = take(bytes)?;
+    let mut key = Key {
+        segments: Vec::new(),
+        duplicates: duplicates != 0,
+    };
+    for _ in 0..segments {
+        key.segments.push(Segment {
+            offset: u16::from_le_bytes(take(bytes)?),
+            bytes: u16::from_le_bytes(take(bytes)?),
+            kind: match take(bytes)? {
+                [0] => SegmentKind::Bytes,
+                [1] => SegmentKind::Unsigned,
+                [2] => SegmentKind::Integer,
+                _ => return None,
+            },
+        });
+    }
+    Some(key)
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}

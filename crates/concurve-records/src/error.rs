@@ -1,0 +1,86 @@
+//! What goes wrong below the operations, and how it reaches them.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::locks::{LockName, Mode};
+use crate::status::Status;
+
+/// Why an engine could not be opened, or could not go on.
+#[derive(Debug, Error)]
+pub enum Fault {
+    #[error("cannot {what}: {source}")]
+    Io { what: String, source: io::Error },
+    #[error("{0}: restore the folder from a copy")]
+    Damaged(String),
+    #[error("the folder is in use by another engine: name another one, or stop that one")]
+    InUse,
+    #[error("{0}")]
+    Definition(String),
+    #[error("there is a file named {0} already: open it, or name another one")]
+    Exists(String),
+    #[error("all pages of the cache are in use: make the cache larger")]
+    CacheFull,
+    #[error("an earlier failure stopped the engine ({0}): mend its cause and open it again")]
+    Stopped(String),
+}
+
+impl Fault {
+    /// What an operation answers.
+    pub fn status(&self) -> Status {
+        match self {
+            Fault::CacheFull => Status::NoCacheBuffer,
+            Fault::Io { source, .. } if is_full(source) => Status::DiskFull,
+            _ => Status::Io,
+        }
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Says what was being done when the disk failed.
+pub trait While<T> {
+    fn when(self, what: impl FnOnce() -> String) -> Result<T, Fault>;
+}
+
+impl<T> While<T> for io::Result<T> {
+    fn when(self, what: impl FnOnce() -> String) -> Result<T, Fault> {
+        self.map_err(|source| Fault::Io {
+            what: what(),
+            source,
+        })
+    }
+}
+
+/// Why a step of an operation ended early. Latches are released on the way up, so that nobody ever
+/// waits for a lock while he holds a latch.
+#[derive(Debug)]
+pub enum Stop {
+    Status(Status),
+    /// The step must be done again once this lock could be had.
+    Wait {
+        name: LockName,
+        mode: Mode,
+        /// Keep the lock until the transaction ends; otherwise it is enough that it was free.
+        keep: bool,
+    },
+    Fault(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Self {
+        Stop::Status(status)
+    }
+}

@@ -1,0 +1,202 @@
+//! A file of records: its definition, its trees, its free room.
+//!
+//! The first page holds the definition, and the next ones are the roots of the trees, in the order
+//! of the keys. A file is written whole under another name before it gets its own.
+
+use std::sync::{Arc, Mutex};
+
+use crate::definition::FileDefinition;
+use crate::error::{Fault, While};
+use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
+use crate::room::Room;
+use crate::slots::{self, POSITION_BYTES, Position, State};
+use crate::storage::{Disk, Storage};
+use crate::tree::Tree;
+
+const PREFIX: &str = "data-";
+const NEW_PREFIX: &str = "new-";
+
+/// An open file.
+pub struct RecordFile {
+    pub id: u32,
+    pub name: String,
+    pub definition: FileDefinition,
+    pub room: Room,
+    /// Held while an operation works on the file, under latching by file.
+    pub turn: Mutex<()>,
+}
+
+impl RecordFile {
+    pub fn record_bytes(&self) -> usize {
+        usize::from(self.definition.record_bytes)
+    }
+
+    pub fn page(&self, number: u32) -> PageId {
+        let file = self.id;
+        PageId { file, number }
+    }
+
+    pub fn tree(&self, key: usize) -> Tree {
+        Tree {
+            root: self.page(1 + key as u32),
+            compared: self.definition.keys[key].bytes() + POSITION_BYTES,
+        }
+    }
+
+    /// The entry of a record in a key's tree.
+    pub fn entry(&self, key: usize, record: &[u8], position: Position) -> Vec<u8> {
+        let mut entry = Vec::with_capacity(self.tree(key).compared);
+        self.definition.keys[key].extract(record, &mut entry);
+        entry.extend(position.to_bytes());
+        entry
+    }
+}
+
+/// What the first page of a file says.
+pub struct Header {
+    pub id: u32,
+    pub name: String,
+    pub definition: FileDefinition,
+    pub disk: Arc<dyn Disk>,
+}
+
+/// Makes an empty file, durably.
+pub fn create(
+    storage: &dyn Storage,
+    id: u32,
+    name: &str,
+    definition: &FileDefinition,
+) -> Result<Header, Fault> {
+    let what = || format!("make the file {name}");
+    let disk = storage.open(&format!("{NEW_PREFIX}{name}")).when(what)?;
+    disk.set_length(0).when(what)?;
+    for number in 0..=definition.keys.len() as u32 {
+        let page = PageId { file: id, number };
+        let kind = if number == 0 {
+            kind::HEADER
+        } else {
+            kind::NODE
+        };
+        let mut page = Page::formatted(page, kind);
+        if number == 0 {
+            let bytes = definition.encode();
+            page.bytes_mut()[BODY..BODY + bytes.len()].copy_from_slice(&bytes);
+        }
+        page.seal();
+        disk.write_at(page.bytes(), u64::from(number) * PAGE_BYTES as u64)
+            .when(what)?;
+    }
+    disk.sync().when(what)?;
+    storage
+        .rename(&format!("{NEW_PREFIX}{name}"), &format!("{PREFIX}{name}"))
+        .when(what)?;
+    storage.sync_names().when(what)?;
+    Ok(Header {
+        id,
+        name: name.to_owned(),
+        definition: definition.clone(),
+        disk,
+    })
+}
+
+/// The files that are there, by their numbers.
+pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
+    let names = storage.names().when(|| "list the files".to_owned())?;
+    let mut headers = Vec::new();
+    for name in names {
+        if name.starts_with(NEW_PREFIX) {
+            let what = || format!("remove {name}, whose making was cut off");
+            storage.remove(&name).when(what)?;
+        } else if let Some(name) = name.strip_prefix(PREFIX) {
+            headers.push(read_header(storage, name)?);
+        }
+    }
+    headers.sort_by_key(|it| it.id);
+    for (number, header) in headers.iter().enumerate() {
+        if header.id != number as u32 {
+            let text = format!("file number {number} is missing, or is there twice");
+            return Err(Fault::Damaged(text));
+        }
+    }
+    Ok(headers)
+}
+
+fn read_header(storage: &dyn Storage, name: &str) -> Result<Header, Fault> {
+    let what = || format!("read the file {name}");
+    let disk = storage.open(&format!("{PREFIX}{name}")).when(what)?;
+    let mut page = Page::blank();
+    disk.read_at(page.bytes_mut(), 0).when(what)?;
+    let id = page.id();
+    let is_header = page.kind() == kind::HEADER && id.number == 0 && page.is_whole(id);
+    let definition = FileDefinition::decode(&page.bytes()[BODY..]);
+    let (true, Some(definition)) = (is_header, definition) else {
+        let text = format!("the first page of the file {name} is damaged, or is not one of ours");
+        return Err(Fault::Damaged(text));
+    };
+    Ok(Header {
+        id: id.file,
+        name: name.to_owned(),
+        definition,
+        disk,
+    })
+}
+
+impl Header {
+    /// The file, whose free room is not known yet.
+    pub fn into_file(self) -> RecordFile {
+        RecordFile {
+            id: self.id,
+            name: self.name,
+            definition: self.definition,
+            room: Room::new(),
+            turn: Mutex::new(()),
+        }
+    }
+}
+
+impl RecordFile {
+    /// Reads off the disk where there is room. All pages must be there, and nobody change them.
+    pub fn find_room(&self, disk: &dyn Disk) -> Result<(), Fault> {
+        let what = || format!("read the file {}", self.name);
+        let pages = disk.length().when(what)?.div_ceil(PAGE_BYTES as u64) as u32;
+        let (mut blank, mut free) = (Vec::new(), Vec::new());
+        let mut page = Page::blank();
+        for number in 0..pages {
+            let at = u64::from(number) * PAGE_BYTES as u64;
+            let read = disk.read_at(page.bytes_mut(), at).when(what)?;
+            page.bytes_mut()[read..].fill(0);
+            if !page.is_whole(self.page(number)) {
+                let text = format!("{} is damaged on the disk", self.page(number));
+                return Err(Fault::Damaged(text));
+            }
+            match page.kind() {
+                kind::BLANK => blank.push(number),
+                kind::DATA => free.extend(self.free_slots(&page)),
+                _ => {}
+            }
+        }
+        self.room.set(pages, blank, free);
+        Ok(())
+    }
+
+    fn free_slots(&self, page: &Page) -> impl Iterator<Item = Position> {
+        let slots = 0..slots::slots_per_page(self.record_bytes()) as u16;
+        slots
+            .filter(|slot| slots::read(page, *slot, self.record_bytes()).0 == State::Free)
+            .map(|slot| Position {
+                page: page.id().number,
+                slot,
+            })
+    }
+}
+
+/// Refuses names that are no names of files everywhere.
+pub fn check_name(name: &str) -> Result<(), Fault> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    if (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    Err(Fault::Definition(format!(
+        "{name:?} is no name of a file: take 1 to 64 letters, digits, - or _"
+    )))
+}

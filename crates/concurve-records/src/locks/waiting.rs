@@ -1,0 +1,124 @@
+//! Waiting for a lock.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+
+use crate::locks::{Asked, LockName, LockTable, Mode, Owner, POISONED, Stripe, Waiter};
+use crate::status::Status;
+
+/// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Where a session waits.
+#[derive(Debug, Default)]
+pub struct WaitCell {
+    is_granted: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl WaitCell {
+    pub fn grant(&self) {
+        *self.is_granted.lock().expect(POISONED) = true;
+        self.changed.notify_one();
+    }
+
+    fn is_granted_within(&self, time: Duration) -> bool {
+        let is_granted = self.is_granted.lock().expect(POISONED);
+        let waiting = |is_granted: &mut bool| !*is_granted;
+        let wait = self.changed.wait_timeout_while(is_granted, time, waiting);
+        *wait.expect(POISONED).0
+    }
+
+    fn reset(&self) {
+        *self.is_granted.lock().expect(POISONED) = false;
+    }
+}
+
+impl LockTable {
+    /// Takes a lock, after those who hold it and those who wait for it.
+    ///
+    /// To be called without latches. `cell` is the owner's own.
+    ///
+    /// # Errors
+    /// [`Status::Deadlock`] if this owner and others would wait for one another for ever.
+    pub fn wait(
+        &self,
+        owner: Owner,
+        name: LockName,
+        mode: Mode,
+        cell: &Arc<WaitCell>,
+    ) -> Result<Asked, Status> {
+        let held = {
+            let mut stripe = self.stripe(&name);
+            let lock = stripe.entry(name).or_default();
+            match lock.ask(owner, mode) {
+                Asked::Busy => {}
+                asked => return Ok(asked),
+            }
+            cell.reset();
+            let held = lock.holds(owner);
+            let waiter = Waiter {
+                owner,
+                mode,
+                cell: Arc::clone(cell),
+            };
+            // Nobody behind a holder can be served before him.
+            let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
+            let at = if held {
+                conversions.count()
+            } else {
+                lock.queue.len()
+            };
+            lock.queue.insert(at, waiter);
+            self.waits.lock().expect(POISONED).insert(owner, name);
+            held
+        };
+        while !cell.is_granted_within(LOOK) {
+            if self.give_up_in_ring(owner, name) {
+                return Err(Status::Deadlock);
+            }
+        }
+        Ok(if held { Asked::Held } else { Asked::New })
+    }
+
+    /// Leaves the queue if the owner is in a ring of waiters.
+    fn give_up_in_ring(&self, owner: Owner, name: LockName) -> bool {
+        let mut stripes: Vec<_> = self
+            .stripes
+            .iter()
+            .map(|it| it.lock().expect(POISONED))
+            .collect();
+        let waits = self.waits.lock().expect(POISONED);
+        // Granted meanwhile.
+        if !waits.contains_key(&owner) || !self.is_in_ring(owner, &stripes, &waits) {
+            return false;
+        }
+        drop(waits);
+        let stripe = &mut stripes[self.index(&name)];
+        self.leave(stripe, owner, name);
+        true
+    }
+
+    fn leave(&self, stripe: &mut Stripe, owner: Owner, name: LockName) {
+        self.waits.lock().expect(POISONED).remove(&owner);
+        let lock = stripe.get_mut(&name).expect("who waits is in a queue");
+        lock.queue.retain(|it| it.owner != owner);
+        self.serve(lock);
+        if lock.is_unused() {
+            stripe.remove(&name);
+        }
+    }
+
+    /// Who waits for what.
+    pub(super) fn lock_of<'a>(
+        &self,
+        owner: Owner,
+        stripes: &'a [impl std::ops::Deref<Target = Stripe>],
+        waits: &HashMap<Owner, LockName>,
+    ) -> Option<&'a super::Lock> {
+        let name = waits.get(&owner)?;
+        stripes[self.index(name)].get(name)
+    }
+}

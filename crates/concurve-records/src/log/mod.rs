@@ -1,0 +1,250 @@
+//! The write-ahead log: an endless row of bytes, kept in files named after where they begin.
+//!
+//! Records are appended to a buffer in memory, in a critical section as short as a copy. Whoever
+//! needs a record on the disk takes the writer, and writes all that was appended until then: those
+//! who came to the writer meanwhile find their records written. That is group commit.
+
+pub mod read;
+pub mod record;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::error::{Fault, While};
+use crate::log::record::Record;
+use crate::storage::{Disk, Storage};
+
+const POISONED: &str = "a thread panicked while it held a mutex of the log";
+/// A file of the log is followed by another one once it is this long.
+const FILE_BYTES: u64 = 16 << 20;
+/// More than this in the buffer is written, whether somebody waits for it or not.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// What an acknowledged transaction survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, by SIGKILL too: its records were given to the kernel. After a loss of
+    /// power, the newest transactions may be missing, each of them whole.
+    None,
+    /// The loss of power: its records were forced to the disk, together with those of others who
+    /// committed at that time.
+    Group,
+    /// The same, but each transaction forces its own records, as if it were alone.
+    Each,
+}
+
+/// The log, open for appending.
+pub struct Log {
+    storage: Arc<dyn Storage>,
+    buffer: Mutex<Buffer>,
+    writer: Mutex<Writer>,
+    /// All before this byte was given to the kernel.
+    written: AtomicU64,
+    /// All before this byte was forced to the disk.
+    synced: AtomicU64,
+}
+
+struct Buffer {
+    /// LSN of its first byte.
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+struct Writer {
+    file: Arc<dyn Disk>,
+    /// LSN of its first byte.
+    file_start: u64,
+    /// Files before that one that were not forced to the disk.
+    unsynced: Vec<Arc<dyn Disk>>,
+    /// The buffer that is not in use.
+    spare: Vec<u8>,
+    /// A write failed: what is on the disk is not known.
+    failure: Option<String>,
+}
+
+/// The name of the file that begins at a byte of the log.
+pub fn file_name(start: u64) -> String {
+    format!("log-{start:016x}")
+}
+
+/// Where the file of this name begins.
+pub fn file_start(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("log-")?, 16).ok()
+}
+
+impl Log {
+    /// Goes on at a byte of the log, in a file of its own.
+    pub fn open(storage: Arc<dyn Storage>, end: u64) -> Result<Self, Fault> {
+        let file = start_file(storage.as_ref(), end)?;
+        Ok(Self {
+            storage,
+            buffer: Mutex::new(Buffer {
+                start: end,
+                bytes: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+            }),
+            writer: Mutex::new(Writer {
+                file,
+                file_start: end,
+                unsynced: Vec::new(),
+                spare: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+                failure: None,
+            }),
+            written: AtomicU64::new(end),
+            synced: AtomicU64::new(end),
+        })
+    }
+
+    /// Appends a record in memory; returns its end.
+    pub fn append(&self, record: &Record) -> u64 {
+        let mut framed = Vec::with_capacity(256);
+        record::frame(record, &mut framed);
+        let mut buffer = self.buffer.lock().expect(POISONED);
+        let lsn = buffer.start + buffer.bytes.len() as u64;
+        record::place(&mut framed, lsn);
+        buffer.bytes.extend_from_slice(&framed);
+        lsn + framed.len() as u64
+    }
+
+    /// Where the next record will begin.
+    pub fn end(&self) -> u64 {
+        let buffer = self.buffer.lock().expect(POISONED);
+        buffer.start + buffer.bytes.len() as u64
+    }
+
+    /// A byte that the log has passed.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Makes all before `lsn` as durable as asked for.
+    pub fn make_durable(&self, lsn: u64, durability: Durability) -> Result<(), Fault> {
+        match durability {
+            Durability::None => self.write_to(lsn),
+            Durability::Group => self.sync_to(lsn),
+            Durability::Each => self.sync(self.writer()),
+        }
+    }
+
+    /// Gives all before `lsn` to the kernel.
+    pub fn write_to(&self, lsn: u64) -> Result<(), Fault> {
+        if self.written.load(Ordering::Acquire) >= lsn {
+            return Ok(());
+        }
+        let mut writer = self.writer();
+        if self.written.load(Ordering::Acquire) >= lsn {
+            return Ok(());
+        }
+        self.write(&mut writer)
+    }
+
+    /// Forces all before `lsn` to the disk.
+    pub fn sync_to(&self, lsn: u64) -> Result<(), Fault> {
+        if self.synced.load(Ordering::Acquire) >= lsn {
+            return Ok(());
+        }
+        let writer = self.writer();
+        if self.synced.load(Ordering::Acquire) >= lsn {
+            return Ok(());
+        }
+        self.sync(writer)
+    }
+
+    /// Writes the buffer if it has grown large. To be called without latches.
+    pub fn relieve(&self) -> Result<(), Fault> {
+        let (length, end) = {
+            let buffer = self.buffer.lock().expect(POISONED);
+            (buffer.bytes.len(), buffer.start + buffer.bytes.len() as u64)
+        };
+        if length > BUFFER_BYTES {
+            self.write_to(end)?;
+        }
+        Ok(())
+    }
+
+    /// Removes files that end before `lsn`.
+    pub fn forget_before(&self, lsn: u64) -> Result<(), Fault> {
+        let names = self.storage.names().when(|| "list the log".to_owned())?;
+        let mut starts: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
+        starts.sort_unstable();
+        for pair in starts.windows(2).filter(|pair| pair[1] <= lsn) {
+            let name = file_name(pair[0]);
+            self.storage
+                .remove(&name)
+                .when(|| format!("remove the file {name} of the log"))?;
+        }
+        Ok(())
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().expect(POISONED)
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
+        if let Some(text) = &writer.failure {
+            return Err(Fault::Stopped(text.clone()));
+        }
+        let written = self.write_buffer(writer);
+        note(writer, written)
+    }
+
+    fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
+        let start = {
+            let mut buffer = self.buffer.lock().expect(POISONED);
+            let start = buffer.start;
+            buffer.start += buffer.bytes.len() as u64;
+            std::mem::swap(&mut buffer.bytes, &mut writer.spare);
+            start
+        };
+        let end = start + writer.spare.len() as u64;
+        if start - writer.file_start >= FILE_BYTES {
+            let file = start_file(self.storage.as_ref(), start)?;
+            writer
+                .unsynced
+                .push(std::mem::replace(&mut writer.file, file));
+            writer.file_start = start;
+        }
+        writer
+            .file
+            .write_at(&writer.spare, start - writer.file_start)
+            .when(|| "append to the log".to_owned())?;
+        writer.spare.clear();
+        self.written.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
+        self.write(&mut writer)?;
+        let end = self.written.load(Ordering::Acquire);
+        let synced = sync_files(&writer);
+        note(&mut writer, synced)?;
+        writer.unsynced.clear();
+        self.synced.store(end, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// After a failure, what is on the disk is not known, and nothing may be promised any more.
+fn note(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
+    if let Err(fault) = &result {
+        writer.failure = Some(fault.to_string());
+    }
+    result
+}
+
+fn sync_files(writer: &Writer) -> Result<(), Fault> {
+    for file in writer.unsynced.iter().chain([&writer.file]) {
+        file.sync()
+            .when(|| "force the log to the disk".to_owned())?;
+    }
+    Ok(())
+}
+
+/// An empty file of the log, its name durable.
+fn start_file(storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
+    let what = || format!("start the file {} of the log", file_name(start));
+    let file = storage.open(&file_name(start)).when(what)?;
+    file.set_length(0).when(what)?;
+    storage.sync_names().when(what)?;
+    Ok(file)
+}

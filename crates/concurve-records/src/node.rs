@@ -1,0 +1,95 @@
+//! Nodes of a key's tree: sorted entries of one length.
+//!
+//! An entry of a leaf is a key value and a position, so that no two are equal. An entry of an inner
+//! node is the least such pair below it, and the number of the child that holds it. What is less
+//! than the first entry is below the page's first child.
+
+use crate::page::{BODY, PAGE_BYTES, Page};
+
+/// Length of a child's number.
+pub const CHILD_BYTES: usize = 4;
+
+/// Length of entries, from the length of what they are compared by and the level of the node.
+pub fn entry_bytes(compared: usize, level: u8) -> usize {
+    compared + if level > 0 { CHILD_BYTES } else { 0 }
+}
+
+/// Entries that a node can hold.
+pub fn capacity(compared: usize, level: u8) -> usize {
+    (PAGE_BYTES - BODY) / entry_bytes(compared, level)
+}
+
+pub fn is_full(page: &Page, compared: usize) -> bool {
+    page.count() >= capacity(compared, page.level())
+}
+
+/// The part of an entry that is compared.
+pub fn entry(page: &Page, index: usize, compared: usize) -> &[u8] {
+    let at = BODY + index * entry_bytes(compared, page.level());
+    &page.bytes()[at..at + compared]
+}
+
+/// Index of the first entry that is not less than `bound`.
+pub fn lower_bound(page: &Page, compared: usize, bound: &[u8]) -> usize {
+    partition(page, compared, |entry| entry < bound)
+}
+
+/// Index of the first entry that is greater than `bound`.
+pub fn upper_bound(page: &Page, compared: usize, bound: &[u8]) -> usize {
+    partition(page, compared, |entry| entry <= bound)
+}
+
+fn partition(page: &Page, compared: usize, before: impl Fn(&[u8]) -> bool) -> usize {
+    let (mut low, mut high) = (0, page.count());
+    while low < high {
+        let middle = (low + high) / 2;
+        if before(entry(page, middle, compared)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// The child at an index of an inner node: 0 is the one before the first entry.
+pub fn child(page: &Page, index: usize, compared: usize) -> u32 {
+    if index == 0 {
+        return page.first_child();
+    }
+    let at = BODY + (index - 1) * entry_bytes(compared, page.level()) + compared;
+    u32::from_le_bytes(page.bytes()[at..at + CHILD_BYTES].try_into().expect("four"))
+}
+
+/// All entries, one after another.
+pub fn entries(page: &Page, compared: usize) -> &[u8] {
+    let end = BODY + page.count() * entry_bytes(compared, page.level());
+    &page.bytes()[BODY..end]
+}
+
+/// Takes whole entries in the place of all that were there.
+pub fn set_entries(page: &mut Page, compared: usize, entries: &[u8]) {
+    let count = entries.len() / entry_bytes(compared, page.level());
+    page.set_count(count);
+    let body = &mut page.bytes_mut()[BODY..];
+    body[..entries.len()].copy_from_slice(entries);
+    body[entries.len()..].fill(0);
+}
+
+/// Puts an entry in at an index.
+pub fn insert(page: &mut Page, index: usize, entry: &[u8]) {
+    let count = page.count();
+    let (at, end) = (BODY + index * entry.len(), BODY + count * entry.len());
+    let bytes = page.bytes_mut();
+    bytes.copy_within(at..end, at + entry.len());
+    bytes[at..at + entry.len()].copy_from_slice(entry);
+    page.set_count(count + 1);
+}
+
+/// Takes the entry at an index out.
+pub fn remove(page: &mut Page, index: usize, entry_bytes: usize) {
+    let count = page.count();
+    let (at, end) = (BODY + index * entry_bytes, BODY + count * entry_bytes);
+    page.bytes_mut().copy_within(at + entry_bytes..end, at);
+    page.set_count(count - 1);
+}

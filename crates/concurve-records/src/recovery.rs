@@ -1,0 +1,138 @@
+//! Opening: what the log tells is done again, and what did not commit is undone.
+//!
+//! Repeating history, then undoing losers, after Mohan et al., ARIES (ACM TODS 17, 1992); undoing is
+//! simpler here, because records stay where they are and are put back as they were.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::cache::Cache;
+use crate::changes::Changes;
+use crate::checkpoint::Checkpoints;
+use crate::control::{Checkpoint, Control};
+use crate::engine::{Recovered, Settings, Shared, stripes};
+use crate::error::{Fault, While};
+use crate::file::{self, Header};
+use crate::log::read::each_record;
+use crate::log::record::{Record, SYSTEM};
+use crate::log::{Log, file_name, file_start};
+use crate::storage::Storage;
+
+/// Opens the storage, and brings it to the state of all that committed.
+pub fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<(Shared, Recovered), Fault> {
+    let (control, last) = Control::open(storage.as_ref())?;
+    let is_new = last.is_none();
+    let last = last.unwrap_or_default();
+    if is_new {
+        control.write(&last)?;
+        storage.sync_names().when(|| "make the folder".to_owned())?;
+    }
+    let headers = file::find(storage.as_ref())?;
+    let cache = Cache::new(
+        storage.as_ref(),
+        settings.cache_pages,
+        stripes(settings.latching),
+    )?;
+    for header in &headers {
+        cache.add_disk(Arc::clone(&header.disk));
+    }
+    cache.restore_torn(headers.len() as u32)?;
+    let log = open_log(&storage, &last)?;
+    let checkpoints = Checkpoints::new(control, last);
+    let shared = Shared::new(storage, settings, cache, log, checkpoints);
+    let (open, mut recovered) = redo(&shared, &headers, &last)?;
+    finish(&shared, headers, open, &mut recovered)?;
+    Ok((shared, recovered))
+}
+
+/// Finds the end of the log, and opens it there.
+fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint) -> Result<Log, Fault> {
+    let nothing = |_: &Record, _| Ok(());
+    let end = each_record(storage.as_ref(), last.start, last.durable, nothing)?;
+    let names = storage.names().when(|| "list the log".to_owned())?;
+    // Written after what was lost, and of no use without it.
+    for start in names.iter().filter_map(|it| file_start(it)) {
+        if start > end {
+            let name = file_name(start);
+            let what = || format!("remove the file {name} of the log");
+            storage.remove(&name).when(what)?;
+        }
+    }
+    Log::open(Arc::clone(storage), end)
+}
+
+/// A transaction whose end is not in the log.
+#[derive(Default)]
+struct Open {
+    changes: Changes,
+    is_committed: bool,
+}
+
+/// Does all again that the log tells; returns the transactions that are not finished.
+fn redo(
+    shared: &Shared,
+    headers: &[Header],
+    last: &Checkpoint,
+) -> Result<(BTreeMap<u64, Open>, Recovered), Fault> {
+    let mut open: BTreeMap<u64, Open> = BTreeMap::new();
+    let mut recovered = Recovered::default();
+    let record_bytes = |file: u32| {
+        let header = headers.get(file as usize)?;
+        Some(usize::from(header.definition.record_bytes))
+    };
+    let storage = shared.storage.as_ref();
+    each_record(storage, last.start, last.durable, |record, lsn| {
+        recovered.records += 1;
+        shared.store.redo(record, lsn, record_bytes)?;
+        match record {
+            Record::Slot(change) if change.transaction != SYSTEM => {
+                let transaction = open.entry(change.transaction).or_default();
+                transaction.changes.push(change);
+            }
+            Record::Commit { transaction, swept } if *swept => {
+                open.entry(*transaction).or_default().is_committed = true;
+            }
+            Record::Commit { transaction, .. } | Record::Finished { transaction } => {
+                open.remove(transaction);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((open, recovered))
+}
+
+/// Undoes what did not commit, takes out what is dead, and makes a checkpoint of the result.
+fn finish(
+    shared: &Shared,
+    headers: Vec<Header>,
+    open: BTreeMap<u64, Open>,
+    recovered: &mut Recovered,
+) -> Result<(), Fault> {
+    let files = headers.len() as u32;
+    for header in headers {
+        shared.add_file(header.into_file());
+    }
+    for (
+        transaction,
+        Open {
+            changes,
+            is_committed,
+        },
+    ) in open
+    {
+        if is_committed {
+            recovered.settled += 1;
+        } else {
+            recovered.undone += 1;
+            shared.undo(&changes, 0)?;
+        }
+        shared.settle(transaction, &changes)?;
+    }
+    shared.checkpoint()?;
+    for number in 0..files {
+        let disk = shared.store.cache.disk(number);
+        shared.file(number).find_room(disk.as_ref())?;
+    }
+    Ok(())
+}

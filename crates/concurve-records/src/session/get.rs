@@ -1,0 +1,195 @@
+//! Reading records.
+
+use crate::error::Stop;
+use crate::locks::Mode;
+use crate::session::work::Work;
+use crate::session::{Get, LockBias};
+use crate::slots::{self, POSITION_BYTES, Position, State};
+use crate::status::Status;
+
+/// Less than every position, and greater.
+const LEAST: u8 = 0;
+const GREATEST: u8 = 0xff;
+
+/// Where a search begins, and where it goes.
+struct Search {
+    key: usize,
+    direction: Direction,
+    /// The value that the record must have.
+    value: Option<Vec<u8>>,
+}
+
+enum Direction {
+    /// From a bound on, or from what is greater than it.
+    Forward { bound: Vec<u8>, greater: bool },
+    /// Before a bound, or from the end.
+    Backward { bound: Option<Vec<u8>> },
+}
+
+impl Work<'_> {
+    /// Finds a record, locks it, and makes it the position.
+    pub fn get(&mut self, get: Get, bias: LockBias) -> Result<(), Stop> {
+        self.enter()?;
+        let mut search = self.search(get)?;
+        let mode = match bias {
+            LockBias::None => Mode::Shared,
+            _ => Mode::Exclusive,
+        };
+        loop {
+            let Some(entry) = self.find(&search, mode)? else {
+                return Err(search.nothing().into());
+            };
+            if self.read(search.key, &entry)? {
+                return Ok(());
+            }
+            search.go_on_from(entry);
+        }
+    }
+
+    fn search(&self, get: Get) -> Result<Search, Status> {
+        let search = |key, direction| Search {
+            key,
+            direction,
+            value: None,
+        };
+        let forward = |bound, greater| Direction::Forward { bound, greater };
+        let backward = |bound| Direction::Backward { bound };
+        Ok(match get {
+            Get::Equal(key, value) => {
+                let bound = self.bound(key, value, LEAST)?;
+                let value = bound[..bound.len() - POSITION_BYTES].to_vec();
+                Search {
+                    key,
+                    direction: forward(bound, false),
+                    value: Some(value),
+                }
+            }
+            Get::AtLeast(key, value) => search(key, forward(self.bound(key, value, LEAST)?, false)),
+            Get::Greater(key, value) => {
+                search(key, forward(self.bound(key, value, GREATEST)?, true))
+            }
+            Get::Less(key, value) => search(key, backward(Some(self.bound(key, value, LEAST)?))),
+            Get::AtMost(key, value) => {
+                search(key, backward(Some(self.bound(key, value, GREATEST)?)))
+            }
+            Get::First(key) => {
+                self.key(key)?;
+                search(key, forward(vec![0; self.file.tree(key).compared], false))
+            }
+            Get::Last(key) => {
+                self.key(key)?;
+                search(key, backward(None))
+            }
+            Get::Next | Get::Previous => {
+                let current = self.current.as_ref().ok_or(Status::InvalidPosition)?;
+                let entry = current.entry.clone();
+                let direction = match get {
+                    Get::Next => forward(entry, true),
+                    _ => backward(Some(entry)),
+                };
+                search(current.key, direction)
+            }
+        })
+    }
+
+    fn key(&self, key: usize) -> Result<&crate::definition::Key, Status> {
+        let keys = &self.file.definition.keys;
+        keys.get(key).ok_or(Status::InvalidKeyNumber)
+    }
+
+    fn bound(&self, key: usize, value: &[u8], position: u8) -> Result<Vec<u8>, Status> {
+        let definition = self.key(key)?;
+        if value.len() != definition.bytes() {
+            return Err(Status::KeyLength);
+        }
+        let mut bound = Vec::with_capacity(value.len() + POSITION_BYTES);
+        definition.normalise(value, &mut bound);
+        bound.extend([position; POSITION_BYTES]);
+        Ok(bound)
+    }
+
+    /// The next entry of the search, its record locked; the gaps on the way are locked too.
+    fn find(&mut self, search: &Search, mode: Mode) -> Result<Option<Vec<u8>>, Stop> {
+        let store = &self.shared.store;
+        let (tree, key) = (self.file.tree(search.key), search.key);
+        match &search.direction {
+            Direction::Forward { bound, greater } => {
+                tree.first_from(store, bound, *greater, |entry| {
+                    let wanted = entry.filter(|entry| search.wants(entry));
+                    // One record has a value of a key without duplicates, or none: who found it has
+                    // read no gap.
+                    if wanted.is_none() || search.value.is_none() || self.has_duplicates(key) {
+                        self.lock_gap_read(key, entry)?;
+                    }
+                    self.lock_found(wanted, mode)
+                })
+            }
+            Direction::Backward { bound } => tree.last_before(store, bound.as_deref(), |seen| {
+                self.lock_gap_read(key, seen.follower)?;
+                self.lock_found(seen.found, mode)
+            }),
+        }
+    }
+
+    fn has_duplicates(&self, key: usize) -> bool {
+        self.file.definition.keys[key].duplicates
+    }
+
+    fn lock_found(&mut self, entry: Option<&[u8]>, mode: Mode) -> Result<Option<Vec<u8>>, Stop> {
+        let Some(entry) = entry else {
+            return Ok(None);
+        };
+        self.lock_record(Position::of_entry(entry), mode)?;
+        Ok(Some(entry.to_vec()))
+    }
+
+    /// Takes the record of an entry as the position; false if the entry is not good.
+    fn read(&mut self, key: usize, entry: &[u8]) -> Result<bool, Stop> {
+        let position = Position::of_entry(entry);
+        let page = self.shared.store.read(self.file.page(position.page))?;
+        let (state, record) = slots::read(&page, position.slot, self.file.record_bytes());
+        if state != State::Live || !self.has_value(key, record, entry) {
+            return Ok(false);
+        }
+        let current = self.current.get_or_insert_default();
+        current.key = key;
+        replace(&mut current.entry, entry);
+        replace(&mut current.record, record);
+        Ok(true)
+    }
+
+    fn has_value(&self, key: usize, record: &[u8], entry: &[u8]) -> bool {
+        let mut value = Vec::with_capacity(entry.len());
+        self.file.definition.keys[key].extract(record, &mut value);
+        value == entry[..entry.len() - POSITION_BYTES]
+    }
+}
+
+impl Search {
+    fn wants(&self, entry: &[u8]) -> bool {
+        let value = &entry[..entry.len() - POSITION_BYTES];
+        self.value.as_ref().is_none_or(|wanted| wanted == value)
+    }
+
+    fn go_on_from(&mut self, entry: Vec<u8>) {
+        self.direction = match self.direction {
+            Direction::Forward { .. } => Direction::Forward {
+                bound: entry,
+                greater: true,
+            },
+            Direction::Backward { .. } => Direction::Backward { bound: Some(entry) },
+        };
+    }
+
+    fn nothing(&self) -> Status {
+        match self.value {
+            Some(_) => Status::KeyNotFound,
+            None => Status::EndOfFile,
+        }
+    }
+}
+
+fn replace(to: &mut Vec<u8>, from: &[u8]) {
+    to.clear();
+    to.extend_from_slice(from);
+}

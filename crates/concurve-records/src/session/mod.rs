@@ -1,0 +1,241 @@
+//! Sessions: what a client can ask for.
+//!
+//! **Isolation.** Outside of transactions, each operation is a transaction of its own: a read sees
+//! what is committed, never half of it (read committed). In a transaction, all that is read and
+//! written is locked to its end, with the gaps that a search went through: transactions are
+//! serialisable. An operation that meets a lock waits, unless its [`LockBias`] says not to; who
+//! would wait for ever is told so by [`Status::Deadlock`].
+//!
+//! **Positions.** A session has one position in each file: the record that it read last, and the
+//! entry of the key by which it found it. Next and Previous go on from the entry, even if the record
+//! is gone. Update and Delete are about the record, and are refused if others have changed it since.
+
+mod get;
+mod statement;
+mod transaction;
+mod work;
+mod write;
+
+use std::sync::Arc;
+
+use crate::engine::Shared;
+use crate::file::RecordFile;
+use crate::locks::{LockName, WaitCell};
+use crate::registry::Place;
+use crate::session::transaction::Transaction;
+use crate::slots::Position;
+use crate::status::Status;
+
+/// A file that a session has opened; of no use to other sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileHandle(usize);
+
+/// How a transaction shares files with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionKind {
+    /// Operation 19: each file that it touches is locked as a whole.
+    Exclusive,
+    /// Operation 1019: records are locked.
+    Concurrent,
+}
+
+impl TransactionKind {
+    /// Btrieve's operation code for its beginning.
+    pub fn code(self) -> u16 {
+        match self {
+            TransactionKind::Exclusive => 19,
+            TransactionKind::Concurrent => 1019,
+        }
+    }
+}
+
+/// How a read locks the record that it finds, so that nobody else reads it with a lock or changes it.
+///
+/// In a transaction, the lock is kept to its end, and *single* and *multiple* are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LockBias {
+    /// In a transaction the record is locked against changes, but others may read it.
+    #[default]
+    None,
+    /// +100: one record of the file at a time; wait.
+    SingleWait,
+    /// +200: one record of the file at a time; [`Status::RecordInUse`] instead of waiting.
+    SingleNoWait,
+    /// +300: beside other records of the file; wait.
+    MultipleWait,
+    /// +400: beside other records of the file; [`Status::RecordInUse`] instead of waiting.
+    MultipleNoWait,
+}
+
+impl LockBias {
+    /// What it adds to an operation's code.
+    pub fn code(self) -> u16 {
+        match self {
+            LockBias::None => 0,
+            LockBias::SingleWait => 100,
+            LockBias::SingleNoWait => 200,
+            LockBias::MultipleWait => 300,
+            LockBias::MultipleNoWait => 400,
+        }
+    }
+
+    fn waits(self) -> bool {
+        !matches!(self, LockBias::SingleNoWait | LockBias::MultipleNoWait)
+    }
+
+    fn is_single(self) -> bool {
+        matches!(self, LockBias::SingleWait | LockBias::SingleNoWait)
+    }
+}
+
+/// Which record is asked for: by a key's number and a value of it as it stands in records, or from
+/// the session's position. Among equal values, those of lower places in the file come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Get<'a> {
+    /// Operation 5.
+    Equal(usize, &'a [u8]),
+    /// Operation 6.
+    Next,
+    /// Operation 7.
+    Previous,
+    /// Operation 8.
+    Greater(usize, &'a [u8]),
+    /// Operation 9.
+    AtLeast(usize, &'a [u8]),
+    /// Operation 10.
+    Less(usize, &'a [u8]),
+    /// Operation 11.
+    AtMost(usize, &'a [u8]),
+    /// Operation 12.
+    First(usize),
+    /// Operation 13.
+    Last(usize),
+}
+
+/// One client of the engine.
+pub struct Session {
+    shared: Arc<Shared>,
+    state: State,
+}
+
+struct State {
+    place: Arc<Place>,
+    cell: Arc<WaitCell>,
+    files: Vec<OpenFile>,
+    transaction: Transaction,
+    /// Locks that reads with a bias took outside of transactions.
+    kept: Vec<KeptLock>,
+}
+
+struct OpenFile {
+    file: Arc<RecordFile>,
+    current: Option<Current>,
+}
+
+/// A session's position in a file.
+#[derive(Debug, Clone, Default)]
+struct Current {
+    key: usize,
+    entry: Vec<u8>,
+    /// The record as it was read; empty after it was deleted.
+    record: Vec<u8>,
+}
+
+impl Current {
+    fn position(&self) -> Position {
+        Position::of_entry(&self.entry)
+    }
+}
+
+/// A lock that a session keeps until it gives it back.
+struct KeptLock {
+    file: usize,
+    name: LockName,
+    is_single: bool,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let place = shared.sessions.enter();
+        Self {
+            shared,
+            state: State {
+                place,
+                cell: Arc::default(),
+                files: Vec::new(),
+                transaction: Transaction::default(),
+                kept: Vec::new(),
+            },
+        }
+    }
+
+    /// Opens a file; each opening has a position of its own.
+    pub fn open(&mut self, name: &str) -> Result<FileHandle, Status> {
+        self.shared.check()?;
+        let file = self.shared.file_named(name).ok_or(Status::FileNotFound)?;
+        let current = None;
+        self.state.files.push(OpenFile { file, current });
+        Ok(FileHandle(self.state.files.len() - 1))
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
+    /// no such record; the position stays as it was.
+    pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
+        self.statement(file, bias, |work| work.get(get, bias))?;
+        let current = self.state.files[file.0].current.as_ref();
+        Ok(current.map_or(&[], |it| &it.record))
+    }
+
+    /// Operation 2: puts a record in. The position stays as it was.
+    ///
+    /// # Errors
+    /// [`Status::DuplicateKey`] if a key without duplicates has one of its values.
+    pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
+        self.statement(file, LockBias::None, |work| work.insert(record))
+    }
+
+    /// Operation 3: changes the record that was read last. If its value of the key it was found by
+    /// changes, Next and Previous go on from the new value.
+    pub fn update(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
+        self.statement(file, LockBias::None, |work| work.update(record))?;
+        self.release_single(file);
+        Ok(())
+    }
+
+    /// Operation 4: deletes the record that was read last.
+    pub fn delete(&mut self, file: FileHandle) -> Result<(), Status> {
+        self.statement(file, LockBias::None, |work| work.delete())?;
+        self.release_single(file);
+        Ok(())
+    }
+
+    /// Operation 27: gives back all locks on records of a file that were taken outside of
+    /// transactions.
+    pub fn unlock(&mut self, file: FileHandle) -> Result<(), Status> {
+        self.state.file(file)?;
+        self.release_kept(file, |_| true);
+        Ok(())
+    }
+}
+
+impl State {
+    fn file(&self, file: FileHandle) -> Result<&OpenFile, Status> {
+        self.files.get(file.0).ok_or(Status::FileNotOpen)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session that ends in the middle of a transaction has not committed.
+        if self.in_transaction() {
+            let _ = self.abort();
+        }
+        for file in 0..self.state.files.len() {
+            self.release_kept(FileHandle(file), |_| true);
+        }
+        self.shared.sessions.leave(self.state.place.number);
+    }
+}

@@ -1,0 +1,139 @@
+//! Begin, End, Abort.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use smallvec::SmallVec;
+
+use crate::changes::Changes;
+use crate::engine::Shared;
+use crate::error::Fault;
+use crate::locks::LockName;
+use crate::log::record::{Record, SYSTEM};
+use crate::registry::Place;
+use crate::session::{Session, TransactionKind};
+use crate::status::Status;
+
+/// What a session holds and has changed since its transaction began.
+#[derive(Default)]
+pub(super) struct Transaction {
+    /// [`SYSTEM`] until it changes something.
+    pub id: u64,
+    /// `None`: one operation is all of it.
+    pub kind: Option<TransactionKind>,
+    pub changes: Changes,
+    /// Something dead is left behind, whether it commits or not.
+    pub is_swept: bool,
+    pub locks: Vec<LockName>,
+    /// Files that it has entered.
+    pub files: SmallVec<[u32; 8]>,
+}
+
+impl Session {
+    pub fn in_transaction(&self) -> bool {
+        self.state.transaction.kind.is_some()
+    }
+
+    /// Operations 19 and 1019: begins a transaction.
+    pub fn begin(&mut self, kind: TransactionKind) -> Result<(), Status> {
+        self.shared.check()?;
+        if self.in_transaction() {
+            return Err(Status::TransactionActive);
+        }
+        let _turn = self.shared.turn(None);
+        self.state.transaction.kind = Some(kind);
+        Ok(())
+    }
+
+    /// Operation 20: ends the transaction; all of it is done and as durable as the engine makes it.
+    ///
+    /// # Errors
+    /// If the log could not be written, it is not known whether it is done: the next start says.
+    pub fn end(&mut self) -> Result<(), Status> {
+        if !self.in_transaction() {
+            return Err(Status::NoTransaction);
+        }
+        self.commit()
+    }
+
+    /// Operation 21: undoes the transaction.
+    pub fn abort(&mut self) -> Result<(), Status> {
+        if !self.in_transaction() {
+            return Err(Status::NoTransaction);
+        }
+        self.roll_back()
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), Status> {
+        let done = self.shared.check().and_then(|()| {
+            let (transaction, place) = (&self.state.transaction, &self.state.place);
+            let committed = commit(&self.shared, transaction, place);
+            committed.map_err(|fault| self.shared.fail(fault))
+        });
+        self.release_transaction();
+        done
+    }
+
+    pub(super) fn roll_back(&mut self) -> Result<(), Status> {
+        let transaction = &self.state.transaction;
+        let done = self.shared.check().and_then(|()| {
+            let undone = roll_back(&self.shared, transaction, &self.state.place);
+            undone.map_err(|fault| self.shared.fail_for_good(fault))
+        });
+        // What was read under its locks may not be there any more.
+        let files = self.state.files.iter_mut();
+        let touched = files.filter(|it| transaction.files.contains(&it.file.id));
+        if !transaction.changes.is_empty() {
+            touched.for_each(|it| it.current = None);
+        }
+        self.release_transaction();
+        done
+    }
+
+    fn release_transaction(&mut self) {
+        let transaction = &mut self.state.transaction;
+        let owner = self.state.place.number;
+        let _turn = self.shared.turn(None);
+        for name in transaction.locks.drain(..) {
+            self.shared.locks.release(owner, name);
+        }
+        transaction.id = SYSTEM;
+        transaction.kind = None;
+        transaction.changes.clear();
+        transaction.is_swept = false;
+        transaction.files.clear();
+    }
+}
+
+fn commit(shared: &Shared, transaction: &Transaction, place: &Place) -> Result<(), Fault> {
+    if transaction.id == SYSTEM {
+        return Ok(());
+    }
+    let record = Record::Commit {
+        transaction: transaction.id,
+        swept: transaction.is_swept,
+    };
+    let lsn = {
+        let _turn = shared.turn(None);
+        shared.store.log.append(&record)
+    };
+    shared
+        .store
+        .log
+        .make_durable(lsn, shared.settings.durability)?;
+    if transaction.is_swept {
+        shared.settle(transaction.id, &transaction.changes)?;
+    }
+    place.first_lsn.store(u64::MAX, SeqCst);
+    shared.checkpoints.log_is_at(lsn);
+    Ok(())
+}
+
+fn roll_back(shared: &Shared, transaction: &Transaction, place: &Place) -> Result<(), Fault> {
+    if transaction.id == SYSTEM {
+        return Ok(());
+    }
+    shared.undo(&transaction.changes, 0)?;
+    shared.settle(transaction.id, &transaction.changes)?;
+    place.first_lsn.store(u64::MAX, SeqCst);
+    Ok(())
+}

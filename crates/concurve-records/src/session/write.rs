@@ -1,0 +1,270 @@
+//! Inserting, updating and deleting records.
+
+use crate::cache::PageWrite;
+use crate::error::Stop;
+use crate::locks::{LockName, Mode};
+use crate::log::record::{Record, SlotChange};
+use crate::session::work::Work;
+use crate::settle::is_good;
+use crate::slots::{self, POSITION_BYTES, Position, State};
+use crate::status::Status;
+use crate::tree::Pages;
+
+impl<'a> Work<'a> {
+    /// Puts a record in.
+    pub fn insert(&mut self, record: &[u8]) -> Result<(), Stop> {
+        self.check_length(record)?;
+        self.enter()?;
+        for key in 0..self.file.definition.keys.len() {
+            self.claim_value(key, record)?;
+        }
+        let position = self.free_slot()?;
+        self.put(position, record)?;
+        for key in 0..self.file.definition.keys.len() {
+            self.put_entry(key, record, position)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the record at the session's position.
+    pub fn update(&mut self, record: &[u8]) -> Result<(), Stop> {
+        self.check_length(record)?;
+        self.enter()?;
+        let position = self.lock_current()?;
+        let old = self.current.as_ref().map_or(&[][..], |it| &it.record);
+        let old = old.to_vec();
+        let keys = self.file.definition.keys.iter().enumerate();
+        let moved: Vec<usize> = keys
+            .filter(|(key, _)| {
+                self.file.entry(*key, &old, position) != self.file.entry(*key, record, position)
+            })
+            .map(|(key, _)| key)
+            .collect();
+        for key in &moved {
+            self.release_value(*key, &old, position)?;
+            self.claim_value(*key, record)?;
+        }
+        self.rewrite(position, &old, record, !moved.is_empty())?;
+        for key in &moved {
+            self.transaction.is_swept = true;
+            self.put_entry(*key, record, position)?;
+        }
+        self.move_current(&moved, record, position);
+        Ok(())
+    }
+
+    /// Deletes the record at the session's position.
+    pub fn delete(&mut self) -> Result<(), Stop> {
+        self.enter()?;
+        let position = self.lock_current()?;
+        let old = self.current.as_ref().map_or(&[][..], |it| &it.record);
+        let old = old.to_vec();
+        for key in 0..self.file.definition.keys.len() {
+            self.release_value(key, &old, position)?;
+        }
+        let mut page = self.current_page(position, &old)?;
+        let change = SlotChange {
+            transaction: self.number(),
+            file: self.file.id,
+            position,
+            state_before: State::Live,
+            state_after: State::Ghost,
+            offset: 0,
+            before: &old,
+            after: &[],
+        };
+        self.transaction.is_swept = true;
+        self.change(&mut page, &change);
+        if let Some(current) = self.current.as_mut() {
+            current.record.clear();
+        }
+        Ok(())
+    }
+
+    fn check_length(&self, record: &[u8]) -> Result<(), Status> {
+        if record.len() == self.file.record_bytes() {
+            Ok(())
+        } else {
+            Err(Status::RecordLength)
+        }
+    }
+
+    /// Locks a new value of a key without duplicates, and refuses one that a record has.
+    fn claim_value(&mut self, key: usize, record: &[u8]) -> Result<(), Stop> {
+        if self.file.definition.keys[key].duplicates {
+            return Ok(());
+        }
+        let mut bound = self.value(key, record);
+        self.lock_value(key, &bound)?;
+        let value = bound.clone();
+        bound.extend([0; POSITION_BYTES]);
+        let tree = self.file.tree(key);
+        let mut greater = false;
+        // Nobody else has changed a record to or from this value and not ended yet: the lock is ours.
+        loop {
+            let store = &self.shared.store;
+            let found = tree.first_from(store, &bound, greater, |entry| {
+                let has_value = |entry: &&[u8]| entry[..value.len()] == value;
+                Ok(entry.filter(has_value).map(<[u8]>::to_vec))
+            })?;
+            let Some(entry) = found else {
+                return Ok(());
+            };
+            if is_good(store, self.file, key, &entry)? {
+                return Err(Status::DuplicateKey.into());
+            }
+            (bound, greater) = (entry, true);
+        }
+    }
+
+    /// Locks what an entry that is given up stood for.
+    fn release_value(&mut self, key: usize, old: &[u8], position: Position) -> Result<(), Stop> {
+        if !self.file.definition.keys[key].duplicates {
+            let value = self.value(key, old);
+            self.lock_value(key, &value)?;
+        }
+        let entry = self.file.entry(key, old, position);
+        self.lock_gap_change(key, &entry)
+    }
+
+    fn value(&self, key: usize, record: &[u8]) -> Vec<u8> {
+        let mut value = Vec::with_capacity(self.file.tree(key).compared);
+        self.file.definition.keys[key].extract(record, &mut value);
+        value
+    }
+
+    fn lock_value(&mut self, key: usize, value: &[u8]) -> Result<(), Stop> {
+        let name = LockName::value(self.file.id, key, value);
+        self.lock(name, Mode::Exclusive)
+    }
+
+    /// A free slot, locked.
+    fn free_slot(&mut self) -> Result<Position, Stop> {
+        let (file, session) = (self.file, self.place.number);
+        let mut passed = Vec::new();
+        let position = loop {
+            let Some(position) = file.room.take(session) else {
+                self.new_data_page()?;
+                continue;
+            };
+            // Somebody may have waited for what was there before, and got it.
+            match self.lock_record(position, Mode::Exclusive) {
+                Ok(()) => break position,
+                Err(_) => passed.push(position),
+            }
+        };
+        for other in passed {
+            file.room.give(session, other);
+        }
+        Ok(position)
+    }
+
+    fn new_data_page(&self) -> Result<(), Stop> {
+        let id = self.file.page(self.file.room.new_page());
+        let mut page = self.shared.store.create(id)?;
+        self.shared
+            .store
+            .change(&mut page, &Record::Format(id), self.file.record_bytes());
+        let slots = slots::slots_per_page(self.file.record_bytes());
+        self.file
+            .room
+            .give_page(self.place.number, id.number, slots);
+        Ok(())
+    }
+
+    fn put(&mut self, position: Position, record: &[u8]) -> Result<(), Stop> {
+        let page = self.write_page(position);
+        let mut page = match page {
+            Ok(page) => page,
+            Err(fault) => {
+                self.file.room.give(self.place.number, position);
+                return Err(fault.into());
+            }
+        };
+        let change = SlotChange {
+            transaction: self.number(),
+            file: self.file.id,
+            position,
+            state_before: State::Free,
+            state_after: State::Live,
+            offset: 0,
+            before: &[],
+            after: record,
+        };
+        self.change(&mut page, &change);
+        Ok(())
+    }
+
+    fn put_entry(&mut self, key: usize, record: &[u8], position: Position) -> Result<(), Stop> {
+        let file = self.file;
+        let entry = file.entry(key, record, position);
+        let store = &self.shared.store;
+        file.tree(key)
+            .insert(store, &file.room, &entry, &mut |next| {
+                self.enter_gap(key, &entry, next)?;
+                self.lock_gap_change(key, &entry)
+            })
+    }
+
+    /// Locks the record at the session's position.
+    fn lock_current(&mut self) -> Result<Position, Stop> {
+        let current = self.current.as_ref();
+        let current = current.filter(|it| !it.record.is_empty());
+        let position = current.ok_or(Status::InvalidPosition)?.position();
+        self.lock_record(position, Mode::Exclusive)?;
+        Ok(position)
+    }
+
+    /// The page of the session's record, if the record is as it was read.
+    fn current_page(&self, position: Position, old: &[u8]) -> Result<PageWrite<'a>, Stop> {
+        let page = self.write_page(position)?;
+        let (state, record) = slots::read(&page, position.slot, self.file.record_bytes());
+        if state != State::Live || record != old {
+            return Err(Status::Conflict.into());
+        }
+        Ok(page)
+    }
+
+    /// Writes what differs, or the whole record if a key changes.
+    fn rewrite(
+        &mut self,
+        position: Position,
+        old: &[u8],
+        new: &[u8],
+        is_whole: bool,
+    ) -> Result<(), Stop> {
+        let mut page = self.current_page(position, old)?;
+        let Some(first) = old.iter().zip(new).position(|(old, new)| old != new) else {
+            return Ok(());
+        };
+        let last = old.iter().zip(new).rposition(|(old, new)| old != new);
+        let range = if is_whole {
+            0..old.len()
+        } else {
+            first..last.unwrap_or(first) + 1
+        };
+        let change = SlotChange {
+            transaction: self.number(),
+            file: self.file.id,
+            position,
+            state_before: State::Live,
+            state_after: State::Live,
+            offset: range.start as u16,
+            before: &old[range.clone()],
+            after: &new[range],
+        };
+        self.change(&mut page, &change);
+        Ok(())
+    }
+
+    fn move_current(&mut self, moved: &[usize], record: &[u8], position: Position) {
+        let Some(current) = self.current.as_mut() else {
+            return;
+        };
+        current.record.clear();
+        current.record.extend_from_slice(record);
+        if moved.contains(&current.key) {
+            current.entry = self.file.entry(current.key, record, position);
+        }
+    }
+}

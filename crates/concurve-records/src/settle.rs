@@ -1,0 +1,119 @@
+//! Undoing changes, and taking out what is left of them.
+//!
+//! An entry of a key is good if its record is live and has its value. Deletes, changes of keys and
+//! undone inserts leave entries that are not; searches pass over them. When their transaction has
+//! ended, and before its locks are released, they are taken out, and its dead records' slots are
+//! freed. All of it may be done again after a crash: undoing puts back what was there, from the last
+//! change to the first, and nobody else has touched it.
+
+use crate::changes::Changes;
+use crate::engine::Shared;
+use crate::error::Fault;
+use crate::file::RecordFile;
+use crate::log::record::{Record, SYSTEM, SlotChange};
+use crate::slots::{self, Position, State};
+use crate::store::{Store, page_of};
+
+impl Shared {
+    /// Puts back what was there before the changes from `first` on.
+    pub fn undo(&self, changes: &Changes, first: usize) -> Result<(), Fault> {
+        for change in changes.from(first).rev() {
+            let file = self.file(change.file);
+            let _turn = self.turn(Some(&file));
+            undo_one(&self.store, &file, &change)?;
+        }
+        Ok(())
+    }
+
+    /// Takes out what ended transactions leave behind, and notes that they are finished.
+    pub fn settle(&self, transaction: u64, changes: &Changes) -> Result<(), Fault> {
+        for change in changes.from(0) {
+            let file = self.file(change.file);
+            let _turn = self.turn(Some(&file));
+            sweep(&self.store, &file, &change)?;
+        }
+        let mut freed = Vec::new();
+        for change in changes.from(0) {
+            let file = self.file(change.file);
+            let turn = self.turn(Some(&file));
+            let is_freed = free_ghost(&self.store, &file, change.position)?;
+            drop(turn);
+            if is_freed {
+                freed.push((file, change.position));
+            }
+        }
+        self.store.log.append(&Record::Finished { transaction });
+        for (file, position) in freed {
+            file.room.give(position.page, position);
+        }
+        Ok(())
+    }
+}
+
+fn undo_one(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fault> {
+    let state_after = match change.state_before {
+        // Its entries may still be there.
+        State::Free => State::Ghost,
+        state => state,
+    };
+    let undone = SlotChange {
+        transaction: SYSTEM,
+        state_before: change.state_after,
+        state_after,
+        before: &[],
+        after: change.before,
+        ..*change
+    };
+    let mut page = store.write(page_of(change))?;
+    store.change(&mut page, &Record::Slot(undone), file.record_bytes());
+    Ok(())
+}
+
+/// Takes out entries of what the record was and became, unless they are good.
+fn sweep(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fault> {
+    let images = [
+        (change.state_before, change.before),
+        (change.state_after, change.after),
+    ];
+    for (state, image) in images {
+        // Changes of keys and states are logged as whole records.
+        if state != State::Live || image.len() != file.record_bytes() {
+            continue;
+        }
+        for key in 0..file.definition.keys.len() {
+            let entry = file.entry(key, image, change.position);
+            if !is_good(store, file, key, &entry)? {
+                file.tree(key).remove(store, &entry)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an entry's record is live and has its value. The record must be locked, or nobody about.
+pub fn is_good(store: &Store, file: &RecordFile, key: usize, entry: &[u8]) -> Result<bool, Fault> {
+    let position = Position::of_entry(entry);
+    let page = store.read(file.page(position.page))?;
+    let (state, record) = slots::read(&page, position.slot, file.record_bytes());
+    Ok(state == State::Live && file.entry(key, record, position) == entry)
+}
+
+fn free_ghost(store: &Store, file: &RecordFile, position: Position) -> Result<bool, Fault> {
+    let mut page = store.write(file.page(position.page))?;
+    let (state, _) = slots::read(&page, position.slot, file.record_bytes());
+    if state != State::Ghost {
+        return Ok(false);
+    }
+    let freed = SlotChange {
+        transaction: SYSTEM,
+        file: file.id,
+        position,
+        state_before: State::Ghost,
+        state_after: State::Free,
+        offset: 0,
+        before: &[],
+        after: &[],
+    };
+    store.change(&mut page, &Record::Slot(freed), file.record_bytes());
+    Ok(true)
+}

@@ -1,0 +1,87 @@
+//! Status codes, numbered as Btrieve's.
+//!
+//! Source of numbers and names: "Status Codes and Messages" of the vendor's documentation.
+
+use thiserror::Error;
+
+/// Why an operation was not done. Success, Btrieve's status 0, is `Ok`.
+///
+/// An operation that was refused has changed nothing, and a transaction goes on after it, but for
+/// [`Status::Deadlock`], after which only [`abort`](crate::session::Session::abort) is useful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+pub enum Status {
+    /// The disk failed, or what it gave back was damaged. [`Engine::failure`] says more.
+    ///
+    /// [`Engine::failure`]: crate::engine::Engine::failure
+    #[error("2: the disk failed, or a page on it is damaged")]
+    Io,
+    #[error("3: the file is not open in this session")]
+    FileNotOpen,
+    #[error("4: no record has this key value")]
+    KeyNotFound,
+    #[error("5: a record has this value already, and the key allows no duplicates")]
+    DuplicateKey,
+    #[error("6: the file has no key of this number")]
+    InvalidKeyNumber,
+    /// Update, Delete, Next or Previous without a record that was read before, or after it was
+    /// deleted.
+    #[error("8: the session has no position in this file")]
+    InvalidPosition,
+    #[error("9: no further record in this direction")]
+    EndOfFile,
+    #[error("12: there is no file of this name")]
+    FileNotFound,
+    #[error("18: the disk is full")]
+    DiskFull,
+    #[error("21: the key value is not as long as the key")]
+    KeyLength,
+    #[error("22: the record is not as long as the records of this file")]
+    RecordLength,
+    #[error("37: the session has a transaction already")]
+    TransactionActive,
+    #[error("39: the session has no transaction")]
+    NoTransaction,
+    /// This session and others waited for one another in a ring, and this one was told. Its
+    /// transaction still holds its locks: abort it, so that the others go on.
+    #[error("78: the session and others wait for one another")]
+    Deadlock,
+    /// The record was changed or deleted by another session since this one read it without a lock.
+    #[error("80: the record has changed since it was read")]
+    Conflict,
+    /// Another session holds a lock on the record, and the operation asked not to wait.
+    #[error("84: the record is in use")]
+    RecordInUse,
+    /// An exclusive transaction holds the file, or others use what an exclusive one asked for, and
+    /// the operation asked not to wait.
+    #[error("85: the file is in use")]
+    FileInUse,
+    /// All pages of the cache are in use at this moment: make the cache larger.
+    #[error("100: no page of the cache is free")]
+    NoCacheBuffer,
+}
+
+impl Status {
+    /// Btrieve's number.
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Io => 2,
+            Status::FileNotOpen => 3,
+            Status::KeyNotFound => 4,
+            Status::DuplicateKey => 5,
+            Status::InvalidKeyNumber => 6,
+            Status::InvalidPosition => 8,
+            Status::EndOfFile => 9,
+            Status::FileNotFound => 12,
+            Status::DiskFull => 18,
+            Status::KeyLength => 21,
+            Status::RecordLength => 22,
+            Status::TransactionActive => 37,
+            Status::NoTransaction => 39,
+            Status::Deadlock => 78,
+            Status::Conflict => 80,
+            Status::RecordInUse => 84,
+            Status::FileInUse => 85,
+            Status::NoCacheBuffer => 100,
+        }
+    }
+}

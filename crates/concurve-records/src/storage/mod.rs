@@ -1,0 +1,31 @@
+//! Where files are kept: a folder, or in tests something that loses power.
+
+mod folder;
+
+use std::io;
+use std::sync::Arc;
+
+pub use folder::Folder;
+
+/// A set of named files.
+pub trait Storage: Send + Sync + 'static {
+    /// Opens a file, and makes an empty one if there is none.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>>;
+    /// Gives a file another name, in the place of one that has it.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// The names of all files.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// Makes the names durable.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// A file. Writes are durable after [`Disk::sync`].
+pub trait Disk: Send + Sync + 'static {
+    /// Reads from a byte on until the buffer is full or the file ends; returns what it read.
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
+    fn length(&self) -> io::Result<u64>;
+    fn set_length(&self, length: u64) -> io::Result<()>;
+}

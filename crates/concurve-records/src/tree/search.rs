@@ -1,0 +1,121 @@
+//! Finding entries, in both directions.
+
+use crate::error::{Fault, Stop};
+use crate::node;
+use crate::page::Page;
+use crate::store::Store;
+use crate::tree::Tree;
+
+/// An entry that was found and the one that follows it, each `None` if there is none; seen while
+/// their leaves are latched.
+pub struct Seen<'a> {
+    pub found: Option<&'a [u8]>,
+    pub follower: Option<&'a [u8]>,
+}
+
+impl Tree {
+    /// Shows the first entry that is not less than `bound`, or the first one greater.
+    ///
+    /// `visit` sees it latched, and so may lock it without waiting before anybody can change it.
+    pub fn first_from<R>(
+        &self,
+        store: &Store,
+        bound: &[u8],
+        greater: bool,
+        visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        let root = store.read(self.root)?;
+        let leaf = self.descend(store, root, 0, |node| {
+            node::upper_bound(node, self.compared, bound)
+        })?;
+        let index = if greater {
+            node::upper_bound(&leaf, self.compared, bound)
+        } else {
+            node::lower_bound(&leaf, self.compared, bound)
+        };
+        self.with_entry_from(store, &leaf, index, visit)
+    }
+
+    /// Shows the last entry that is less than `bound`, or of all if there is no bound.
+    pub fn last_before<R>(
+        &self,
+        store: &Store,
+        bound: Option<&[u8]>,
+        visit: impl FnOnce(Seen) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        let mut bound = bound.map(<[u8]>::to_vec);
+        loop {
+            // The least entry that the leaf may hold, if it is not the first leaf.
+            let mut fence = None;
+            let root = store.read(self.root)?;
+            let leaf = self.descend(store, root, 0, |node| {
+                let index = self.count_before(node, bound.as_deref());
+                if index > 0 {
+                    fence = Some(node::entry(node, index - 1, self.compared).to_vec());
+                }
+                index
+            })?;
+            let count = self.count_before(&leaf, bound.as_deref());
+            if count == 0 && fence.is_some() {
+                bound = fence;
+                continue;
+            }
+            let found = count.checked_sub(1);
+            let found = found.map(|index| node::entry(&leaf, index, self.compared));
+            return self.with_entry_from(store, &leaf, count, |follower| {
+                visit(Seen { found, follower })
+            });
+        }
+    }
+
+    fn count_before(&self, page: &Page, bound: Option<&[u8]>) -> usize {
+        bound.map_or(page.count(), |bound| {
+            node::lower_bound(page, self.compared, bound)
+        })
+    }
+
+    /// Shows the entry at an index of a latched leaf, or else the first one in the leaves after it.
+    pub(super) fn with_entry_from<R>(
+        &self,
+        store: &Store,
+        leaf: &Page,
+        index: usize,
+        visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        if index < leaf.count() {
+            return visit(Some(node::entry(leaf, index, self.compared)));
+        }
+        let mut right = leaf.right();
+        let mut held = None;
+        while right != 0 {
+            // The leaf before is released once this one is latched.
+            let next = store.read(self.page(right))?;
+            if next.count() > 0 {
+                return visit(Some(node::entry(&next, 0, self.compared)));
+            }
+            right = next.right();
+            held = Some(next);
+        }
+        drop(held);
+        visit(None)
+    }
+
+    /// Shows all entries in order.
+    pub fn each_entry(
+        &self,
+        store: &Store,
+        mut each: impl FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let root = store.read(self.root)?;
+        let mut leaf = self.descend(store, root, 0, |_| 0)?;
+        loop {
+            for index in 0..leaf.count() {
+                each(node::entry(&leaf, index, self.compared))?;
+            }
+            if leaf.right() == 0 {
+                return Ok(());
+            }
+            leaf = store.read(self.page(leaf.right()))?;
+        }
+    }
+}

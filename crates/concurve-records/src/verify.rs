@@ -1,0 +1,66 @@
+//! Whether a file is in order: every live record once in every key, and nothing else.
+
+use crate::error::Fault;
+use crate::file::RecordFile;
+use crate::page::{PageId, kind};
+use crate::settle::is_good;
+use crate::slots::{self, State};
+use crate::store::Store;
+
+/// Looks at every page of a file. To be called while nobody changes it.
+pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
+    let live = count_live(store, file)?;
+    for key in 0..file.definition.keys.len() {
+        let tree = file.tree(key);
+        let entries = tree.check(store)?;
+        if entries != live {
+            let name = &file.name;
+            return Err(Fault::Damaged(format!(
+                "file {name} has {live} records, and {entries} entries of key {key}"
+            )));
+        }
+        let mut last: Option<Vec<u8>> = None;
+        tree.each_entry(store, |entry| {
+            if !is_good(store, file, key, entry)? {
+                let name = &file.name;
+                return Err(Fault::Damaged(format!(
+                    "file {name}: key {key} has an entry of no record: {entry:02x?}"
+                )));
+            }
+            let value = &entry[..file.definition.keys[key].bytes()];
+            if !file.definition.keys[key].duplicates && last.as_deref() == Some(value) {
+                let name = &file.name;
+                return Err(Fault::Damaged(format!(
+                    "file {name}: key {key} has the value {value:02x?} twice"
+                )));
+            }
+            last = Some(value.to_vec());
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn count_live(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
+    let mut live = 0;
+    for number in 0..file.room.pages() {
+        let page = store.read(PageId {
+            file: file.id,
+            number,
+        })?;
+        if page.kind() != kind::DATA {
+            continue;
+        }
+        for slot in 0..slots::slots_per_page(file.record_bytes()) as u16 {
+            match slots::read(&page, slot, file.record_bytes()).0 {
+                State::Live => live += 1,
+                State::Free => {}
+                State::Ghost => {
+                    let text = format!("slot {slot} of {} is neither live nor free", page.id());
+                    return Err(Fault::Damaged(text));
+                }
+            }
+        }
+    }
+    Ok(live)
+}

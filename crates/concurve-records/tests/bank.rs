@@ -1,0 +1,57 @@
+//! Clients that move money at the same time: no sum changes, and nothing that was acknowledged is
+//! lost.
+
+mod common;
+
+use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use concurve_records::{Durability, Engine};
+
+fn trade(engine: &Engine, clients: u32, transactions: u32, first: u32) {
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            let mut teller = Teller::new(engine, client);
+            teller.next = first;
+            scope.spawn(move || {
+                for _ in 0..transactions {
+                    teller.transact().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
+    for latching in LATCHINGS {
+        for durability in [Durability::None, Durability::Group, Durability::Each] {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = settings(latching, durability);
+            let transactions = if durability == Durability::None {
+                500
+            } else {
+                60
+            };
+            {
+                let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+                make_bank(&engine);
+                trade(&engine, 6, transactions, 0);
+                assert_eq!(engine.locks(), 0);
+                audit(&engine);
+                // Without its end: the next start recovers it.
+            }
+            let (engine, recovered) = Engine::open(folder.path(), settings.clone()).unwrap();
+            assert!(recovered.records > 0);
+            trade(&engine, 3, transactions, transactions);
+            engine.close().unwrap();
+            let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+            assert_eq!(recovered.records, 0);
+            let done = audit(&engine);
+            assert_eq!(done.len(), 6);
+            for (client, numbers) in done {
+                let rounds = if client < 3 { 2 } else { 1 };
+                let expected: Vec<u32> = (0..rounds * transactions).collect();
+                assert_eq!(numbers, expected, "of client {client}");
+            }
+        }
+    }
+}
