@@ -14,6 +14,7 @@ from concurve.errors import ConcurveError
 from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
 from concurve.store import Store
+from concurve.told import with_facts
 
 Format = Literal["json", "csv", "markdown", "html"]
 
@@ -57,8 +58,8 @@ def check_writable(path: Path) -> None:
 
 
 def complete(findings: Findings, store: Store) -> Findings:
-    """A run with all that a report shows of it: the scaling models fitted to it, and what limits
-    each cell."""
+    """A run with all that a report shows of it: the scaling models fitted to it, what limits each
+    cell, and what the measured program said of itself."""
     if not findings.scaling:
         from concurve.scaling import with_models
 
@@ -67,7 +68,7 @@ def complete(findings: Findings, store: Store) -> Findings:
         from concurve.explain import with_explanation
 
         findings = with_explanation(findings, store)
-    return findings
+    return findings if findings.facts else with_facts(findings, store)
 
 
 def complete_campaign(findings: CampaignFindings, store: Store) -> CampaignFindings:

@@ -256,6 +256,17 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int | None = None
 
 
+class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the measured program said of itself in ``cells`` of the ``among`` cells that
+    have the levels ``where``; without ``where`` in all cells, or in some that share no level."""
+
+    name: str
+    value: str
+    where: dict[str, Level] = {}
+    cells: int
+    among: int
+
+
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a view of one run shows. ``asked`` names the indicators that the study or
     the command line asked for by name, the primary one included."""
@@ -279,6 +290,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
     explanation: Explanation | None = None
+    facts: tuple[ToldFact, ...] = ()
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""

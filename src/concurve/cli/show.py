@@ -42,7 +42,7 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
     store = Store(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
-        _show_campaign(store, campaign, json)
+        _show_campaign(store, campaign, json, best_by, models)
     elif json:
         from concurve.report.json import to_json
 
@@ -51,12 +51,26 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
         show_run(store, run, best_by=best_by, models=models)
 
 
-def _show_campaign(store: Store, campaign: CampaignRow, json: bool) -> None:
+def _show_campaign(
+    store: Store, campaign: CampaignRow, json: bool, best_by: str, models: bool
+) -> None:
+    from concurve.errors import ConcurveError
+
+    if best_by or (models and not json):
+        raise ConcurveError(
+            f"{campaign.id} is a campaign: {'--best-by' if best_by else '--models'} is for runs",
+            "concurve show RUN with it; concurve report CAMPAIGN has the models of all its runs",
+        )
     if json:
-        from concurve.campaign_analysis import campaign_findings
+        from concurve.campaign_analysis import campaign_findings, with_each_run
         from concurve.exports import render_campaign
 
-        print(render_campaign(campaign_findings(store, campaign), "json").decode(), end="")
+        findings = campaign_findings(store, campaign)
+        if models:
+            from concurve.scaling import with_models
+
+            findings = with_each_run(findings, with_models)
+        print(render_campaign(findings, "json").decode(), end="")
     else:
         from concurve.cli.campaigning import show_campaign
 

@@ -21,6 +21,7 @@ from concurve.report.machine import facts
 from concurve.report.published import heading, how, judged, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import table
+from concurve.report.told import told_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -74,6 +75,7 @@ def to_html(findings: Findings) -> str:
             causes=causes(findings.rejects),
             with_rejects=list(_with_rejects(findings)),
             machine=facts(findings.machine),
+            told=told_rows(findings),
             dark=DARK,
             missing=fmt.MISSING,
             **_explained(findings.explanation),

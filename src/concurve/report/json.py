@@ -17,7 +17,15 @@ from typing import Any
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings import BestFinding, CellFindings, ClaimFinding, Finding, Findings, Level
+from concurve.findings import (
+    BestFinding,
+    CellFindings,
+    ClaimFinding,
+    Finding,
+    Findings,
+    Level,
+    ToldFact,
+)
 
 FORMAT = 1
 
@@ -124,6 +132,7 @@ class _Export(msgspec.Struct, frozen=True):
     models: list[dict[str, Any]] | msgspec.UnsetType
     published: list[_Published] | msgspec.UnsetType
     explanation: msgspec.Raw | msgspec.UnsetType
+    facts: tuple[ToldFact, ...] | msgspec.UnsetType
 
 
 def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
@@ -143,6 +152,7 @@ def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
         _models(findings),
         _published(findings) or msgspec.UNSET,
         _explanation(findings),
+        findings.facts or msgspec.UNSET,
     )
     return msgspec.json.encode(export)
 

@@ -14,6 +14,7 @@ from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
 from concurve.report.table import Column, Entry, Table, table
+from concurve.report.told import to_markdown as told
 
 _REJECTS_LISTED_MAX = 50
 MARKS = {"answer": "", "warning": "**Warning:** ", "note": ""}
@@ -45,6 +46,7 @@ def to_markdown(findings: Findings) -> str:
             "",
             *grid(("", ""), [(text(name), text(value)) for name, value in facts(findings.machine)]),
             "",
+            *_told(findings),
             "## Run it again",
             "",
             *code(run.again),
@@ -133,6 +135,13 @@ def models(findings: Findings) -> Iterator[str]:
         yield ""
     yield text(subject(findings))
     yield ""
+
+
+def _told(findings: Findings) -> Iterator[str]:
+    if findings.facts:
+        yield "## What the program said"
+        yield ""
+        yield from told(findings)
 
 
 def _published(findings: Findings) -> Iterator[str]:

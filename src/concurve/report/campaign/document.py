@@ -17,6 +17,7 @@ from concurve.report.explain_chart import composition
 from concurve.report.explain_section import Curves, Section, curves, section
 from concurve.report.scaling import ScalingRow, expected_heading, scaling_rows, subject
 from concurve.report.table import Table, table
+from concurve.report.told import ToldRow, told_rows
 
 PROTOCOL = (
     "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
@@ -93,6 +94,8 @@ class Chapter:
     charts: tuple[tuple[Numbered, drawing.Chart], ...] = ()
     models: Models | None = None
     limits: Limits | None = None
+    told: list[ToldRow] = field(default_factory=list)
+    told_number: Numbered | None = None
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,8 @@ def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
         else (),
         models=_models(run, name, numbers),
         limits=_limits(run, name, numbers, charts),
+        told=told_rows(run),
+        told_number=numbers.table(f"{name}: what the program said") if run.facts else None,
     )
 
 

@@ -29,6 +29,7 @@ from concurve.report.markdown import (
     published_table,
     text,
 )
+from concurve.report.told import to_markdown as told
 
 _VERDICTS = ("supported", "refuted", "undecided", "not testable here")
 _AGREEMENTS = ("agrees", "differs", "undecided")
@@ -213,6 +214,9 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         if chapter.limits.curves is not None:
             yield from curves_to_markdown(chapter.limits.curves)
         yield from cells_to_markdown(chapter.limits.cells)
+    if chapter.told_number is not None:
+        yield from _caption(chapter.told_number)
+        yield from told(study.run)
     yield f"Run {text(study.run.run.id)}. Again:"
     yield ""
     yield from code(study.run.run.again)
