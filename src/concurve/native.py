@@ -16,6 +16,7 @@ from concurve.java import find_java
 
 #: Packaged programs that a study may name with ``program = "…"``.
 PROGRAMS = {
+    "disk": "concurve-disk",
     "load": "concurve-load",
     "mandelbrot": "concurve-mandelbrot",
     "server": "concurve-server",

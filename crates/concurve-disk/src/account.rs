@@ -6,6 +6,9 @@ use crate::request::{Direction, SECTOR_BYTES};
 use crate::time::Time;
 use crate::workload::Io;
 
+/// An hour in µs: what takes longer counts as this.
+const LONGEST: u64 = 3_600_000_000;
+
 /// What a process got.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
@@ -37,7 +40,7 @@ pub struct Account {
 
 impl Account {
     pub fn new(processes: usize) -> Self {
-        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        let histogram = || Histogram::new_with_max(LONGEST, 3).expect("the range is allowed");
         Self {
             end: 0,
             merged: 0,
@@ -72,8 +75,13 @@ impl Account {
         self.shares.iter().map(|it| it.requests).sum()
     }
 
-    /// Mean time of a read in ns.
+    /// Mean time of a read in ns; not a number if there was none.
     pub fn mean_read(&self) -> f64 {
         self.read_time as f64 / self.reads.len() as f64
+    }
+
+    /// Mean time of a write in ns; not a number if there was none.
+    pub fn mean_write(&self) -> f64 {
+        self.write_time as f64 / self.writes.len() as f64
     }
 }

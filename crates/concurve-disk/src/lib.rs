@@ -9,14 +9,21 @@
 //! says how long that takes. All of it follows from a seed.
 
 pub mod account;
+mod cli;
 pub mod device;
 pub mod disk;
+pub mod error;
+pub mod page_cache;
 mod pieces;
+mod report;
 pub mod request;
+mod run;
 pub mod scheduler;
 pub mod simulation;
+mod text;
 pub mod time;
 pub mod volume;
 pub mod workload;
 
+pub use run::main;
 pub use simulation::{Machine, Simulation};

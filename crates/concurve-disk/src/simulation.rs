@@ -14,7 +14,7 @@ use crate::request::{ProcessId, Request};
 use crate::scheduler::Kind;
 use crate::time::Time;
 use crate::volume::{Layout, Volume};
-use crate::workload::{Io, Process, Step};
+use crate::workload::{Asked, Io, Process, Step};
 
 /// The hardware, and how it is scheduled.
 #[derive(Debug, Clone)]
@@ -23,6 +23,18 @@ pub struct Machine {
     pub disks: usize,
     pub layout: Layout,
     pub scheduler: Kind,
+}
+
+impl Machine {
+    /// Sectors of the volume.
+    pub fn sectors(&self) -> u64 {
+        self.volume().sectors()
+    }
+
+    fn volume(&self) -> Volume {
+        let sectors = Disk::new(self.disk.clone()).sectors();
+        Volume::new(self.layout, self.disks, sectors)
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +50,10 @@ enum Event {
     Ask {
         device: usize,
     },
+    /// Meant for one nap of the process; void if that has ended otherwise.
     Wake {
         process: usize,
+        nap: u32,
     },
 }
 
@@ -47,8 +61,13 @@ enum Event {
 struct Actor {
     process: Box<dyn Process>,
     under_way: usize,
-    /// It goes on when fewer than this are under way; `None`: it sleeps, or has ended.
+    /// It goes on when fewer than this are under way.
     waits_below: Option<usize>,
+    parked: bool,
+    /// How often it has gone on.
+    nap: u32,
+    /// Another process has said that it may go on, while it was not parked.
+    called: bool,
     ended: bool,
 }
 
@@ -74,7 +93,7 @@ pub struct Simulation {
     pieces: Pieces,
     finishing: Vec<Option<Request>>,
     effects: Vec<Effect>,
-    submitted: Vec<Io>,
+    asked: Asked,
     pub account: Account,
 }
 
@@ -82,13 +101,12 @@ impl Simulation {
     pub fn new(machine: &Machine, processes: Vec<Box<dyn Process>>) -> Self {
         let device = || Device::new(Disk::new(machine.disk.clone()), machine.scheduler.build());
         let devices: Vec<Device> = (0..machine.disks).map(|_| device()).collect();
-        let volume = Volume::new(machine.layout, machine.disks, devices[0].disk.sectors());
         let actors: Vec<Actor> = processes.into_iter().map(Actor::new).collect();
         Self {
             now: 0,
             events: BinaryHeap::new(),
             foreseen: 0,
-            volume,
+            volume: machine.volume(),
             devices,
             account: Account::new(actors.len()),
             actors,
@@ -97,7 +115,7 @@ impl Simulation {
             pieces: Pieces::default(),
             finishing: Vec::new(),
             effects: Vec::new(),
-            submitted: Vec::new(),
+            asked: Asked::default(),
         }
     }
 
@@ -112,7 +130,10 @@ impl Simulation {
                 Event::ArmDone { device } => self.arm_done(device),
                 Event::Done { device, place } => self.done_without_arm(device, place),
                 Event::Ask { device } => self.run_device(device),
-                Event::Wake { process } => self.go_on(process),
+                Event::Wake { process, nap } if nap == self.actors[process].nap => {
+                    self.go_on(process);
+                }
+                Event::Wake { .. } => {}
             }
         }
         self.closed_account()
@@ -120,7 +141,6 @@ impl Simulation {
 
     fn closed_account(mut self) -> Account {
         debug_assert!(self.actors.iter().all(|it| it.ended), "all have ended");
-        self.account.end = self.now;
         for device in &self.devices {
             self.account.merged += device.merged;
             self.account.sent += device.sent;
@@ -133,33 +153,60 @@ impl Simulation {
     // -- processes ----------------------------------------------------------------------------
 
     fn go_on(&mut self, process: usize) {
-        self.actors[process].waits_below = None;
-        let mut submitted = std::mem::take(&mut self.submitted);
+        let actor = &mut self.actors[process];
+        actor.nap += 1;
+        actor.parked = false;
+        let mut asked = std::mem::take(&mut self.asked);
         let mut touched = 0u64;
         loop {
             let actor = &mut self.actors[process];
-            let step = actor.process.step(self.now, &mut submitted);
-            for io in submitted.drain(..) {
+            let step = actor.process.step(self.now, &mut asked);
+            for io in asked.ios.drain(..) {
                 touched |= self.submit(process, io);
             }
-            match step {
-                Step::Sleep(time) => self.foresee(self.now + time, Event::Wake { process }),
-                Step::Wait { below } if self.actors[process].under_way < below => continue,
-                Step::Wait { below } => self.actors[process].waits_below = Some(below),
-                Step::End => self.end(process),
+            asked.wake.drain(..).for_each(|it| self.call(it));
+            if !self.goes_on_at_once(process, step) {
+                break;
             }
-            break;
         }
-        self.submitted = submitted;
+        self.asked = asked;
         // The queue is held back until the process has said all that it wants (it is "plugged").
         for device in (0..self.devices.len()).filter(|it| touched & (1 << it) != 0) {
             self.run_device(device);
         }
     }
 
+    fn goes_on_at_once(&mut self, process: usize, step: Step) -> bool {
+        let actor = &mut self.actors[process];
+        match step {
+            Step::Wait { below } if actor.under_way < below => return true,
+            Step::Wait { below } => actor.waits_below = Some(below),
+            Step::Park | Step::ParkFor(_) if std::mem::take(&mut actor.called) => return true,
+            Step::Park => actor.parked = true,
+            Step::ParkFor(time) => {
+                actor.parked = true;
+                self.wake_at(self.now + time, process);
+            }
+            Step::Sleep(time) => self.wake_at(self.now + time, process),
+            Step::End => self.end(process),
+        }
+        false
+    }
+
+    /// Another process may go on.
+    fn call(&mut self, process: usize) {
+        let actor = &mut self.actors[process];
+        if std::mem::take(&mut actor.parked) {
+            self.wake_at(self.now, process);
+        } else {
+            actor.called = true;
+        }
+    }
+
     fn end(&mut self, process: usize) {
         self.actors[process].ended = true;
         self.account.process_ended(process, self.now);
+        self.account.end = self.now;
     }
 
     /// Gives the devices that it went to, a bit each.
@@ -226,6 +273,7 @@ impl Simulation {
     }
 
     fn arm_done(&mut self, device: usize) {
+        self.account.end = self.now;
         if let Some(request) = self.devices[device].disk.finish() {
             self.complete(device, &request);
         }
@@ -270,8 +318,13 @@ impl Simulation {
         actor.under_way -= 1;
         if actor.waits_below.is_some_and(|it| actor.under_way < it) {
             actor.waits_below = None;
-            self.foresee(self.now, Event::Wake { process });
+            self.wake_at(self.now, process);
         }
+    }
+
+    fn wake_at(&mut self, time: Time, process: usize) {
+        let nap = self.actors[process].nap;
+        self.foresee(time, Event::Wake { process, nap });
     }
 
     fn foresee(&mut self, time: Time, event: Event) {
@@ -286,6 +339,9 @@ impl Actor {
             process,
             under_way: 0,
             waits_below: None,
+            parked: false,
+            nap: 0,
+            called: false,
             ended: false,
         }
     }

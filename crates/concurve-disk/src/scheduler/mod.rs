@@ -68,6 +68,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The name that kernels give it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Noop => "noop",
+            Self::Deadline => "deadline",
+            Self::Anticipatory => "anticipatory",
+            Self::Cfq => "cfq",
+            Self::MqDeadline => "mq-deadline",
+            Self::Bfq => "bfq",
+        }
+    }
+
     /// Such a scheduler with the parameters that its kernels came with.
     pub fn build(self) -> Box<dyn Scheduler> {
         match self {

@@ -1,5 +1,6 @@
 //! What processes do with a disk.
 
+pub mod load;
 pub mod synthetic;
 
 use crate::request::{Direction, Priority};
@@ -42,14 +43,26 @@ pub enum Step {
     Wait { below: usize },
     /// Go on after this time, whatever is under way.
     Sleep(Time),
+    /// Go on when another process says so; at once if one has said so since the last time.
+    Park,
+    /// The same, but after this time at the latest.
+    ParkFor(Time),
     /// End, once all is done.
     End,
 }
 
+/// What a process asks for in a step.
+#[derive(Debug, Default)]
+pub struct Asked {
+    pub ios: Vec<Io>,
+    /// Parked processes that may go on, by their place among the processes.
+    pub wake: Vec<usize>,
+}
+
 /// A process: called whenever it may go on.
 pub trait Process {
-    /// Submit requests, and say what then.
-    fn step(&mut self, now: Time, submit: &mut Vec<Io>) -> Step;
+    /// Ask, and say what then.
+    fn step(&mut self, now: Time, asked: &mut Asked) -> Step;
 
     fn priority(&self) -> Priority {
         Priority::NORMAL

@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::Exp1;
 
-use super::{Io, Process, Step};
+use super::{Asked, Io, Process, Step};
 use crate::request::{Direction, Priority};
 use crate::time::Time;
 
@@ -95,7 +95,7 @@ impl Streaming {
 }
 
 impl Process for Streaming {
-    fn step(&mut self, _now: Time, submit: &mut Vec<Io>) -> Step {
+    fn step(&mut self, _now: Time, asked: &mut Asked) -> Step {
         if self.made == self.stream.requests {
             return Step::End;
         }
@@ -107,13 +107,13 @@ impl Process for Streaming {
             Pace::Closed { depth, .. } => {
                 self.thought = false;
                 let io = self.io();
-                submit.push(io);
+                asked.ios.push(io);
                 Step::Wait { below: depth }
             }
             Pace::Poisson { per_second } => {
                 if self.made > 0 || !self.thought {
                     let io = self.io();
-                    submit.push(io);
+                    asked.ios.push(io);
                 }
                 self.thought = false;
                 let gap: f64 = self.random.sample(Exp1);

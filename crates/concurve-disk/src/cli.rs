@@ -1,0 +1,174 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::disk::{Model, models};
+use crate::error::Error;
+use crate::request::SECTOR_BYTES;
+use crate::scheduler::Kind;
+use crate::simulation::Machine;
+use crate::time::milliseconds;
+use crate::volume::Layout;
+use crate::workload::load::Writing;
+
+/// Simulate I/O schedulers over rotating disks, and say how long the load took.
+///
+/// Everything follows from --seed: two runs of the same command are alike to the last nanosecond.
+///
+/// Example: concurve-disk load --scheduler cfq --scale 0.01
+#[derive(Debug, Parser)]
+#[command(name = "concurve-disk", version)]
+pub struct Options {
+    #[command(subcommand)]
+    pub workload: Workload,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Workload {
+    /// Load a database as document 003 did: processes, tables, savepoints, closing jobs
+    Load(LoadOptions),
+    /// Streams of requests of one kind each
+    Streams(StreamOptions),
+}
+
+/// The hardware, and how it is scheduled.
+#[derive(Debug, Args)]
+pub struct MachineOptions {
+    /// The I/O scheduler of every disk
+    #[arg(long, value_enum, default_value_t = Kind::Deadline)]
+    pub scheduler: Kind,
+
+    /// Disks of 36 GB with 15,000 revolutions a minute
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub disks: u16,
+
+    /// How the disks make one volume
+    #[arg(long, value_enum, default_value_t = LayoutName::Linear)]
+    pub layout: LayoutName,
+
+    /// Mean time of a seek between random cylinders
+    #[arg(long, value_name = "MS", default_value_t = 3.5)]
+    pub average_seek_ms: f64,
+
+    /// Commands that a disk takes at a time; with several it chooses the nearest
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub queue_depth: u16,
+
+    /// Memory in which a disk holds writes that it has reported as done
+    #[arg(long, value_name = "KIB", default_value_t = 0)]
+    pub write_cache_kib: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LayoutName {
+    /// One disk behind the other, as LVM does if not told otherwise
+    Linear,
+    /// In turn, 64 KiB at a time
+    Stripe,
+}
+
+#[derive(Debug, Args)]
+pub struct LoadOptions {
+    #[command(flatten)]
+    pub machine: MachineOptions,
+
+    /// Part of the document's 73 GB and 44,000 tables
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub scale: f64,
+
+    /// Processes that load at the same time
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub loaders: u32,
+
+    /// How savepoints reach the disks
+    #[arg(long, value_enum, default_value_t = Writing::Cached)]
+    pub writing: Writing,
+
+    /// CPU time for a megabyte of the database
+    #[arg(long, value_name = "MS", default_value_t = 100.0)]
+    pub cpu_ms_per_megabyte: f64,
+
+    /// Pages all over the database that a savepoint writes besides the table's own
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub scattered_pages: u32,
+
+    /// Seed of the tables' sizes and of all that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct StreamOptions {
+    #[command(flatten)]
+    pub machine: MachineOptions,
+
+    /// Processes that read one block after the other, each in a place of its own
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub sequential_readers: u32,
+
+    /// Processes that read anywhere
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub random_readers: u32,
+
+    /// Processes that write one block after the other and wait for nothing
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub writers: u32,
+
+    /// How long a reader computes between its requests
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    pub think_ms: f64,
+
+    /// Requests that a writer has under way, or a reader without think time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub depth: u16,
+
+    /// Size of a request
+    #[arg(long, value_name = "KIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub request_kib: u32,
+
+    /// Requests of each process
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: u64,
+
+    /// Seed of all that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl MachineOptions {
+    pub fn machine(&self) -> Result<Machine, Error> {
+        let disk = models::scsi_36gb_15k();
+        let settles = disk.seek.settle_ms;
+        between("--average-seek-ms", self.average_seek_ms, settles, 100.0)?;
+        Ok(Machine {
+            disk: Model {
+                seek: crate::disk::seek::SeekCurve::with_average(settles, self.average_seek_ms),
+                queue_depth: usize::from(self.queue_depth),
+                write_cache: self.write_cache_kib * 1024 / SECTOR_BYTES,
+                ..disk
+            },
+            disks: usize::from(self.disks),
+            layout: match self.layout {
+                LayoutName::Linear => Layout::Linear,
+                LayoutName::Stripe => Layout::Stripe { chunk: 128 },
+            },
+            scheduler: self.scheduler,
+        })
+    }
+}
+
+/// Refuses what is no number or out of its range.
+pub fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let text = format!("{name} {value}: give a number from {low} to {high}");
+    Err(Error::Usage(text))
+}
+
+impl StreamOptions {
+    pub fn think(&self) -> Result<u64, Error> {
+        between("--think-ms", self.think_ms, 0.0, 1e6)?;
+        Ok(milliseconds(self.think_ms))
+    }
+}

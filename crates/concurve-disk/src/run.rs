@@ -1,0 +1,116 @@
+//! Options → workload → simulation → what is shown.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use concurve_wire::reporter::Reporter;
+
+use crate::cli::{LoadOptions, Options, StreamOptions, Workload, between};
+use crate::error::Error;
+use crate::request::{Direction, Priority};
+use crate::simulation::{Machine, Simulation};
+use crate::time::milliseconds;
+use crate::workload::Process;
+use crate::workload::load::{self, Assumptions, Load};
+use crate::workload::synthetic::{Pace, Pattern, Stream};
+use crate::{report, text};
+
+/// The program: its exit code, after its errors have gone to standard error.
+pub fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("concurve-disk: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Error> {
+    let reporter = Reporter::from_environment()?;
+    let (machine, processes) = match &options.workload {
+        Workload::Load(options) => loading(options)?,
+        Workload::Streams(options) => streaming(options)?,
+    };
+    let begun = Instant::now();
+    reporter.begin("measure")?;
+    let account = Simulation::new(&machine, processes).run();
+    reporter.end("measure")?;
+    report::write(&machine, &account, &reporter)?;
+    print!("{}", text::table(&machine, &account, begun.elapsed()));
+    Ok(())
+}
+
+type Prepared = (Machine, Vec<Box<dyn Process>>);
+
+fn loading(options: &LoadOptions) -> Result<Prepared, Error> {
+    between("--scale", options.scale, 1e-4, 1.0)?;
+    between(
+        "--cpu-ms-per-megabyte",
+        options.cpu_ms_per_megabyte,
+        0.0,
+        1e5,
+    )?;
+    let machine = options.machine.machine()?;
+    let load = Load {
+        loaders: options.loaders,
+        ..Load::of_document(options.scale, options.seed)
+    };
+    let assumptions = Assumptions {
+        writing: options.writing,
+        cpu_per_megabyte: milliseconds(options.cpu_ms_per_megabyte),
+        scattered_pages: options.scattered_pages,
+        ..Assumptions::default()
+    };
+    let processes = load::processes(&load, &assumptions, machine.sectors())?;
+    Ok((machine, processes))
+}
+
+fn streaming(options: &StreamOptions) -> Result<Prepared, Error> {
+    let machine = options.machine.machine()?;
+    let streams = streams(options, machine.sectors())?;
+    if streams.is_empty() {
+        let text = "nothing to do: give --sequential-readers, --random-readers or --writers";
+        return Err(Error::Usage(text.into()));
+    }
+    let processes = streams.into_iter().map(Stream::process).collect();
+    Ok((machine, processes))
+}
+
+fn streams(options: &StreamOptions, sectors: u64) -> Result<Vec<Stream>, Error> {
+    let think = options.think()?;
+    let closed = |depth: usize| Pace::Closed { depth, think };
+    let kinds = [
+        (
+            options.sequential_readers,
+            Pattern::Sequential,
+            Direction::Read,
+        ),
+        (options.random_readers, Pattern::Random, Direction::Read),
+        (options.writers, Pattern::Sequential, Direction::Write),
+    ];
+    let all: u32 = kinds.iter().map(|it| it.0).sum();
+    let room = sectors / u64::from(all.max(1));
+    let mut streams = Vec::new();
+    for (count, pattern, direction) in kinds {
+        for _ in 0..count {
+            let number = streams.len() as u64;
+            streams.push(Stream {
+                pattern,
+                pace: closed(usize::from(options.depth)),
+                direction,
+                sync: direction == Direction::Read,
+                sectors: options.request_kib * 2,
+                range: match pattern {
+                    Pattern::Sequential => (room * number, room),
+                    Pattern::Random => (0, sectors),
+                },
+                requests: options.requests,
+                priority: Priority::NORMAL,
+                seed: options.seed.wrapping_add(number),
+            });
+        }
+    }
+    Ok(streams)
+}
