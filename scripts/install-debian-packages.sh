@@ -2,11 +2,12 @@
 # Installs the Debian packages that the tests use beyond Python, Rust and a C compiler:
 #   hyperfine    compared with in make bench
 #   postgresql   the store's tests start a server of their own
+#   redis-server a target of the study enqueue-io-threads
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
 # Without them the tests that need one are skipped, with the reason.
 set -eu
-packages="hyperfine postgresql chromium maven default-jdk-headless"
+packages="hyperfine postgresql redis-server chromium maven default-jdk-headless"
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

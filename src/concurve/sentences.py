@@ -143,6 +143,9 @@ def _figure(estimate: Estimate) -> str:
 
 
 def _wall(cell: CellFindings) -> str:
+    each = cell.indicators.get("seconds_per_operation")
+    if each is not None:
+        return f"{format_duration(each.value)} an operation"
     wall = cell.indicators.get("wall_seconds")
     return format_duration(wall.value) if wall else "not measured"
 

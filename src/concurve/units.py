@@ -31,7 +31,9 @@ def parse_duration(text: str | float, where: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people: ``2.46 ms``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """A duration for people: ``24.6 µs``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if 0 < seconds < 0.9995e-3:
+        return f"{seconds * 1e6:.3g} µs"
     if seconds < 0.9995:  # more would be rounded to 1e+03 ms
         return f"{seconds * 1000:.3g} ms"
     if seconds < 10:
