@@ -9,7 +9,7 @@ use concurve_records::{Durability, Engine};
 fn trade(engine: &Engine, clients: u32, transactions: u32, first: u32) {
     std::thread::scope(|scope| {
         for client in 0..clients {
-            let mut teller = Teller::new(engine, client);
+            let mut teller = Teller::new(engine, client).unwrap();
             teller.next = first;
             scope.spawn(move || {
                 for _ in 0..transactions {

@@ -125,6 +125,7 @@ struct State {
     transaction: Transaction,
     /// Locks that reads with a bias took outside of transactions.
     kept: Vec<KeptLock>,
+    waits: bool,
 }
 
 struct OpenFile {
@@ -165,6 +166,7 @@ impl Session {
                 files: Vec::new(),
                 transaction: Transaction::default(),
                 kept: Vec::new(),
+                waits: true,
             },
         }
     }
@@ -176,6 +178,19 @@ impl Session {
         let current = None;
         self.state.files.push(OpenFile { file, current });
         Ok(FileHandle(self.state.files.len() - 1))
+    }
+
+    /// Whether operations wait for locks, as they do at first. If not, all of them answer
+    /// [`Status::RecordInUse`] or [`Status::FileInUse`] at once: for threads that serve others too.
+    pub fn set_waits(&mut self, waits: bool) {
+        self.state.waits = waits;
+    }
+
+    /// Operation 22: where in its file the record that was read last is.
+    pub fn position(&self, file: FileHandle) -> Result<u64, Status> {
+        let current = self.state.file(file)?.current.as_ref();
+        let current = current.ok_or(Status::InvalidPosition)?;
+        Ok(current.position().number())
     }
 
     /// Reads a record.

@@ -49,7 +49,9 @@ impl Session {
             match stop {
                 Stop::Status(status) => return Err(status),
                 Stop::Fault(fault) => return Err(self.shared.fail(fault)),
-                Stop::Wait { name, .. } if !bias.waits() => return Err(in_use(name)),
+                Stop::Wait { name, .. } if !bias.waits() || !self.state.waits => {
+                    return Err(in_use(name));
+                }
                 Stop::Wait { name, mode, keep } => {
                     let owner = self.state.place.number;
                     let locks = &self.shared.locks;

@@ -77,16 +77,21 @@ pub struct Teller {
 }
 
 impl Teller {
-    pub fn new(engine: &Engine, client: u32) -> Self {
+    pub fn new(engine: &Engine, client: u32) -> Result<Self, Status> {
         let mut session = engine.session();
-        Self {
-            files: BALANCES.map(|(name, _)| session.open(name).unwrap()),
-            history: session.open("history").unwrap(),
+        let files = [
+            session.open(BALANCES[0].0)?,
+            session.open(BALANCES[1].0)?,
+            session.open(BALANCES[2].0)?,
+        ];
+        Ok(Self {
+            files,
+            history: session.open("history")?,
             session,
-            random: u64::from(client) * 0x9e37_79b9_7f4a_7c15 + 1,
+            random: u64::from(client + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             client,
             next: 0,
-        }
+        })
     }
 
     pub fn random(&mut self, below: u32) -> u32 {

@@ -1,0 +1,267 @@
+//! A storage that loses power, or has no room left.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use concurve_records::storage::{Disk, Storage};
+
+const SECTOR: usize = 512;
+
+/// What happens when the given number of writes has been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Nothing works any more.
+    PowerLoss,
+    /// Writes are refused.
+    Full,
+}
+
+/// Files in memory, with what of them would survive a loss of power.
+pub struct Simulated {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    files: Vec<File>,
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    /// Writes that still work.
+    left: u64,
+    end: End,
+}
+
+#[derive(Default, Clone)]
+struct File {
+    now: Vec<u8>,
+    durable: Vec<u8>,
+    /// Not forced to the disk, in order.
+    pending: Vec<Pending>,
+}
+
+#[derive(Clone)]
+enum Pending {
+    Write(usize, Vec<u8>),
+    Length(usize),
+}
+
+struct SimulatedDisk {
+    state: Arc<Mutex<State>>,
+    file: usize,
+}
+
+impl State {
+    fn spend(&mut self) -> io::Result<()> {
+        if self.left == 0 {
+            return Err(match self.end {
+                End::PowerLoss => io::Error::other("no power"),
+                End::Full => io::ErrorKind::StorageFull.into(),
+            });
+        }
+        self.left -= 1;
+        Ok(())
+    }
+
+    fn check_power(&self) -> io::Result<()> {
+        if self.left == 0 && self.end == End::PowerLoss {
+            return Err(io::Error::other("no power"));
+        }
+        Ok(())
+    }
+}
+
+impl Simulated {
+    pub fn new() -> Self {
+        Self::with(Vec::new(), BTreeMap::new())
+    }
+
+    fn with(files: Vec<File>, names: BTreeMap<String, usize>) -> Self {
+        Self {
+            state: Arc::new(Mutex::new(State {
+                files,
+                durable_names: names.clone(),
+                names,
+                left: u64::MAX,
+                end: End::Full,
+            })),
+        }
+    }
+
+    /// Ends after so many writes, syncs and changes of names.
+    pub fn end_after(&self, writes: u64, end: End) {
+        let mut state = self.state.lock().unwrap();
+        (state.left, state.end) = (writes, end);
+    }
+
+    /// Another view of the same files.
+    pub fn share(&self) -> Self {
+        let state = Arc::clone(&self.state);
+        Self { state }
+    }
+
+    /// What is there after power comes back. Each sector that was written and not forced to the disk
+    /// may be there or not.
+    pub fn after_power_loss(&self, mut random: impl FnMut(u32) -> u32) -> Self {
+        let state = self.state.lock().unwrap();
+        let names = if random(2) == 0 {
+            state.names.clone()
+        } else {
+            state.durable_names.clone()
+        };
+        let survivors = state.files.iter().map(|file| {
+            let mut now = file.durable.clone();
+            for pending in &file.pending {
+                pending.keep_some(&mut now, &mut random);
+            }
+            File {
+                durable: now.clone(),
+                now,
+                pending: Vec::new(),
+            }
+        });
+        Self::with(survivors.collect(), names)
+    }
+
+    /// Changes a byte of a file, as a failing disk does.
+    pub fn damage(&self, name: &str, at: usize) {
+        let mut state = self.state.lock().unwrap();
+        let file = state.names[name];
+        let file = &mut state.files[file];
+        file.now[at] ^= 0x55;
+        file.durable = file.now.clone();
+    }
+
+    pub fn length(&self, name: &str) -> usize {
+        let state = self.state.lock().unwrap();
+        state.files[state.names[name]].now.len()
+    }
+}
+
+impl Pending {
+    fn keep_some(&self, to: &mut Vec<u8>, random: &mut impl FnMut(u32) -> u32) {
+        match self {
+            Pending::Length(length) => to.resize(*length, 0),
+            Pending::Write(at, bytes) => {
+                // All, nothing, or some sectors of it.
+                let choice = random(3);
+                let mut from = 0;
+                while from < bytes.len() {
+                    let next = SECTOR - (at + from) % SECTOR;
+                    let end = bytes.len().min(from + next);
+                    if choice == 0 || (choice == 1 && random(2) == 0) {
+                        write(to, at + from, &bytes[from..end]);
+                    }
+                    from = end;
+                }
+            }
+        }
+    }
+}
+
+fn write(to: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+    if to.len() < at + bytes.len() {
+        to.resize(at + bytes.len(), 0);
+    }
+    to[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+impl Storage for Simulated {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        let mut state = self.state.lock().unwrap();
+        state.check_power()?;
+        let file = match state.names.get(name) {
+            Some(file) => *file,
+            None => {
+                state.spend()?;
+                state.files.push(File::default());
+                let file = state.files.len() - 1;
+                state.names.insert(name.to_owned(), file);
+                file
+            }
+        };
+        Ok(Arc::new(SimulatedDisk {
+            state: Arc::clone(&self.state),
+            file,
+        }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.spend()?;
+        let file = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), file);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.check_power()?;
+        state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(())
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let state = self.state.lock().unwrap();
+        state.check_power()?;
+        Ok(state.names.keys().cloned().collect())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.spend()?;
+        state.durable_names = state.names.clone();
+        Ok(())
+    }
+}
+
+impl Disk for SimulatedDisk {
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        let state = self.state.lock().unwrap();
+        state.check_power()?;
+        let bytes = &state.files[self.file].now;
+        let bytes = bytes.get(at as usize..).unwrap_or(&[]);
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        Ok(length)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        let spent = state.spend();
+        // The write during which it ends may be there in part.
+        let part = if spent.is_ok() {
+            bytes.len()
+        } else {
+            bytes.len() / 2
+        };
+        let file = &mut state.files[self.file];
+        write(&mut file.now, at as usize, &bytes[..part]);
+        let pending = Pending::Write(at as usize, bytes[..part].to_vec());
+        file.pending.push(pending);
+        spent
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.spend()?;
+        let file = &mut state.files[self.file];
+        file.durable = file.now.clone();
+        file.pending.clear();
+        Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        let state = self.state.lock().unwrap();
+        state.check_power()?;
+        Ok(state.files[self.file].now.len() as u64)
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.spend()?;
+        let file = &mut state.files[self.file];
+        file.now.resize(length as usize, 0);
+        file.pending.push(Pending::Length(length as usize));
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Loss of power, and disks that are full, at many moments: after the next start everything that
+//! was acknowledged is there, and nothing else is there half.
+
+mod common;
+#[path = "common/power.rs"]
+mod power;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use concurve_records::{Durability, Engine, Latching, Settings, Status};
+use power::{End, Simulated};
+
+/// Numbers that each client was told were done.
+type Acknowledged = BTreeMap<u32, u32>;
+
+fn random(seed: u64) -> impl FnMut(u32) -> u32 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as u32 % below
+    }
+}
+
+/// Small, so that pages are written for want of room, and checkpoints are many.
+fn small(latching: Latching, durability: Durability) -> Settings {
+    Settings {
+        cache_pages: 64,
+        checkpoint_bytes: 40_000,
+        ..settings(latching, durability)
+    }
+}
+
+/// Clients work until the storage ends; returns what they were told, with their next numbers.
+fn work_until_the_end(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
+    let mut told = from.clone();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|client| {
+                scope.spawn(move || {
+                    let next = from.get(&client).copied().unwrap_or(0);
+                    let Ok(mut teller) = Teller::new(engine, client) else {
+                        return (client, next);
+                    };
+                    teller.next = next;
+                    loop {
+                        let before = teller.next;
+                        match teller.transact() {
+                            Ok(()) => {}
+                            Err(status) => {
+                                assert_eq!(status, expected);
+                                return (client, before);
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            let (client, next) = thread.join().unwrap();
+            told.insert(client, next);
+        }
+    });
+    told
+}
+
+/// Checks what is there against what was told, and returns each client's next number.
+fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> Acknowledged {
+    let found: BTreeMap<u32, Vec<u32>> = audit(engine).into_iter().collect();
+    let mut next = Acknowledged::new();
+    for (client, told) in told {
+        let numbers = found.get(client).cloned().unwrap_or_default();
+        let count = numbers.len() as u32;
+        assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{case}");
+        let lost = is_durable && count < *told;
+        assert!(
+            !lost,
+            "{case}: client {client} was told {told}, found {count}"
+        );
+        assert!(count <= told + 1, "{case}: {count} of {told}");
+        next.insert(*client, count);
+    }
+    next
+}
+
+#[test]
+fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
+    for (at, latching) in LATCHINGS.into_iter().enumerate() {
+        for durability in [Durability::Group, Durability::Each, Durability::None] {
+            let settings = small(latching, durability);
+            let mut storage = Simulated::new();
+            let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+            make_bank(&engine);
+            engine.close().unwrap();
+            let mut told = Acknowledged::new();
+            for round in 0..15_u64 {
+                let seed = round + 100 * at as u64 + 1000 * durability as u64;
+                let case = format!("{latching:?}, {durability:?}, round {round}");
+                let mut random = random(seed);
+                let end = u64::from(random(400));
+                storage.end_after(end, End::PowerLoss);
+                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+                // It may end while the engine starts.
+                if let Ok((engine, _)) = opened {
+                    told = work_until_the_end(&engine, &told, Status::Io);
+                }
+                storage = storage.after_power_loss(&mut random);
+                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+                let (engine, _) = opened.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                let is_durable = durability != Durability::None;
+                told = check(&engine, &told, is_durable, &case);
+                engine.close().unwrap();
+            }
+            assert!(told.values().sum::<u32>() > 50, "they got something done");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_damage() {
+    let settings = small(Latching::Record, Durability::Group);
+    let storage = Simulated::new();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    make_bank(&engine);
+    engine.close().unwrap();
+    let mut told = Acknowledged::new();
+    for round in 0..20 {
+        storage.end_after(u64::MAX, End::Full);
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+        let mut random = random(round);
+        storage.end_after(20 + u64::from(random(200)), End::Full);
+        told = work_until_the_end(&engine, &told, Status::DiskFull);
+        assert!(engine.failure().is_some());
+        drop(engine);
+        storage.end_after(u64::MAX, End::Full);
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+        told = check(&engine, &told, true, &format!("round {round}"));
+    }
+}
+
+#[test]
+fn damage_is_told_by_its_place() {
+    let settings = settings(Latching::Record, Durability::Group);
+    let storage = Simulated::new();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    make_bank(&engine);
+    engine.close().unwrap();
+    let refused = |storage: &Simulated| {
+        let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+        opened.map(|_| ()).unwrap_err().to_string()
+    };
+    // No copy to mend pages with.
+    for at in (100..storage.length("pages.double")).step_by(8192) {
+        storage.damage("pages.double", at);
+    }
+    let at = storage.length("data-accounts") - 100;
+    storage.damage("data-accounts", at);
+    let text = refused(&storage);
+    assert!(text.contains("of file 0 is damaged on the disk"), "{text}");
+    storage.damage("data-accounts", at);
+    storage.damage("data-tellers", 40);
+    let text = refused(&storage);
+    assert!(text.contains("first page of the file tellers"), "{text}");
+    storage.damage("data-tellers", 40);
+    // Both places of the control file.
+    storage.damage("control", 20);
+    storage.damage("control", 532);
+    let text = refused(&storage);
+    assert!(text.contains("control file is damaged"), "{text}");
+}
