@@ -39,11 +39,20 @@ fn everything_that_is_loaded_is_written_in_each_way_and_by_each_scheduler() {
             scattered_pages: 0,
             ..Assumptions::default()
         };
-        for scheduler in [Kind::Noop, Kind::Deadline, Kind::Anticipatory, Kind::Cfq, Kind::Bfq] {
+        for scheduler in [
+            Kind::Noop,
+            Kind::Deadline,
+            Kind::Anticipatory,
+            Kind::Cfq,
+            Kind::Bfq,
+        ] {
             let account = account(scheduler, &load, &assumptions);
             let share = written(&account, &load) as f64 / load.bytes as f64;
             // Tables end with a part of a page.
-            assert!((1.0..1.05).contains(&share), "{scheduler:?}, {writing:?}: {share}");
+            assert!(
+                (1.0..1.05).contains(&share),
+                "{scheduler:?}, {writing:?}: {share}"
+            );
             assert!(account.shares.iter().all(|it| it.end > 0), "all have ended");
         }
     }

@@ -266,3 +266,56 @@ proptest! {
         prop_assert_eq!(anticipatory, deadline);
     }
 }
+
+fn plain(sector: u64, direction: Direction) -> Request {
+    Request {
+        sector,
+        sectors: 8,
+        direction,
+        sync: direction == Direction::Read,
+        process: 3,
+        priority: priority_of(3),
+        arrived: 0,
+        ticket: 0,
+    }
+}
+
+/// When `request` is served that comes while a sweep of reads is under way which never ends: at
+/// each moment two more wait ahead of the head.
+fn served_beside_an_endless_sweep(settings: deadline::Settings, request: Request) -> Time {
+    let mut bench = Bench::new(Box::new(Deadline::new(settings)));
+    // With gaps, so that nothing is merged.
+    let ahead = |number: u32| plain(1_000_000 + u64::from(number) * 16, Direction::Read);
+    bench.ask(ahead(1), 1);
+    bench.work(1);
+    bench.ask(request, 0);
+    for number in 2..3_000 {
+        bench.ask(ahead(number), number);
+        if number > 3 {
+            bench.work(bench.now + SERVICE);
+        }
+    }
+    let found = bench.served.iter().find(|it| it.1.ticket == 0);
+    found.expect("it is served at last").0
+}
+
+#[test]
+fn a_read_behind_an_endless_sweep_is_served_when_its_time_is_over() {
+    for settings in [
+        deadline::Settings::of_2_6_16(),
+        deadline::Settings::of_2_6_24(),
+    ] {
+        let at = served_beside_an_endless_sweep(settings, plain(0, Direction::Read));
+        let batch = u64::from(settings.fifo_batch + 1) * SERVICE;
+        let expires = settings.read_expire;
+        assert!((expires..=expires + batch).contains(&at), "at {at}");
+    }
+}
+
+#[test]
+fn a_write_among_endless_reads_waits_for_so_many_batches() {
+    let settings = deadline::Settings::of_2_6_24();
+    let at = served_beside_an_endless_sweep(settings, plain(0, Direction::Write));
+    let passed = u64::from(settings.writes_starved + 1) * u64::from(settings.fifo_batch);
+    assert!((2..=passed).contains(&(at / SERVICE)), "at {at}");
+}
