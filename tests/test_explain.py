@@ -113,7 +113,8 @@ def test_one_word_where_all_wait_is_a_lock() -> None:
     locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(270, 4), (90, 1)])
     said = cause_of(locked, ALONE)
     where = "96 % of that at one word where 4 threads wait"
-    assert said == Verdict("lock", f"70 % of it blocked on futexes, {where}")
+    words = f"70 % of it blocked on futexes, {where}, at 0.97 × the CPU time"
+    assert said == Verdict("lock", words)
 
 
 def test_words_of_their_own_are_a_lock_where_work_is_conserved() -> None:
@@ -449,7 +450,7 @@ def test_workers_that_say_when_they_were_done_wait_for_nothing_afterwards() -> N
     nothing to do: that is no lock."""
     crew = [thread(0.08, 0.1, lived=3.0, futex=0.8)] * 8
     found = only(record(worked([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0], crew)))
-    assert (found.threads, found.thread_ns) == (8, 5e9)
+    assert (found.threads, found.thread_ns, found.idle) == (8, 5e9, 0)
     assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == pytest.approx(5e9)
     silent = only(record(role(crew, phase=True)))
     assert silent.thread_ns == 8e9, "without that, all of the phase counts"

@@ -137,8 +137,10 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     active = active_threads(listed, wall)
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
+    time = _workers_time(role, usages) if phases else None
+    crew = active if time is None else listed  # those that wait for their turn all the time, too
     time = (
-        (_workers_time(role, usages) if phases else None)
+        time
         or _own_time(role, active, wall, bool(phases))
         or _tree_time(role, usages, len(active), wall)
     )
@@ -146,8 +148,8 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         missing["cpu"] = _reason(role.usage, "cpu_ns")
     if time.run_queue_ns is None:
         missing["run_queue"] = _reason(role.usage, "run_queue_ns")
-    waits = _waits(role, phases[0].waits if len(phases) == 1 else role.waits, active, missing)
-    readings = _readings(active, waits)
+    waits = _waits(role, phases[0].waits if len(phases) == 1 else role.waits, crew, missing)
+    readings = _readings(crew, waits)
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
         missing["run_queue"] += "; it is estimated from samples"
         time = time._replace(run_queue_ns=_sampled_queue(time, readings))
@@ -163,12 +165,12 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         run_queue_ns=time.run_queue_ns,
         blocked_ns=max(0.0, time.thread_ns - spent),
         threads=time.threads,
-        idle=len(role.threads.listed) - len(active),
+        idle=len(role.threads.listed) - len(crew),
         cpus=len(role.controls.cpus) if role.controls.cpus else machine.cpus,
-        switches=float(sum(thread.usage.voluntary_switches or 0 for thread in active)),
+        switches=float(sum(thread.usage.voluntary_switches or 0 for thread in crew)),
         readings=readings,
         word=_word(waits),
-        dealer=dealer_of(listed, bystanders, active, wall),
+        dealer=dealer_of(listed, bystanders, crew, wall),
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),

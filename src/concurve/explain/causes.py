@@ -217,9 +217,7 @@ def _queueing(here: _Here, amount: float) -> Verdict | None:
     own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
     granted = "" if cell.cpus is None else f" on {_count(cell.cpus, 'CPU')}"
     if cell.cpus is not None and cell.threads > cell.cpus:
-        # Waiting for one's turn costs no throughput: what does is CPU time.
-        cost = f", at {_times(cell, here.base)} the CPU time" if here.base is not None else ""
-        return Verdict("cpu", f"{words} ({own}{granted}){cost}")
+        return Verdict("cpu", f"{words} ({own}{granted}){_cost(here)}")
     taken = _taken_by_roles(cell)
     rivals = [other for other in cell.others if other.cpus >= 0.05]
     if rivals and taken >= EXPLAINS * amount:
@@ -267,6 +265,11 @@ def _spinning(here: _Here, amount: float) -> Verdict | None:
     )
 
 
+def _cost(here: _Here) -> str:
+    """Waiting for one's turn costs no throughput where others run: what does is CPU time."""
+    return f", at {_times(here.cell, here.base)} the CPU time" if here.base is not None else ""
+
+
 def _times(cell: Picture, base: Picture) -> str:
     times = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
     return f"{times:.2f} ×" if times < 1.95 else f"{times:.1f} ×"
@@ -278,7 +281,8 @@ def _synchronising(here: _Here, amount: float) -> Verdict | None:
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
     how = _contended(here)
     if how:
-        return Verdict("lock", f"{words}{how}")
+        more = cell.cpus is not None and cell.threads > cell.cpus
+        return Verdict("lock", f"{words}{how}{_cost(here) if more else ''}")
     dealer = cell.dealer
     if dealer and dealer.ran >= SATURATED:
         busy = f"{dealer.name} runs {percent(dealer.ran)} of the time and the others wait for it"
