@@ -146,3 +146,16 @@ def test_a_factorial_beyond_all_bounds_is_refused_at_once() -> None:
     many = tuple(range(10_000))
     with pytest.raises(StudyError, match="100000000 combinations of levels"):
         plan_of(a=many, b=many)
+
+
+def test_the_cells_of_a_block_share_a_seed_and_blocks_do_not() -> None:
+    study = small_study(threads=(1, 2))
+    role = Role(name="target", command=("./mine", "{threads}", "{block_seed}"))
+    plan = make_plan(msgspec.structs.replace(study, roles=(role,)), "quick", 7)
+
+    def seed(cell: int, block: int) -> str:
+        spec = trial_spec(plan, plan.cells[cell], "t", (0,), nowhere, block=block)
+        return spec.roles[0].argv[2]
+
+    assert seed(0, 0) == seed(1, 0) == str(plan.block_seed(0))
+    assert len({seed(0, block) for block in range(20)}) == 20

@@ -200,7 +200,7 @@ class Runner:
         started = self._clock()
         run_hook(self.plan, "prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
-        raw = self.engine.run(self._spec(cell, name))
+        raw = self.engine.run(self._spec(cell, name, key.block))
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
@@ -209,9 +209,9 @@ class Runner:
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
-    def _spec(self, cell: Cell, name: str) -> TrialSpec:
+    def _spec(self, cell: Cell, name: str, block: int) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
-        return trial_spec(self.plan, cell, name, self._cpus, native.command, port)
+        return trial_spec(self.plan, cell, name, self._cpus, native.command, port, block)
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()

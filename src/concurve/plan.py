@@ -20,7 +20,7 @@ from concurve.controls import SPARE, parse_cpus
 from concurve.errors import HostError, StudyError
 from concurve.findings import Level
 from concurve.meanings import part_values
-from concurve.study import FREE_PORT, Role, Rules, Study, choose_work
+from concurve.study import BLOCK_SEED, FREE_PORT, Role, Rules, Study, choose_work
 from concurve.templates import Value, expand, render
 from concurve.wire import RoleSpec, TrialSpec
 
@@ -56,9 +56,15 @@ class Plan(msgspec.Struct, frozen=True):
         random.Random(f"{self.seed}/{block}").shuffle(cells)
         return cells
 
-    def values(self, cell: Cell, port: Level = "") -> dict[str, Value]:
+    def block_seed(self, block: int) -> int:
+        """A number for the draws of a block's trials: the same in all its cells, so that they
+        differ by their levels alone (common random numbers), and another one in each block."""
+        return random.Random(f"{self.seed}/draws/{block}").randrange(1 << 31)
+
+    def values(self, cell: Cell, port: Level = "", block: int = 0) -> dict[str, Value]:
         """What the placeholders of a cell stand for; ``port`` is a free one."""
-        levels = {**cell.parameters, "effort": self.effort, FREE_PORT: port}
+        of_trial: dict[str, Level] = {FREE_PORT: port, BLOCK_SEED: self.block_seed(block)}
+        levels = {**cell.parameters, "effort": self.effort, **of_trial}
         return {**levels, **part_values(self.study.meanings, levels)}
 
     def workers(self, cell: Cell) -> float | None:
@@ -123,8 +129,9 @@ def trial_spec(
     cpus: Sequence[int],
     find_program: ProgramFinder,
     port: Level = "PORT",
+    block: int = 0,
 ) -> TrialSpec:
-    """What the runner is told for one trial of a cell.
+    """What the runner is told for one trial of a cell in a block.
 
     ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
     packaged program's command line; ``port`` is what ``{free_port}`` stands for.
@@ -134,7 +141,7 @@ def trial_spec(
         HostError: the machine has not got what a level asks for.
     """
     limit = plan.rules.timeout_seconds
-    values = plan.values(cell, port)
+    values = plan.values(cell, port, block)
     places = _Places(cpus, _spare_cpus(plan, cpus), find_program)
     copies: dict[str, tuple[RoleSpec, ...]] = {}
     for role in plan.study.roles:

@@ -31,8 +31,12 @@ WORK_NAMES = ("threads", "workers", "sessions", "clients", "processes", "jobs", 
 #: A free TCP port of loopback, another one in each trial.
 FREE_PORT = "free_port"
 
-#: Placeholders that need no parameter.
-BUILT_IN = ("effort", FREE_PORT)
+#: A number for the draws of a block: the same in all its cells, another one in each block.
+BLOCK_SEED = "block_seed"
+
+#: Placeholders that need no parameter; those of a trial are known to its roles only.
+OF_TRIAL = (FREE_PORT, BLOCK_SEED)
+BUILT_IN = ("effort", *OF_TRIAL)
 
 
 class _Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -288,10 +292,10 @@ def check(study: Study, where: str) -> None:
     for place, text in texts(study):
         check_placeholders(text, known + part_names(study.meanings), f"{where}: {place}")
     for hook, text in study.hooks.texts().items():
-        if FREE_PORT in placeholders(text):
+        for name in set(OF_TRIAL) & set(placeholders(text)):
             raise StudyError(
-                f"{where}: --{hook}: {{{FREE_PORT}}} is known to the roles of a trial only",
-                "the port in the command of a role",
+                f"{where}: --{hook}: {{{name}}} is known to the roles of a trial only",
+                "it in the command of a role",
             )
     check_lists(study.meanings, arguments(study), where, arguments=True)
     check_lists(study.meanings, single_texts(study), where, arguments=False)
@@ -326,7 +330,7 @@ def _all_levels(study: Study) -> dict[str, list[Level]]:
         for name, own in effort.factors.items():
             known = levels.setdefault(name, [])
             known += [level for level in own if level not in known]
-    return {**levels, "effort": list(EFFORTS), FREE_PORT: []}
+    return {**levels, "effort": list(EFFORTS), **{name: [] for name in OF_TRIAL}}
 
 
 def _check_names(study: Study, where: str) -> None:
