@@ -143,6 +143,7 @@ impl Patterns {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
 
     use proptest::prelude::*;
 
@@ -173,9 +174,9 @@ mod tests {
                 argument.replace_range(*wild..=*wild, "@");
                 let number = number as u32;
                 if *add {
-                    if !plain.contains_key(&argument) {
-                        patterns.insert(argument.as_bytes(), number);
-                        plain.insert(argument, number);
+                    if let Entry::Vacant(place) = plain.entry(argument) {
+                        patterns.insert(place.key().as_bytes(), number);
+                        place.insert(number);
                     }
                 } else if let Some(number) = plain.remove(&argument) {
                     patterns.remove(argument.as_bytes(), number);

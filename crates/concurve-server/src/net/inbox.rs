@@ -85,3 +85,46 @@ impl<T, W: Wake> Inbox<T, W> {
         self.asleep.store(false, SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const SENDERS: usize = 4;
+    const MESSAGES: usize = 20_000;
+
+    /// The receiver sleeps without a time limit: a wake-up that is lost hangs this test.
+    #[test]
+    fn every_message_arrives_and_no_wake_up_is_lost() {
+        let inbox = Arc::new(Inbox::new(std::thread::current()));
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|sender| {
+                let inbox = Arc::clone(&inbox);
+                std::thread::spawn(move || {
+                    for number in 0..MESSAGES {
+                        inbox.send((sender, number));
+                        if number % 64 == 0 {
+                            std::thread::yield_now(); // lets the receiver fall asleep
+                        }
+                    }
+                })
+            })
+            .collect();
+        let (mut next, mut messages) = ([0; SENDERS], Vec::new());
+        while next != [MESSAGES; SENDERS] {
+            inbox.take(&mut messages);
+            if messages.is_empty() {
+                inbox.sleep_if_empty(std::thread::park);
+            }
+            for (sender, number) in messages.drain(..) {
+                assert_eq!(number, next[sender], "in order");
+                next[sender] += 1;
+            }
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Many threads on one lock table: no two owners ever hold what excludes each other, and every
+//! answer fits what its owner was granted before.
+//!
+//! Each thread is an owner and knows what it holds. Behind each grant, and in front of each
+//! release, it says so to all others by bits of the arguments concerned, and looks at theirs. Two
+//! that hold what excludes each other have both written before they look, so one of them sees it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use concurve_server::locks::argument::overlap;
+use concurve_server::locks::book::{Counts, Refusal, Request, Subject};
+use concurve_server::locks::latched::{Latching, LockTable};
+use concurve_server::locks::mode::{Mode, Rules, Scope};
+use concurve_server::locks::room::Room;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+const OWNERS: u32 = 8;
+const STEPS: usize = 20_000;
+/// Fewer than the owners would like to hold.
+const CAPACITY: u64 = 40;
+
+/// What is held on the exact arguments, told by those who hold it: a bit for each owner.
+#[derive(Default)]
+struct Told {
+    shared: AtomicU64,
+    exclusive: AtomicU64,
+}
+
+const ALPHABET: [&str; 3] = ["a", "b", "@"];
+
+/// All arguments of two positions, generic ones too.
+fn arguments() -> Vec<String> {
+    let pairs = ALPHABET
+        .iter()
+        .flat_map(|one| ALPHABET.map(|two| format!("{one}{two}")));
+    pairs.collect()
+}
+
+struct Shared {
+    table: LockTable,
+    room: Arc<Room>,
+    arguments: Vec<String>,
+    exact: Vec<(String, Told)>,
+}
+
+impl Shared {
+    fn new(latching: Latching) -> Self {
+        let room = Arc::new(Room::new(CAPACITY));
+        let exact = arguments().into_iter().filter(|it| !it.contains('@'));
+        Self {
+            table: LockTable::new(latching, Rules::default(), Arc::clone(&room)),
+            room,
+            arguments: arguments(),
+            exact: exact.map(|it| (it, Told::default())).collect(),
+        }
+    }
+}
+
+/// A thread's own view of what it holds.
+struct Owner<'a> {
+    shared: &'a Shared,
+    number: u32,
+    draw: SmallRng,
+    /// How often it holds what; an O may have been ended by somebody's promotion.
+    held: HashMap<(usize, Mode), u32>,
+}
+
+impl Owner<'_> {
+    fn run(&mut self) {
+        for _ in 0..STEPS {
+            let at = self.draw.random_range(0..self.shared.arguments.len());
+            let mode = Mode::ALL[self.draw.random_range(0..Mode::ALL.len())];
+            match self.draw.random_range(0..100) {
+                0..50 => self.lock(at, mode),
+                50..85 => self.unlock_something(),
+                85..97 => self.promote(at),
+                _ => self.release_all(),
+            }
+            assert!(self.shared.room.locks().now() <= CAPACITY);
+        }
+        self.release_all();
+    }
+
+    fn request(&self, at: usize, mode: Mode) -> Request<'_> {
+        Request {
+            subject: Subject {
+                table: b"T",
+                argument: self.shared.arguments[at].as_bytes(),
+            },
+            mode,
+            owner: self.number,
+            scope: Scope::DIALOG,
+            backup: false,
+        }
+    }
+
+    fn lock(&mut self, at: usize, mode: Mode) {
+        let before = self.held.get(&(at, mode)).copied().unwrap_or(0);
+        if mode == Mode::Optimistic && before > 0 {
+            return; // nobody knows whether it is still held
+        }
+        match self.shared.table.lock(&self.request(at, mode), &mut ()) {
+            Ok(counts) => self.granted(at, mode, counts, before + 1),
+            Err(Refusal::NotHeld) => panic!("a lock needs nothing that is held"),
+            Err(Refusal::Collision(_) | Refusal::Full) => {}
+        }
+    }
+
+    fn granted(&mut self, at: usize, mode: Mode, counts: Counts, expected: u32) {
+        assert_eq!((counts.dialog, counts.update), (expected, 0), "{mode:?}");
+        self.held.insert((at, mode), expected);
+        self.tell();
+    }
+
+    fn unlock_something(&mut self) {
+        let Some(&(at, mode)) = self.held.keys().next() else {
+            return;
+        };
+        let left = self.held[&(at, mode)] - 1;
+        if left == 0 {
+            self.held.remove(&(at, mode));
+        } else {
+            self.held.insert((at, mode), left);
+        }
+        self.tell();
+        match self.shared.table.unlock(&self.request(at, mode), &mut ()) {
+            Ok(counts) => assert_eq!(counts.dialog, left),
+            Err(Refusal::NotHeld) => assert_eq!(mode, Mode::Optimistic, "it was granted"),
+            Err(refusal) => panic!("{refusal:?} to an unlock"),
+        }
+    }
+
+    fn promote(&mut self, at: usize) {
+        let optimistic = self.held.contains_key(&(at, Mode::Optimistic));
+        match self
+            .shared
+            .table
+            .promote(&self.request(at, Mode::Exclusive), &mut ())
+        {
+            Ok((counts, _)) => {
+                assert!(optimistic, "promoted what was never granted");
+                self.held.remove(&(at, Mode::Optimistic));
+                let before = self.held.get(&(at, Mode::Exclusive)).copied();
+                self.granted(at, Mode::Exclusive, counts, before.unwrap_or(0) + 1);
+            }
+            Err(Refusal::NotHeld) => {
+                self.held.remove(&(at, Mode::Optimistic));
+            }
+            Err(Refusal::Collision(_)) => assert!(optimistic),
+            Err(Refusal::Full) => panic!("a promotion needs no room"),
+        }
+    }
+
+    fn release_all(&mut self) {
+        let sure = self.held.keys().filter(|it| it.1 != Mode::Optimistic);
+        let (sure, at_most) = (sure.count() as u64, self.held.len() as u64);
+        self.held.clear();
+        self.tell();
+        let table = &self.shared.table;
+        let freed = table.release_all(self.number, Scope::BOTH, &mut ());
+        assert!(
+            (sure..=at_most).contains(&freed),
+            "{sure} {freed} {at_most}"
+        );
+        assert!(!table.holds(self.number));
+    }
+
+    /// Says what it holds, then looks whether anybody says what excludes that.
+    fn tell(&self) {
+        let own = 1 << self.number;
+        for (exact, told) in &self.shared.exact {
+            let holds = |modes: &[Mode]| {
+                self.held.keys().any(|(at, mode)| {
+                    let argument = self.shared.arguments[*at].as_bytes();
+                    modes.contains(mode) && overlap(argument, exact.as_bytes())
+                })
+            };
+            let (shared, exclusive) = (
+                holds(&[Mode::Shared]),
+                holds(&[Mode::Exclusive, Mode::Sole]),
+            );
+            for (bits, is_held) in [(&told.shared, shared), (&told.exclusive, exclusive)] {
+                match is_held {
+                    true => bits.fetch_or(own, SeqCst),
+                    false => bits.fetch_and(!own, SeqCst),
+                };
+            }
+            let others = |bits: &AtomicU64| bits.load(SeqCst) & !own;
+            if shared || exclusive {
+                assert_eq!(others(&told.exclusive), 0, "{exact} is held twice");
+            }
+            if exclusive {
+                assert_eq!(others(&told.shared), 0, "{exact} is read and written");
+            }
+        }
+    }
+}
+
+fn stress(latching: Latching) {
+    let shared = Shared::new(latching);
+    std::thread::scope(|scope| {
+        for number in 0..OWNERS {
+            let shared = &shared;
+            scope.spawn(move || {
+                let mut owner = Owner {
+                    shared,
+                    number,
+                    draw: SmallRng::seed_from_u64(number.into()),
+                    held: HashMap::new(),
+                };
+                owner.run();
+            });
+        }
+    });
+    assert_eq!(shared.room.locks().now(), 0);
+    assert_eq!(shared.room.arguments().now(), 0);
+    assert!(shared.room.locks().peak() <= CAPACITY);
+    let mut left = 0;
+    shared.table.each(&mut |_| left += 1);
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn owners_behind_one_latch_never_hold_what_excludes_each_other() {
+    stress(Latching::Global);
+}
+
+#[test]
+fn owners_behind_many_latches_never_hold_what_excludes_each_other() {
+    stress(Latching::Record);
+}

@@ -1,0 +1,163 @@
+//! Requests that were damaged, at random but the same each time: whatever a client sends, however
+//! it is cut, the server answers alike, does not panic, and keeps no more than its limits.
+
+use concurve_server::commands::{Arguments, Flow, Session, execute};
+use concurve_server::hall::Hall;
+use concurve_server::resp::parser::{Limits, Parser};
+use concurve_server::settings::Options;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+const CASES: u64 = 20_000;
+
+const LIMITS: Limits = Limits {
+    arguments_max: 16,
+    bytes_max: 512,
+};
+
+/// Longest piece that a read hands over.
+const PIECE_MAX: usize = 64;
+
+/// Nothing in it depends on the time.
+const SEEDS: &[&[u8]] = &[
+    b"*4\r\n$4\r\nLOCK\r\n$1\r\nT\r\n$4\r\nAB@@\r\n$1\r\nE\r\n",
+    b"*6\r\n$4\r\nLOCK\r\n$1\r\nT\r\n$2\r\nAB\r\n$1\r\nO\r\n$5\r\nSCOPE\r\n$1\r\n3\r\n",
+    b"*4\r\n$4\r\nLOCK\r\n$1\r\nT\r\n$2\r\nAB\r\n$1\r\nR\r\n",
+    b"*4\r\n$6\r\nUNLOCK\r\n$1\r\nT\r\n$4\r\nAB@@\r\n$1\r\nE\r\n",
+    b"LOCK T ABCD S\r\nUNLOCK T ABCD S\r\n",
+    b"*1\r\n$9\r\nUNLOCKALL\r\n*3\r\n$5\r\nOWNER\r\n$1\r\nx\r\n$6\r\nUPDATE\r\n",
+    b"*5\r\n$5\r\nLOCKS\r\n$6\r\nCURSOR\r\n$1\r\n0\r\n$5\r\nCOUNT\r\n$2\r\n10\r\n",
+    b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+    b"*4\r\n$5\r\nDELEX\r\n$1\r\nk\r\n$4\r\nIFEQ\r\n$1\r\nv\r\n",
+    b"*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\nv\r\n",
+    b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$0\r\n\r\n",
+    b"*0\r\n\r\n*1\r\n$4\r\nQUIT\r\n",
+];
+
+/// Pieces that parsers have stumbled over.
+const NASTY: &[&[u8]] = &[
+    b"\r\n",
+    b"\r",
+    b"\n",
+    b"*",
+    b"$",
+    b"$-1\r\n",
+    b"*-1\r\n",
+    b"0",
+    b"9999999999",
+    b"99999999999",
+    b"4294967296",
+    b"18446744073709551616",
+    b"+OK\r\n",
+    b"\0",
+    b"\xff",
+    b"@",
+    b" ",
+    b"\"",
+];
+
+/// A few requests, damaged a few times.
+fn damaged(draw: &mut SmallRng) -> Vec<u8> {
+    let mut text = Vec::new();
+    for _ in 0..draw.random_range(1..6) {
+        text.extend_from_slice(SEEDS.choose(draw).expect("there are some"));
+    }
+    for _ in 0..draw.random_range(0..5) {
+        let at = draw.random_range(0..=text.len());
+        let end = (at + draw.random_range(0..12)).min(text.len());
+        match draw.random_range(0..6) {
+            0 if at < text.len() => text[at] ^= 1 << draw.random_range(0..8),
+            1 => drop(text.drain(at..end)),
+            2 => drop(text.splice(at..at, NASTY.choose(draw).expect("some").iter().copied())),
+            3 => text.extend_from_within(at..end),
+            4 => text.truncate(at),
+            _ => drop(text.splice(
+                at..end,
+                std::iter::repeat_n(b'7', draw.random_range(0..600)),
+            )),
+        }
+    }
+    text
+}
+
+/// A connection without its socket.
+struct Connection {
+    hall: Hall,
+    session: Session,
+    parser: Parser,
+    input: Vec<u8>,
+    replies: Vec<u8>,
+    open: bool,
+}
+
+impl Connection {
+    fn new() -> Self {
+        let options = <Options as clap::Parser>::parse_from(["concurve-server"]);
+        let hall = Hall::new(options.settings().expect("sound settings"), 0).expect("no file");
+        Self {
+            session: Session::new(1, &hall),
+            hall,
+            parser: Parser::default(),
+            input: Vec::new(),
+            replies: Vec::new(),
+            open: true,
+        }
+    }
+
+    /// Executes what is complete with this piece.
+    fn receive(&mut self, piece: &[u8]) {
+        self.input.extend_from_slice(piece);
+        while self.open {
+            match self.parser.parse(&self.input, LIMITS) {
+                Ok(Some(length)) => self.execute(length),
+                Ok(None) => break,
+                Err(error) => {
+                    self.replies.extend_from_slice(error.to_string().as_bytes());
+                    self.open = false;
+                }
+            }
+        }
+        let kept = if self.open { self.input.len() } else { 0 };
+        assert!(kept <= LIMITS.bytes_max, "{kept} bytes of half a request");
+    }
+
+    fn execute(&mut self, length: usize) {
+        let arguments = Arguments {
+            bytes: &self.input[..length],
+            spans: self.parser.spans(),
+        };
+        let before = self.replies.len();
+        let flow = execute(&self.hall, &mut self.session, arguments, &mut self.replies);
+        assert!(self.replies.len() - before < 64 * 1024);
+        self.open = flow != Flow::Close;
+        self.session.waits_until = None; // time is no matter here: it waits no longer
+        self.input.drain(..length);
+    }
+}
+
+#[test]
+fn damaged_requests_are_answered_alike_however_they_are_cut() {
+    for case in 0..CASES {
+        let mut draw = SmallRng::seed_from_u64(case);
+        let text = damaged(&mut draw);
+        let mut whole = Connection::new();
+        text.chunks(LIMITS.bytes_max / 2)
+            .for_each(|it| whole.receive(it));
+        let (mut cut, mut rest) = (Connection::new(), &text[..]);
+        while !rest.is_empty() {
+            let length = draw.random_range(1..=PIECE_MAX.min(rest.len()));
+            let (piece, after) = rest.split_at(length);
+            cut.receive(piece);
+            rest = after;
+        }
+        let shown = String::from_utf8_lossy;
+        assert_eq!(
+            shown(&cut.replies),
+            shown(&whole.replies),
+            "case {case}: {text:?}"
+        );
+        assert_eq!(cut.open, whole.open, "case {case}");
+        cut.session.close(&cut.hall);
+    }
+}
