@@ -55,10 +55,14 @@ impl Session {
         self.commit()
     }
 
-    /// Operation 21: undoes the transaction.
+    /// Operation 21: undoes the transaction. The session has no position in any file any more: what it
+    /// read may not be there.
     pub fn abort(&mut self) -> Result<(), Status> {
         if !self.in_transaction() {
             return Err(Status::NoTransaction);
+        }
+        for open in &mut self.state.files {
+            open.current = None;
         }
         self.roll_back()
     }
@@ -79,12 +83,6 @@ impl Session {
             let undone = roll_back(&self.shared, transaction, &self.state.place);
             undone.map_err(|fault| self.shared.fail_for_good(fault))
         });
-        // What was read under its locks may not be there any more.
-        let files = self.state.files.iter_mut();
-        let touched = files.filter(|it| transaction.files.contains(&it.file.id));
-        if !transaction.changes.is_empty() {
-            touched.for_each(|it| it.current = None);
-        }
         self.release_transaction();
         done
     }

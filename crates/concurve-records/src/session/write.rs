@@ -40,6 +40,10 @@ impl<'a> Work<'a> {
             })
             .map(|(key, _)| key)
             .collect();
+        if !moved.is_empty() {
+            // Whether the new values are free is of no interest if there is nothing to change.
+            self.current_page(position, &old)?;
+        }
         for key in &moved {
             self.release_value(*key, &old, position)?;
             self.claim_value(*key, record)?;
