@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -249,3 +250,17 @@ def test_the_best_mean_may_be_the_greatest() -> None:
     assert estimate.value == pytest.approx(3.05)
     assert estimate.low is not None and estimate.low <= 3.05
     assert best_mean([[1.0], [2.0, 2.1]])[1].low is None
+
+
+def test_of_many_conditions_it_is_told_first_how_often_which(store: Store) -> None:
+    def seconds(load: str, threads: str) -> float:
+        """From load 6 on, more threads make it faster."""
+        return 1.0 / int(threads) if int(load) >= 6 else 1.0 * int(threads)
+
+    loads = tuple(range(1, 9))
+    found = made_run(store, seconds, conditions=("load",), load=loads, threads=(1, 2))
+    said = [item.sentence for item in found.sentences if item.kind == "answer"]
+    assert re.fullmatch(r"With load=[678]: threads=2 is .* times as fast as threads=1 .*", said[0])
+    assert said[1] == ("Under 5 of 8 conditions nothing is shown to be faster than the base cell.")
+    assert said[2] == "Of 8 conditions, run threads=1 under 5, threads=2 under 3."
+    assert len(said) == 3 + 8

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from concurve.estimate import Estimate
 from concurve.findings import BestFinding, CellFindings, Finding, Level, Reject
 from concurve.measures import MEASURE_PHASE
@@ -12,6 +16,9 @@ from concurve.units import format_duration
 
 #: A run time this much above the measured phase is worth telling apart from it.
 START_UP_FACTOR = 1.02
+
+#: Groups whose greatest speed-ups are told one by one.
+GROUPS_NAMED = 6
 
 #: Settings of a best set that a sentence names one by one.
 SETTINGS_NAMED = 6
@@ -43,9 +50,59 @@ def sentences(
     ]
 
 
+class _Greatest(NamedTuple):
+    """The greatest speed-up of a group; ``is_gain``: it is shown to be one."""
+
+    group: str
+    cell: CellFindings
+    base: CellFindings
+    is_gain: bool
+
+    @property
+    def speedup(self) -> Estimate:
+        return self.cell.indicators["speedup"]
+
+
 def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
-    """For each group of the other factors: the greatest speed-up, and where it stands."""
+    """For each group of the other factors: the greatest speed-up, and where it stands; of many
+    groups the greatest of all, and how many have none."""
+    found = list(_greatest(plan, cells))
+    if len(found) > GROUPS_NAMED:
+        return _of_many(plan, found)
     answers = []
+    for item in found:
+        place = f"With {item.group}: " if item.group else ""
+        text = _gain(plan, item) if item.is_gain else _no_gain(plan, item)
+        answers.append(place + text if place else text[0].upper() + text[1:])
+    return answers
+
+
+def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
+    gains = [item for item in found if item.is_gain]
+    answers = []
+    if gains:
+        most = max(gains, key=lambda item: item.speedup.value)
+        answers.append(f"With {most.group}: {_gain(plan, most)}")
+    if len(gains) < len(found):
+        answers.append(
+            f"Under {len(found) - len(gains)} of {len(found)} conditions nothing is shown to be "
+            "faster than the base cell."
+        )
+    return answers
+
+
+def _gain(plan: Plan, item: _Greatest) -> str:
+    return (
+        f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.base)} ({_wall(item.base)}), the greatest speed-up."
+    )
+
+
+def _no_gain(plan: Plan, item: _Greatest) -> str:
+    return f"nothing is shown to be faster than {_own(plan, item.base)} ({_wall(item.base)})."
+
+
+def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest]:
     for group, members in _groups(plan, cells).items():
         measured = [
             cell
@@ -55,18 +112,10 @@ def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
         if len(measured) < 2 or all(cell.index == cell.base for cell in measured):
             continue
         best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
-        speedup = best.indicators["speedup"]
         base = cells[best.index if best.base is None else best.base]
-        place = f"With {group}: " if group else ""
-        if best.index == base.index or (speedup.low is not None and speedup.low <= 1.0):
-            text = f"nothing is shown to be faster than {_own(plan, base)} ({_wall(base)})."
-        else:
-            text = (
-                f"{_own(plan, best)} is {_figure(speedup)} times as fast as {_own(plan, base)} "
-                f"({_wall(base)}), the greatest speed-up."
-            )
-        answers.append(place + text if place else text[0].upper() + text[1:])
-    return answers
+        low = best.indicators["speedup"].low
+        none = best.index == base.index or (low is not None and low <= 1.0)
+        yield _Greatest(group, best, base, not none)
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
@@ -76,8 +125,14 @@ def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, 
 
 
 def _best(best: tuple[BestFinding, ...]) -> list[str]:
-    """Which setting to run, for each group and over all."""
-    return [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
+    """Which setting to run, for each group and over all; of many groups first how often which."""
+    each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
+    groups = [item for item in best if item.group]
+    if len(groups) <= GROUPS_NAMED:
+        return each
+    counts = Counter(describe(item.recommended) for item in groups)
+    told = ", ".join(f"{setting} under {count}" for setting, count in counts.most_common())
+    return [f"Of {len(groups)} conditions, run {told}.", *each]
 
 
 def _recommendation(item: BestFinding, whole: bool) -> str:
