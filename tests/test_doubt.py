@@ -99,6 +99,18 @@ def test_published_figures_are_held_against_quiet_trials_too() -> None:
     assert found.reason.startswith("the machine was not quiet: agrees by all trials")
 
 
+def test_counts_that_every_trial_gave_alike_are_compared_all_the_same() -> None:
+    figure = PublishedFigure(
+        table="13", row="2", column="threads", value=14, printed="14", rounding=0.5,
+        indicator="kernel_threads", parameters={"threads": 2}, base={"threads": 1},
+        base_value=13.0, compare="difference",
+    )  # fmt: skip
+    study = msgspec.structs.replace(small_study(), published=(figure,))
+    every, quiet = samples_of({1: [34.0] * 3, 2: [35.0] * 3}), samples_of({1: [34.0], 2: []})
+    (table,) = published_in_doubt(study, every, quiet, {"threads": 1})
+    assert table.figures[0].verdict == "agrees"
+
+
 def test_a_run_beside_others_says_so_instead_of_judging(store: Store) -> None:
     """Every trial of two threads lost CPU time to the hypervisor, and no redo helped."""
     rules = Rules(repeats_min=3, repeats_max=3)

@@ -238,9 +238,11 @@ def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
     doubtful = sum(reject.used for run in runs for reject in run.rejects)
     if doubtful:
         trials = sum(run.run.trials for run in runs)
+        withheld = sum(bool(claim.doubt) for run in runs for claim in run.claims)
         says = (
             f"The machine was not quiet: {doubtful:,} of {trials:,} trials are in use with a "
-            "doubt; the deviations name the studies."
+            f"doubt; verdicts on claims are withheld in {withheld:,} settings, where the quiet "
+            "trials alone do not give them. The deviations name the studies."
         )
         yield Finding(kind="warning", sentence=says)
 

@@ -55,11 +55,19 @@ def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
 
 
 def _figure(found: PublishedComparison, alone: PublishedComparison) -> PublishedComparison:
-    judged = found.verdict in ("agrees", "differs") and found.compare != "order"
+    judged = found.verdict in ("agrees", "differs") and not _is_exact(found)
     if not judged or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not comparable")
     return msgspec.structs.replace(found, verdict="undecided", reason=doubt)
+
+
+def _is_exact(found: PublishedComparison) -> bool:
+    """Readings that every trial gave alike, such as counts; priorities."""
+    ours = found.ours
+    if found.compare == "order" or ours is None:
+        return True
+    return ours.low is not None and ours.low == ours.high
 
 
 def _doubt(verdict: str, none_left: bool) -> str:

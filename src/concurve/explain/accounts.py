@@ -170,7 +170,8 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in crew)),
         readings=readings,
         word=_word(waits),
-        dealer=dealer_of(listed, bystanders, crew, wall),
+        # Workers that say how long they had work wait for no dealer in that time.
+        dealer=dealer_of(listed, bystanders, active, wall) if crew is active else None,
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),

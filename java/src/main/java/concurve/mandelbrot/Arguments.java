@@ -88,7 +88,8 @@ final class Arguments {
     }
 
     static Failure usage(String message) {
-        return Failure.usage("error: " + message + "\n\nFor more information, try '--help'.");
+        // In one line: a run quotes the last one of a program that failed.
+        return Failure.usage("error: " + message + "; --help lists all options");
     }
 
     /** Checks that two options are not given together; they are names of one thing. */
