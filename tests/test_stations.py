@@ -87,7 +87,8 @@ def trial(*roles: RoleRecord, cpus: int = 2) -> TrialRecord:
 
 
 def test_the_phases_time_is_divided_as_that_of_the_threads_lives() -> None:
-    server = role("target", 1.0, {"worker": 1.0, "io-1": 0.5, "io-2": 0.5}, (0, 1))
+    lives = {"worker": 1.0, "io-1": 0.5, "io-2": 0.5, "attendant": 9.0}
+    server = role("target", 1.0, lives, (0, 1))
     found = serving_of(trial(server, role("load", 0.9, {}, (0, 1))), "target", ["load"])
     assert found is not None
     assert [(s.name, s.threads) for s in found.stations] == [("worker", 1), ("io", 2)]

@@ -80,9 +80,9 @@ def cause_of(
 
 
 def _serving(here: _Here) -> Verdict | None:
-    """What is used up where a server was loaded, if the machine was ours."""
+    """What is used up where a server was loaded: by itself, whoever else was on the machine."""
     limit = here.cell.limit
-    if limit is None or _doubtful(here.cell):
+    if limit is None:
         return None
     base = here.base
     cost = f", at {_times(here.cell, base)} the CPU time" if base and base.mean("cpu") else ""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.measures import MEASURE_PHASE
+from concurve.servers import NAME as ATTENDANT
 from concurve.stats.moments import mean
 from concurve.wire import RoleRecord, ThreadRecord, TrialRecord
 
@@ -117,9 +118,11 @@ def _counts(name: str, is_open: bool) -> bool:
 
 def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
     """The server's CPU time of the phase divided as that of its threads' whole lives is: outside it
-    they do the same, or nothing."""
+    they do the same, or nothing. Not an attendant, which has mostly started itself."""
     kinds: dict[str, list[float]] = {}
     for thread in role.threads.listed:
+        if thread.name == ATTENDANT:
+            continue
         kinds.setdefault(_kind(thread), []).append(float(thread.usage.cpu_ns or 0))
     whole = sum(map(sum, kinds.values()))
     if whole <= 0:

@@ -20,6 +20,9 @@ from concurve.errors import HostError
 from concurve.servers.redis import Redis
 from concurve.servers.server import Server
 
+#: Under which an attendant's thread is listed in a record.
+NAME = "attendant"
+
 #: By the name that studies use.
 SERVERS: dict[str, Server] = {server.name: server for server in (Redis(),)}
 

@@ -23,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from concurve.servers import SERVERS
+from concurve.servers import NAME, SERVERS
 from concurve.servers.server import Reading, Server, Session
 
 REPORT_VARIABLE = "CONCURVE_REPORT"
@@ -54,6 +54,8 @@ class _Task(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Attend a server until SIGTERM or SIGINT."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/comm").write_text(NAME, encoding="utf-8")
     task = _parse(sys.argv[1:] if argv is None else argv)
     if task is None:
         print(_USAGE, file=sys.stderr)
