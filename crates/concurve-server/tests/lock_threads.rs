@@ -18,7 +18,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 const OWNERS: u32 = 8;
-const STEPS: usize = 20_000;
+const STEPS: usize = 100_000;
 /// Fewer than the owners would like to hold.
 const CAPACITY: u64 = 40;
 
@@ -43,18 +43,28 @@ struct Shared {
     table: LockTable,
     room: Arc<Room>,
     arguments: Vec<String>,
-    exact: Vec<(String, Told)>,
+    /// For each of them a bit for each exact argument that it overlaps with.
+    covers: Vec<u32>,
+    told: Vec<Told>,
 }
 
 impl Shared {
     fn new(latching: Latching) -> Self {
         let room = Arc::new(Room::new(CAPACITY));
-        let exact = arguments().into_iter().filter(|it| !it.contains('@'));
+        let is_exact = |it: &String| !it.contains('@');
+        let exact: Vec<String> = arguments().into_iter().filter(is_exact).collect();
+        let cover = |argument: &String| {
+            let overlaps = |(bit, exact): (usize, &String)| {
+                u32::from(overlap(argument.as_bytes(), exact.as_bytes())) << bit
+            };
+            exact.iter().enumerate().map(overlaps).sum()
+        };
         Self {
             table: LockTable::new(latching, Rules::default(), Arc::clone(&room)),
             room,
             arguments: arguments(),
-            exact: exact.map(|it| (it, Told::default())).collect(),
+            covers: arguments().iter().map(cover).collect(),
+            told: exact.iter().map(|_| Told::default()).collect(),
         }
     }
 }
@@ -74,9 +84,9 @@ impl Owner<'_> {
             let at = self.draw.random_range(0..self.shared.arguments.len());
             let mode = Mode::ALL[self.draw.random_range(0..Mode::ALL.len())];
             match self.draw.random_range(0..100) {
-                0..50 => self.lock(at, mode),
-                50..85 => self.unlock_something(),
-                85..97 => self.promote(at),
+                0..40 => self.lock(at, mode),
+                40..80 => self.unlock_something(),
+                80..90 => self.promote(at),
                 _ => self.release_all(),
             }
             assert!(self.shared.room.locks().now() <= CAPACITY);
@@ -170,23 +180,21 @@ impl Owner<'_> {
 
     /// Says what it holds, then looks whether anybody says what excludes that.
     fn tell(&self) {
+        let (mut shared, mut exclusive) = (0, 0);
+        for (at, mode) in self.held.keys() {
+            match mode {
+                Mode::Shared => shared |= self.shared.covers[*at],
+                Mode::Exclusive | Mode::Sole => exclusive |= self.shared.covers[*at],
+                Mode::Optimistic => {}
+            }
+        }
         let own = 1 << self.number;
-        for (exact, told) in &self.shared.exact {
-            let holds = |modes: &[Mode]| {
-                self.held.keys().any(|(at, mode)| {
-                    let argument = self.shared.arguments[*at].as_bytes();
-                    modes.contains(mode) && overlap(argument, exact.as_bytes())
-                })
-            };
-            let (shared, exclusive) = (
-                holds(&[Mode::Shared]),
-                holds(&[Mode::Exclusive, Mode::Sole]),
-            );
+        for (exact, told) in self.shared.told.iter().enumerate() {
+            let (shared, exclusive) = (shared >> exact & 1 == 1, exclusive >> exact & 1 == 1);
             for (bits, is_held) in [(&told.shared, shared), (&told.exclusive, exclusive)] {
-                match is_held {
-                    true => bits.fetch_or(own, SeqCst),
-                    false => bits.fetch_and(!own, SeqCst),
-                };
+                if (bits.load(SeqCst) & own != 0) != is_held {
+                    bits.fetch_xor(own, SeqCst);
+                }
             }
             let others = |bits: &AtomicU64| bits.load(SeqCst) & !own;
             if shared || exclusive {
