@@ -130,7 +130,7 @@ def test_side_by_side_there_is_no_verdict() -> None:
     apart = figure(7146, 2, None, "none")
     found = only(compared([apart], {2: [281.0, 283.0]}))
     assert (found.verdict, found.published) == ("not comparable", None)
-    assert published_row(found).evidence == "7146, ours 281 to 283"
+    assert published_row(found).evidence == "7146, ours 281 to 283 s"
     unmeasured = PublishedFigure(
         table="7", row="PID", column="1", value=2572, printed="2572", rounding=0.5
     )

@@ -30,6 +30,7 @@ class _Measured(NamedTuple):
 
     samples: Samples
     first: Mapping[str, Level]
+    unit_of: Callable[[str], str]
 
     def values(
         self, parameters: Mapping[str, Level], indicator: str, called: str = "the cell"
@@ -59,7 +60,7 @@ def published_tables(
     ``first`` has the first level of each factor: what a cell is looked for at where the source
     names none.
     """
-    measured = _Measured(samples, first)
+    measured = _Measured(samples, first, study.unit_of)
     numbers = dict.fromkeys(figure.table for figure in study.published)
     return tuple(
         _table(number, [f for f in study.published if f.table == number], measured)
@@ -160,7 +161,8 @@ def _beside(figure: PublishedFigure, measured: _Measured) -> _Answer:
         return _Answer("not comparable", "nothing is measured for it here")
     values = measured.values(figure.parameters, figure.indicator)
     value = mean(values)
-    ours = Estimate(value=value, n=len(values), min=min(values), max=max(values))
+    unit = measured.unit_of(figure.indicator)
+    ours = Estimate(value=value, n=len(values), unit=unit, min=min(values), max=max(values))
     return _Answer("not comparable", "side by side only: the scales differ", None, ours)
 
 

@@ -190,7 +190,12 @@ class Study(_Frozen, frozen=True):
     @property
     def primary_unit(self) -> str:
         """Its unit, by its name if the study gives none."""
-        return self.indicators[0].unit or ("s" if self.primary.endswith("_seconds") else "")
+        return self.unit_of(self.primary)
+
+    def unit_of(self, indicator: str) -> str:
+        """The unit of an indicator that the study declares; by its name if it gives none."""
+        given = next((item.unit for item in self.indicators if item.name == indicator), "")
+        return given or ("s" if indicator.endswith("_seconds") else "")
 
     def effort(self, name: str) -> Effort:
         """The rules and levels of an effort."""

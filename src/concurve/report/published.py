@@ -56,7 +56,7 @@ def published_row(figure: PublishedComparison) -> PublishedRow:
     ours = figure.ours
     shown = "" if ours is None else _ours(ours)
     if ours is not None and figure.compare in ("order", "none") and ours.min != ours.max:
-        shown = f"{fmt.plain(ours.min or 0.0)} to {fmt.plain(ours.max or 0.0)}"
+        shown = _between(ours.min or 0.0, ours.max or 0.0, ours.unit)
     unit = "" if figure.unit == "factor" else figure.unit
     return PublishedRow(
         row=fmt.clean(figure.row),
@@ -67,6 +67,11 @@ def published_row(figure: PublishedComparison) -> PublishedRow:
         verdict=figure.verdict,
         reason=fmt.clean(figure.reason),
     )
+
+
+def _between(low: float, high: float, unit: str) -> str:
+    scale = fmt.scale_for([low, high], unit)
+    return fmt.with_unit(f"{fmt.plain(low, scale)} to {fmt.plain(high, scale)}", scale.symbol)
 
 
 def _ours(figure: Estimate) -> str:
