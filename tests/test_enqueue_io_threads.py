@@ -77,7 +77,7 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
     packaged = dict(catalogue.entries())["enqueue-io-threads"] / "study.toml"
     text = packaged.read_text(encoding="utf-8")
     text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", TINY, text, flags=re.DOTALL)
-    text = text.replace('"--warm-up", "0.2", "--duration", "0.6"', '"--duration", "0.2"')
+    text = text.replace('"--warm-up", "0.2", "--duration", "0.5"', '"--duration", "0.2"')
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     yield laboratory
     laboratory.end()
