@@ -171,6 +171,18 @@ def panels(table: PublishedTable) -> dict[str, list[str]]:
     return drawn
 
 
+def test_intervals_that_say_anything_do_not_flatten_a_chart() -> None:
+    wild = compared([figure(100.0, 1), figure(50.0, 2)], {1: [1.0, 30.0], 2: [5.0, 0.2]})
+    chart = comparison_chart(wild)
+    assert chart is not None and chart.remarks == (
+        "Intervals that reach far beyond all figures are cut.",
+    )
+    rows = next(iter(chart.spec.to_dict()["datasets"].values()))
+    assert all(-1 <= row["low"] <= row["high"] <= 2 for row in rows if "low" in row)
+    tame = comparison_chart(compared([figure(50.0, 2)], {1: around(10.0), 2: around(5.0)}))
+    assert tame is None or tame.remarks == ()
+
+
 def test_curves_run_along_what_they_are_of() -> None:
     ours = {1: around(10.0), 2: around(5.0)}
     assert panels(compared([figure(100.0, 1), figure(50.0, 2)], ours)) == {"time": ["1", "2"]}

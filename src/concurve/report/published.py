@@ -62,7 +62,9 @@ def published_row(figure: PublishedComparison) -> PublishedRow:
         row=fmt.clean(figure.row),
         column=fmt.clean(figure.column),
         printed=fmt.with_unit(fmt.clean(figure.printed), "" if ":" in figure.printed else unit),
-        published="" if figure.published is None else fmt.plain(figure.published),
+        published=""
+        if figure.published is None or figure.compare == "order"
+        else fmt.plain(figure.published),
         ours=shown,
         verdict=figure.verdict,
         reason=fmt.clean(figure.reason),

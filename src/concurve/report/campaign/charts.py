@@ -12,6 +12,8 @@ from concurve.report.charts import PALETTE, SOFT, Chart, styled
 _SERIES = ("published", "ours")
 _PANEL_COLUMNS = 3
 _LABEL_LONG = 10
+# Intervals may reach beyond the figures by the span of these, or by this share of the greatest.
+_ROOM = 0.25
 
 
 class _Layout(NamedTuple):
@@ -44,6 +46,7 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
     ]
     if not points:
         return None
+    cut = _cut_intervals(points)
     panels = list(dict.fromkeys(point["panel"] for point in points))
     columns = [fmt.clean(name) for name in layout.along]
     long = max(len(column) for column in columns) > _LABEL_LONG
@@ -86,7 +89,9 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
     if len(panels) > 1:
         facet = alt.Facet("panel:N", sort=panels, title=None)
         chart = chart.properties(width=230, height=150)
-        chart = chart.facet(facet=facet, columns=_PANEL_COLUMNS, data=data)
+        # Scales of their own stand side by side, in pairs.
+        pairs = any(figure.compare == "order" for figure in held)
+        chart = chart.facet(facet=facet, columns=2 if pairs else _PANEL_COLUMNS, data=data)
         chart = chart.resolve_scale(y="independent", x="independent")
     else:
         chart = chart.properties(width=480, height=240, data=data)
@@ -96,10 +101,25 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
         name="".join(char if char.isalnum() else "-" for char in name),
         title=title,
         alternative=f"{title}. The table above has the same figures.",
-        remarks=(),
+        remarks=("Intervals that reach far beyond all figures are cut.",) if cut else (),
         wide=len(panels) > 1,
         spec=styled(chart),
     )
+
+
+def _cut_intervals(points: list[dict[str, Any]]) -> bool:
+    """Cut intervals that would press a panel's figures together; was there one?"""
+    cut = False
+    for panel in {point["panel"] for point in points}:
+        here = [point for point in points if point["panel"] == panel]
+        values = [point["value"] for point in here]
+        room = max(max(values) - min(values), _ROOM * max(map(abs, values)))
+        least, most = min(values) - room, max(values) + room
+        for point in here:
+            if "low" in point and not least <= point["low"] <= point["high"] <= most:
+                point["low"], point["high"] = max(point["low"], least), min(point["high"], most)
+                cut = True
+    return cut
 
 
 def _held(table: PublishedTable) -> list[PublishedComparison]:
