@@ -9,6 +9,7 @@ use crate::arrivals::Spread;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Runners};
 use crate::protocol::resp::Resp;
+use crate::slo::Objective;
 use crate::span;
 use crate::target::Target;
 use crate::workload::Workload;
@@ -17,6 +18,8 @@ use crate::workload::script::Scripts;
 
 /// More processes than this are a mistake.
 const PROCESSES_MAX: u64 = 2000;
+const DURATION_NS: u64 = 10_000_000_000;
+const SEARCH_NS: u64 = 60_000_000_000;
 
 /// Put load on a server, and say how it answered
 #[derive(Debug, Parser)]
@@ -25,6 +28,7 @@ const PROCESSES_MAX: u64 = 2000;
   concurve-load redis://127.0.0.1:6379 --sessions 50 --duration 10s
   concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
+  concurve-load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
   concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99")]
 pub struct Arguments {
     /// redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket
@@ -55,9 +59,9 @@ pub struct Arguments {
     /// End after so many transactions, over all sessions
     #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
-    /// End after so long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
-    duration: u64,
+    /// End after so long [default: 10s; with --slo 60s]
+    #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
+    duration: Option<u64>,
     /// The same load before, which does not count
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
     warm_up: u64,
@@ -70,11 +74,15 @@ pub struct Arguments {
     /// Open loop: transactions a second over all sessions, whatever the answers
     #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
-    /// How the times of an open loop are spread
-    #[arg(long, value_enum, default_value_t = Spread::Constant, requires = "rate")]
-    arrivals: Spread,
-    /// Due transactions that may wait for a free session
-    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "rate")]
+    /// Find the greatest rate that keeps objectives: p99=2ms,errors=0.1%
+    #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr"])]
+    slo: Vec<Objective>,
+    /// How the times of an open loop are spread [default: constant; with --slo poisson]
+    #[arg(long, value_enum)]
+    arrivals: Option<Spread>,
+    /// Open loop: due transactions that may wait for a free session
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     backlog: usize,
     /// uniform:N, zipf:N:S, hot:N:K:SHARE or session
     #[arg(long, default_value = "uniform:100000")]
@@ -176,8 +184,26 @@ impl Arguments {
         }
     }
 
+    /// What is to be kept; empty if no rate is to be found.
+    pub fn objectives(&self) -> &[Objective] {
+        &self.slo
+    }
+
     fn pace(&self) -> Result<Pace, Error> {
+        if !self.slo.is_empty() {
+            // The search puts in the rates.
+            return Ok(Pace::Open {
+                rate_per_second: f64::NAN,
+                spread: self.arrivals.unwrap_or(Spread::Poisson),
+                backlog_max: self.backlog,
+            });
+        }
         let Some(rate_per_second) = self.rate else {
+            if self.arrivals.is_some() {
+                return Err(Error::Asked(
+                    "--arrivals is for an open loop: give it a --rate or an --slo".to_owned(),
+                ));
+            }
             let think_ns = self.think;
             return Ok(Pace::Closed { think_ns });
         };
@@ -188,7 +214,7 @@ impl Arguments {
         }
         Ok(Pace::Open {
             rate_per_second,
-            spread: self.arrivals,
+            spread: self.arrivals.unwrap_or(Spread::Constant),
             backlog_max: self.backlog,
         })
     }
@@ -196,7 +222,16 @@ impl Arguments {
     fn end(&self) -> End {
         match self.transactions {
             Some(total) => End::Transactions(total),
-            None => End::After { ns: self.duration },
+            None => {
+                let usual_ns = if self.slo.is_empty() {
+                    DURATION_NS
+                } else {
+                    SEARCH_NS
+                };
+                End::After {
+                    ns: self.duration.unwrap_or(usual_ns),
+                }
+            }
         }
     }
 }

@@ -41,12 +41,7 @@ pub const PERCENTILES: [(&str, f64); 5] = [
 
 impl Figures {
     pub fn of(plan: &Plan, counted: Counted) -> Self {
-        let busiest_thread_share = counted
-            .threads
-            .iter()
-            .filter(|it| it.wall_ns() > 0)
-            .map(|it| (it.spent.cpu_ns()) as f64 / it.wall_ns() as f64)
-            .fold(0.0, f64::max);
+        let busiest_thread_share = busiest_share(&counted.threads);
         let members = match counted.threads.len() {
             ..=1 => Vec::new(),
             _ => counted.threads.iter().map(Tally::total).collect(),
@@ -124,6 +119,13 @@ impl Figures {
         }
         found
     }
+}
+
+/// Share of a CPU that the busiest thread used.
+pub fn busiest_share(threads: &[Tally]) -> f64 {
+    let measured = threads.iter().filter(|it| it.wall_ns() > 0);
+    let shares = measured.map(|it| it.spent.cpu_ns() as f64 / it.wall_ns() as f64);
+    shares.fold(0.0, f64::max)
 }
 
 fn fairness(all: &Tally) -> Option<f64> {

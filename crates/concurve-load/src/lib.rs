@@ -10,6 +10,7 @@ use clap::Parser;
 use concurve_wire::reporter::Reporter;
 
 use crate::figures::Figures;
+use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::watch::Watch;
 
@@ -33,6 +34,7 @@ mod protocol;
 mod report;
 mod run;
 mod session;
+mod slo;
 mod span;
 mod stop;
 mod tally;
@@ -67,13 +69,16 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
-    let watch = Watch::new(&plan, arguments.hdr())?;
-    let counted = run::run(&plan, &reporter, &stop, watch)?;
-    let figures = Figures::of(&plan, counted);
-    report::write(&plan, &figures, &reporter)?;
-    match arguments.json() {
-        true => println!("{:#}", json::figures(&plan, &figures)),
-        false => print!("{}", text::table(&plan, &figures)),
+    match arguments.objectives() {
+        [] => measure(&plan, &arguments, &reporter, &stop)?,
+        objectives => {
+            let found = slo::find(&plan, objectives, &reporter, &stop)?;
+            slo::report(&plan, &found, &reporter)?;
+            match arguments.json() {
+                true => println!("{:#}", slo::json(&plan, &found)),
+                false => print!("{}", slo::text(&plan, &found)),
+            }
+        }
     }
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
@@ -82,4 +87,21 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
             ExitCode::from(128 + signal as u8)
         }
     })
+}
+
+fn measure(
+    plan: &Arc<Plan>,
+    arguments: &cli::Arguments,
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<(), Error> {
+    let watch = Watch::new(plan, arguments.hdr())?;
+    let counted = run::run(plan, reporter, stop, watch)?;
+    let figures = Figures::of(plan, counted);
+    report::write(plan, &figures, reporter)?;
+    match arguments.json() {
+        true => println!("{:#}", json::figures(plan, &figures)),
+        false => print!("{}", text::table(plan, &figures)),
+    }
+    Ok(())
 }

@@ -56,7 +56,8 @@ fn mark_phases(task: &Task, reporter: &Reporter, stop: &Stop) -> Result<(), Erro
     edge(reporter, "measure", Edge::Begin, Some(measure_ns))
 }
 
-fn edge(reporter: &Reporter, phase: &str, edge: Edge, at_ns: Option<u64>) -> Result<(), Error> {
+/// Tells an edge of a phase.
+pub fn edge(reporter: &Reporter, phase: &str, edge: Edge, at_ns: Option<u64>) -> Result<(), Error> {
     let phase = phase.to_owned();
     Ok(reporter.line(&ReportLine::Phase(PhaseLine { phase, edge, at_ns }))?)
 }

@@ -392,6 +392,35 @@ fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
 }
 
 #[test]
+fn a_search_says_what_rate_keeps_the_objectives() {
+    let server = Server::start(ok);
+    let arguments = "--slo p99=10ms,errors=5% --sessions 4 --duration 4s --json";
+    let ended = load(&server.address, arguments).ok();
+    let found: Value = serde_json::from_str(&ended.stdout()).unwrap();
+    // What rate that is depends on what else the machine does.
+    assert!(!found["windows"].as_array().unwrap().is_empty(), "{found}");
+    assert!(found["verdict"].as_str().unwrap().contains("p99=10ms"));
+    assert!(ended.indicator("closed_rate_per_second") > 0.0);
+    assert_eq!(ended.edges(), ["measure begin", "measure end"]);
+    assert!(ended.lines.iter().any(|it| it["fact"] == "slo"));
+}
+
+#[test]
+fn an_objective_that_is_never_kept_is_said_to_be() {
+    let server = Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(5));
+        Some("+OK\r\n".to_owned())
+    });
+    for crew in ["--threads 1", "--processes"] {
+        let arguments = format!("--slo p50=1ms --sessions 4 --duration 20s {crew}");
+        let ended = load(&server.address, &arguments).ok();
+        let said = ended.stdout();
+        assert!(said.contains("p50=1ms is not kept at any rate"), "{said}");
+        assert!(ended.indicator("slo_rate_high_per_second") > 0.0);
+    }
+}
+
+#[test]
 fn a_password_is_taken_from_the_environment() {
     let server = Server::start(|_, words| {
         Some(match words {
@@ -460,6 +489,11 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         ("--duration -1", "unexpected argument"),
         ("--password-from NOT_SET_HERE", "is not set"),
         ("--transactions 0", "0 is not in"),
+        ("--slo p99", "an objective like p99=2ms"),
+        ("--slo errors=0%", "a share above 0 %"),
+        ("--slo p99=10s", "--duration 3750s or more"),
+        ("--slo p99=1ms --rate 5", "cannot be used with"),
+        ("--arrivals poisson", "give it a --rate or an --slo"),
     ] {
         let ended = load("127.0.0.1:1", arguments);
         assert_eq!(ended.output.status.code(), Some(2), "{arguments}");

@@ -1,0 +1,228 @@
+//! The search on a real server: windows of load, one after the other, on the same connections.
+
+use std::sync::Arc;
+
+use concurve_wire::report::Edge;
+use concurve_wire::reporter::{Reporter, monotonic_ns};
+
+use super::objective::Objective;
+use super::search::{self, Search, Server, Window};
+use crate::crew::Crew;
+use crate::error::Error;
+use crate::figures::busiest_share;
+use crate::numbers::{count, time};
+use crate::plan::{End, Pace, Plan};
+use crate::progress::Progress;
+use crate::run::{HEAD_START_NS, edge};
+use crate::stop::Stop;
+use crate::tally::Tally;
+use crate::task::Task;
+
+/// Windows that there is time for, if the limits are not too long.
+const WINDOWS: u64 = 40;
+/// Of a window's length, before it.
+const SETTLE: u64 = 4;
+/// A window is so many times as long as the longest limit: within one nobody would see that ever
+/// more requests wait.
+const LIMITS_IN_WINDOW: u64 = 20;
+const WINDOWS_MIN: u64 = 15;
+/// A server that does not answer this share of what becomes due does not keep the rate.
+const SUSTAINED: f64 = 0.9;
+
+/// What was found, and how.
+#[derive(Debug)]
+pub struct Found {
+    pub objectives: Vec<Objective>,
+    pub search: Search,
+    pub window_ns: u64,
+    /// Share of a CPU that the busiest client thread used at the rates up to the one found.
+    pub busiest_thread_share: f64,
+}
+
+/// Connects all sessions and tries rates until the time is over, or until it is stopped.
+pub fn find(
+    plan: &Arc<Plan>,
+    objectives: &[Objective],
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<Found, Error> {
+    let length_ns = window_ns(plan, objectives)?;
+    let crew = Crew::connect(plan, stop)?;
+    reporter.ready()?;
+    let begin_ns = monotonic_ns();
+    edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
+    let mut live = Live {
+        plan,
+        objectives,
+        crew,
+        stop,
+        progress: Progress::on_terminal(plan, length_ns),
+        window_ns: length_ns,
+        end_ns: begin_ns + duration_ns(plan) + plan.warm_up_ns,
+        busy: Vec::new(),
+    };
+    let shares: Vec<f64> = objectives.iter().map(|it| it.share).collect();
+    let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
+    edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
+    Ok(Found {
+        objectives: objectives.to_vec(),
+        busiest_thread_share: live.busiest_up_to(search.rate()),
+        search,
+        window_ns: length_ns,
+    })
+}
+
+fn duration_ns(plan: &Plan) -> u64 {
+    match plan.end {
+        End::After { ns } => ns,
+        End::Transactions(_) => unreachable!("a search ends by time"),
+    }
+}
+
+/// How long a window is.
+fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
+    let windows_ns = |ns: u64, windows: u64| ns * (SETTLE + 1) / SETTLE * windows;
+    let duration_ns = duration_ns(plan);
+    let longest = objectives.iter().filter_map(Objective::limit_ns).max();
+    let least_ns = LIMITS_IN_WINDOW * longest.unwrap_or(0);
+    let usual_ns = duration_ns / (WINDOWS * (SETTLE + 1) / SETTLE);
+    let ns = usual_ns.max(least_ns);
+    let needed_ns = windows_ns(ns, WINDOWS_MIN);
+    if needed_ns > duration_ns {
+        return Err(Error::Asked(format!(
+            "--slo: in {} there is no time for {WINDOWS_MIN} windows, each {LIMITS_IN_WINDOW} times as long as the longest limit; --duration {:.0}s or more",
+            time(duration_ns as f64),
+            (needed_ns as f64 / 1e9).ceil()
+        )));
+    }
+    Ok(ns)
+}
+
+struct Live<'a> {
+    plan: &'a Plan,
+    objectives: &'a [Objective],
+    crew: Crew,
+    stop: &'a Stop,
+    progress: Option<Progress>,
+    window_ns: u64,
+    end_ns: u64,
+    /// Rates, and the share of a CPU that the busiest client thread used.
+    busy: Vec<(f64, f64)>,
+}
+
+impl Live<'_> {
+    /// Measures one window; none if there is no time for it.
+    fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Tally>, Error> {
+        let task = Task {
+            begin_ns: monotonic_ns() + HEAD_START_NS,
+            ramp_ns: 0,
+            warm_up_ns: warm_up_ns + self.window_ns / SETTLE,
+            pace,
+            end: End::After { ns: self.window_ns },
+            interval_ns: None,
+        };
+        if task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set() {
+            return Ok(None);
+        }
+        self.crew.begin(&task)?;
+        let threads = self.crew.finish(&mut |_, _| {})?;
+        if self.stop.is_set() {
+            return Ok(None);
+        }
+        if let Pace::Open {
+            rate_per_second, ..
+        } = pace
+        {
+            self.busy.push((rate_per_second, busiest_share(&threads)));
+        }
+        Ok(Some(Tally::merged(threads)))
+    }
+
+    fn busiest_up_to(&self, rate: f64) -> f64 {
+        let up_to = self.busy.iter().filter(|it| it.0 <= rate);
+        up_to.map(|it| it.1).fold(0.0, f64::max)
+    }
+
+    fn note(&mut self, text: &str) {
+        if let Some(progress) = &mut self.progress {
+            progress.note(text);
+        }
+    }
+}
+
+impl Server for Live<'_> {
+    type Error = Error;
+
+    fn closed(&mut self) -> Result<Option<f64>, Error> {
+        self.note("without pauses, to know what to expect");
+        let pace = Pace::Closed { think_ns: 0 };
+        let tally = self.measure(pace, self.plan.warm_up_ns)?;
+        Ok(tally.map(|it| it.total().answered() as f64 / (self.window_ns as f64 / 1e9)))
+    }
+
+    fn window(&mut self, rate: f64) -> Result<Option<Window>, Error> {
+        let Pace::Open {
+            spread,
+            backlog_max,
+            ..
+        } = self.plan.pace
+        else {
+            unreachable!("a search is an open loop")
+        };
+        let pace = Pace::Open {
+            rate_per_second: rate,
+            spread,
+            backlog_max,
+        };
+        let Some(tally) = self.measure(pace, 0)? else {
+            return Ok(None);
+        };
+        let window = judged(rate, &tally, self.objectives);
+        let shares: Vec<f64> = self.objectives.iter().map(|it| it.share).collect();
+        let verdict = match window.missed(&shares) {
+            None => "kept".to_owned(),
+            Some(objective) => format!("{} missed", self.objectives[objective].text),
+        };
+        let left_ns = self.end_ns.saturating_sub(monotonic_ns());
+        let left = left_ns as f64 / 1e9;
+        self.note(&format!("{}/s: {verdict}; {left:.0} s left", count(rate)));
+        Ok(Some(window))
+    }
+}
+
+/// Counts as what the objectives ask for.
+fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
+    let total = tally.total();
+    let requests = total.answered() + tally.skipped;
+    let sustained = total.answered() as f64 >= SUSTAINED * tally.due as f64;
+    let bad = |it: &Objective| match sustained {
+        true => it.bad(&total) + tally.skipped,
+        false => requests,
+    };
+    Window {
+        rate,
+        requests,
+        bad: objectives.iter().map(bad).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Ending;
+
+    #[test]
+    fn skipped_requests_and_rates_that_are_not_reached_are_bad() {
+        let objectives = ["p99=2ms".parse().unwrap()];
+        let mut tally = Tally::new(1, 1);
+        for _ in 0..95 {
+            tally.end(0, 0, 1_000_000, Ending::Ok);
+        }
+        tally.end(0, 0, 9_000_000, Ending::Ok);
+        (tally.due, tally.skipped) = (100, 4);
+        let window = judged(50.0, &tally, &objectives);
+        assert_eq!((window.requests, &window.bad[..]), (100, &[5][..]));
+        tally.due = 200;
+        assert_eq!(judged(50.0, &tally, &objectives).bad, [100]);
+    }
+}

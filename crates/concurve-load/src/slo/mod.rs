@@ -1,0 +1,11 @@
+//! The greatest rate that keeps objectives on latency and errors.
+
+mod fit;
+mod live;
+mod objective;
+mod search;
+mod show;
+
+pub use live::find;
+pub use objective::Objective;
+pub use show::{json, report, text};

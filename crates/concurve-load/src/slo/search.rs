@@ -1,0 +1,430 @@
+//! The search for the greatest rate that keeps objectives. Pure: it says which rate to try next,
+//! and judges what was seen; see `docs/decisions/0011-rate-under-objectives.md`.
+
+use super::fit::{Count, Root, root};
+
+/// Probability that the interval misses the rate, at most.
+pub const MISS: f64 = 0.05;
+
+/// What is tried.
+pub trait Server {
+    type Error;
+
+    /// Transactions a second of all sessions without pauses; none if there is no time left.
+    fn closed(&mut self) -> Result<Option<f64>, Self::Error>;
+
+    /// A window at a rate; none if there is no time left.
+    fn window(&mut self, rate: f64) -> Result<Option<Window>, Self::Error>;
+}
+
+/// What was seen at a rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    pub rate: f64,
+    pub requests: u64,
+    /// By objective.
+    pub bad: Vec<u64>,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// Transactions a second of all sessions without pauses.
+    pub capacity: f64,
+    pub windows: Vec<Window>,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    /// The greatest rate, its 95 % interval, and the objective that limits it.
+    Found {
+        rate: f64,
+        low: f64,
+        high: f64,
+        objective: usize,
+    },
+    /// This objective is missed even at this rate.
+    NeverKept { rate: f64, objective: usize },
+    /// Kept at all rates up to this one, which is more than the sessions can ask for.
+    AlwaysKept { rate: f64 },
+    /// Too little was seen.
+    Undecided,
+}
+
+/// Above what the sessions reach without pauses: such a rate cannot be sent.
+const CEILING: f64 = 1.15;
+/// The bracket is narrow enough to look at the curve inside.
+const NARROW: f64 = 1.25;
+/// So many windows in a row at the lowest rate settle that it is too much.
+const SETTLES: usize = 3;
+/// Windows farther from the root, in logs, do not tell about the curve there.
+const NEAR: f64 = 5.0;
+/// How far from the root it is looked, in logs, and the least and greatest share of the rate that
+/// this may be: near, a straight line will do for the curve.
+const SHIFT_LOGS: f64 = 1.3;
+const SHIFT: (f64, f64) = (0.01, 0.10);
+
+/// Tries rates until there is no time left.
+///
+/// `shares` are those that may be bad, by objective; `window_seconds` is how long a window is.
+pub fn search<S: Server>(
+    server: &mut S,
+    shares: &[f64],
+    window_seconds: f64,
+) -> Result<Search, S::Error> {
+    let mut search = Search {
+        capacity: 0.0,
+        windows: Vec::new(),
+        outcome: Outcome::Undecided,
+    };
+    let Some(capacity) = server.closed()?.filter(|it| *it > 0.0) else {
+        return Ok(search);
+    };
+    search.capacity = capacity;
+    let strictest = shares.iter().copied().fold(1.0, f64::min);
+    // With fewer requests a window would have hardly a bad one even where too many are.
+    let lowest = (2.0 / strictest / window_seconds)
+        .max(capacity / 100.0)
+        .min(capacity / 2.0);
+    let bracket = search.bracket(server, shares, lowest)?;
+    if let Some(bracket) = bracket {
+        search.refine(server, shares, bracket)?;
+        search.outcome = search.estimate(shares);
+    }
+    Ok(search)
+}
+
+impl Search {
+    /// The rate that was found, or the last word on where it lies.
+    pub fn rate(&self) -> f64 {
+        match self.outcome {
+            Outcome::Found { rate, .. }
+            | Outcome::NeverKept { rate, .. }
+            | Outcome::AlwaysKept { rate } => rate,
+            Outcome::Undecided => 0.0,
+        }
+    }
+
+    /// Rates that lie on both sides, not far from each other; none if there are none, and the
+    /// outcome says why.
+    fn bracket<S: Server>(
+        &mut self,
+        server: &mut S,
+        shares: &[f64],
+        lowest: f64,
+    ) -> Result<Option<(f64, f64)>, S::Error> {
+        let ceiling = CEILING * self.capacity;
+        let (mut kept, mut missed) = (None::<f64>, None::<f64>);
+        let (mut rate, mut misses_at_lowest) = (self.capacity / 2.0, 0);
+        while let Some(window) = server.window(rate)? {
+            let worst = window.missed(shares);
+            self.windows.push(window);
+            match worst {
+                None => kept = Some(rate),
+                Some(_) => missed = Some(rate),
+            }
+            rate = match (kept, missed) {
+                (Some(kept), Some(missed)) if missed / kept < NARROW => {
+                    return Ok(Some((kept, missed)));
+                }
+                (Some(kept), Some(missed)) => (kept * missed).sqrt(),
+                (Some(kept), None) if kept >= ceiling => {
+                    self.outcome = Outcome::AlwaysKept { rate: kept };
+                    return Ok(None);
+                }
+                (Some(kept), None) => (kept * 1.4).min(ceiling),
+                (None, Some(missed)) if missed > lowest => (missed / 2.0).max(lowest),
+                (None, _) => {
+                    misses_at_lowest += 1;
+                    if misses_at_lowest == SETTLES {
+                        let objective = worst.unwrap_or(0);
+                        self.outcome = Outcome::NeverKept { rate, objective };
+                        return Ok(None);
+                    }
+                    lowest
+                }
+            };
+        }
+        Ok(None)
+    }
+
+    /// Tries rates on both sides of where the limit seems to be.
+    fn refine<S: Server>(
+        &mut self,
+        server: &mut S,
+        shares: &[f64],
+        bracket: (f64, f64),
+    ) -> Result<(), S::Error> {
+        let ceiling = CEILING * self.capacity;
+        let mut above = false;
+        loop {
+            let rate = match self.first_limit(shares) {
+                Some((_, root)) => {
+                    let shift = SHIFT_LOGS / (root.slope * root.rate);
+                    let shift = shift.clamp(SHIFT.0, SHIFT.1);
+                    root.rate * if above { 1.0 + shift } else { 1.0 - shift }
+                }
+                None if above => bracket.1,
+                None => bracket.0,
+            };
+            let rate = rate.clamp(bracket.0 / 2.0, (bracket.1 * 1.5).min(ceiling));
+            let Some(window) = server.window(rate)? else {
+                return Ok(());
+            };
+            self.windows.push(window);
+            above = !above;
+        }
+    }
+
+    /// The objective that is reached first, and where.
+    fn first_limit(&self, shares: &[f64]) -> Option<(usize, Root)> {
+        let roots = (0..shares.len()).filter_map(|objective| {
+            let root = root(&self.near(objective, shares[objective]), shares[objective])?;
+            Some((objective, root))
+        });
+        roots.min_by(|a, b| a.1.rate.total_cmp(&b.1.rate))
+    }
+
+    /// The windows that tell about an objective near its root.
+    fn near(&self, objective: usize, share: f64) -> Vec<Count> {
+        let count = |it: &Window| Count {
+            rate: it.rate,
+            requests: it.requests as f64,
+            bad: it.bad[objective] as f64,
+        };
+        let all: Vec<Count> = self.windows.iter().map(count).collect();
+        let Some(found) = root(&all, share) else {
+            return all;
+        };
+        let is_near = |it: &&Count| (found.slope * (it.rate - found.rate)).abs() <= NEAR;
+        let near: Vec<Count> = all.iter().filter(is_near).copied().collect();
+        if near.len() * 2 < all.len() || root(&near, share).is_none() {
+            return all;
+        }
+        near
+    }
+
+    fn estimate(&self, shares: &[f64]) -> Outcome {
+        let Some((objective, first)) = self.first_limit(shares) else {
+            return Outcome::Undecided;
+        };
+        // The limit is the least of several rates. One that lies too low is as bad as the first one
+        // that does; that none lies too high is asked of all of them (Bonferroni).
+        let tail = (MISS / 2.0, MISS / 2.0 / shares.len() as f64);
+        let (mut low, mut high) = (f64::INFINITY, f64::INFINITY);
+        for (objective, share) in shares.iter().enumerate() {
+            let near = self.near(objective, *share);
+            if let Some(root) = root(&near, *share) {
+                let interval = root.interval(&near, *share, tail);
+                (low, high) = (low.min(interval.0), high.min(interval.1));
+            }
+        }
+        Outcome::Found {
+            rate: first.rate,
+            low,
+            // More than that cannot be sent, whatever the windows leave open.
+            high: high.min(CEILING * self.capacity),
+            objective,
+        }
+    }
+}
+
+impl Window {
+    /// The objective that was missed by most, if one was.
+    pub fn missed(&self, shares: &[f64]) -> Option<usize> {
+        let excess = |objective: &usize| {
+            self.bad[*objective] as f64 / (self.requests as f64 * shares[*objective])
+        };
+        let missed = (0..shares.len()).filter(|it| self.requests == 0 || excess(it) > 1.0);
+        missed.max_by(|a, b| excess(a).total_cmp(&excess(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+    use rand_distr::Exp1;
+
+    use super::*;
+
+    /// Poisson arrivals, exponential service of mean 1 (M/M/c).
+    struct Queue {
+        random: SmallRng,
+        servers: usize,
+        limits: Vec<f64>,
+        windows: usize,
+        length: f64,
+        /// Share of requests that fail, whatever the rate.
+        failing: f64,
+    }
+
+    /// Share of the requests that take longer than t at one server or two.
+    fn exceeding(servers: usize, rate: f64, t: f64) -> f64 {
+        if servers == 1 {
+            return (-(1.0 - rate) * t).exp();
+        }
+        let busy = rate * rate / 2.0 / (1.0 - rate / 2.0);
+        let waits = busy / (1.0 + rate + busy);
+        (-t).exp() * (1.0 + waits * (1.0 - (-(1.0 - rate) * t).exp()) / (1.0 - rate))
+    }
+
+    /// The limit on latency that a share of the requests exceeds at this rate.
+    fn limit(servers: usize, rate: f64, share: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 1e4);
+        for _ in 0..100 {
+            let middle = f64::midpoint(low, high);
+            match exceeding(servers, rate, middle) > share {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    impl Server for Queue {
+        type Error = Infallible;
+
+        fn closed(&mut self) -> Result<Option<f64>, Infallible> {
+            Ok(Some(self.servers as f64))
+        }
+
+        fn window(&mut self, rate: f64) -> Result<Option<Window>, Infallible> {
+            if self.windows == 0 {
+                return Ok(None);
+            }
+            self.windows -= 1;
+            let mut window = Window {
+                rate,
+                requests: 0,
+                bad: vec![0; self.limits.len()],
+            };
+            // From an empty queue; the first quarter settles. A request goes to the server that is
+            // free first.
+            let (mut now, mut free) = (0.0, vec![0.0_f64; self.servers]);
+            let end = self.length * 1.25;
+            loop {
+                now += self.random.sample::<f64, _>(Exp1) / rate;
+                if now >= end {
+                    return Ok(Some(window));
+                }
+                let first = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+                *first = first.max(now) + self.random.sample::<f64, _>(Exp1);
+                let taken = *first - now;
+                let failed = self.random.random_bool(self.failing);
+                if now < self.length / 4.0 {
+                    continue;
+                }
+                window.requests += 1;
+                for (bad, limit) in window.bad.iter_mut().zip(&self.limits) {
+                    *bad += u64::from(failed || taken > *limit);
+                }
+            }
+        }
+    }
+
+    fn queue(seed: u64, limits: &[f64], windows: usize, length: f64) -> Queue {
+        Queue {
+            servers: 1,
+            random: SmallRng::seed_from_u64(seed),
+            limits: limits.to_vec(),
+            windows,
+            length,
+            failing: 0.0,
+        }
+    }
+
+    /// Share of searches whose interval holds the truth, and the mean of their widths and of their
+    /// errors as shares of the truth.
+    fn coverage(servers: usize, rates: &[f64], shares: &[f64]) -> (f64, f64, f64) {
+        const SEARCHES: u64 = 100;
+        const LENGTH: f64 = 2500.0;
+        let limit = |(rate, share): (&f64, &f64)| limit(servers, *rate, *share);
+        let limits: Vec<f64> = rates.iter().zip(shares).map(limit).collect();
+        let truth = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut sums = (0.0, 0.0, 0.0);
+        for seed in 0..SEARCHES {
+            let mut queue = queue(seed, &limits, 40, LENGTH);
+            queue.servers = servers;
+            let found = search(&mut queue, shares, LENGTH).unwrap();
+            if let Outcome::Found {
+                rate, low, high, ..
+            } = found.outcome
+            {
+                sums.0 += f64::from(u8::from(low <= truth && truth <= high));
+                sums.1 += (high - low) / truth;
+                sums.2 += rate / truth - 1.0;
+            }
+        }
+        let searches = SEARCHES as f64;
+        (sums.0 / searches, sums.1 / searches, sums.2 / searches)
+    }
+
+    /// The searches are seeded: these figures are the same each time. 0.90 is 2.3 standard
+    /// deviations below 0.95 for a hundred searches.
+    #[test]
+    fn the_interval_holds_the_truth_as_often_as_it_says() {
+        for (servers, rates, shares, width_max) in [
+            (1, vec![0.8], vec![0.01], 0.15),
+            (1, vec![0.5], vec![0.01], 0.40),
+            (1, vec![0.8], vec![0.5], 0.05),
+            (1, vec![0.8, 0.8], vec![0.5, 0.01], 0.15),
+            (2, vec![1.6], vec![0.01], 0.15),
+        ] {
+            let (covered, width, off) = coverage(servers, &rates, &shares);
+            let text = format!(
+                "{servers} servers, {rates:?}, {shares:?}: covered {covered}, width {width:.3}, off {off:.4}"
+            );
+            println!("{text}");
+            assert!(
+                covered >= 0.90 && width < width_max && off.abs() < 0.02,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_objective_that_is_reached_first_limits() {
+        let limits = [limit(1, 0.9, 0.01), limit(1, 0.5, 0.01)];
+        let mut queue = queue(1, &limits, 40, 2500.0);
+        let found = search(&mut queue, &[0.01, 0.01], 2500.0).unwrap();
+        let Outcome::Found {
+            rate, objective, ..
+        } = found.outcome
+        else {
+            panic!("{:?}", found.outcome);
+        };
+        assert_eq!(objective, 1);
+        assert!((rate - 0.5).abs() < 0.05, "{rate}");
+        assert_eq!(found.windows.len(), 40);
+    }
+
+    #[test]
+    fn what_is_never_or_always_kept_is_said() {
+        let mut failing = queue(1, &[1e9], 40, 2500.0);
+        failing.failing = 0.1;
+        let found = search(&mut failing, &[0.01], 2500.0).unwrap();
+        let Outcome::NeverKept { rate, objective: 0 } = found.outcome else {
+            panic!("{:?}", found.outcome);
+        };
+        // Two bad requests are to be expected in a window at least.
+        assert!((rate - 2.0 / 0.01 / 2500.0).abs() < 1e-9, "{rate}");
+
+        let mut easy = queue(1, &[1e9], 40, 2500.0);
+        let found = search(&mut easy, &[0.01], 2500.0).unwrap();
+        assert_eq!(found.outcome, Outcome::AlwaysKept { rate: CEILING });
+    }
+
+    #[test]
+    fn a_search_without_time_decides_nothing() {
+        for windows in [0, 3] {
+            let mut queue = queue(1, &[limit(1, 0.8, 0.01)], windows, 2500.0);
+            let found = search(&mut queue, &[0.01], 2500.0).unwrap();
+            assert_eq!(found.outcome, Outcome::Undecided);
+            assert_eq!(found.windows.len(), windows);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a search found, as text, as JSON and for the record.
+
+use concurve_wire::reporter::Reporter;
+use serde_json::{Value, json};
+
+use super::live::Found;
+use super::search::Outcome;
+use crate::error::Error;
+use crate::figures::BUSY_SHARE_MAX;
+use crate::numbers::{count, time};
+use crate::plan::Plan;
+
+/// Nearer to what the sessions reach without pauses than this, they limit and not the objective.
+const AT_CAPACITY: f64 = 0.95;
+
+/// Some lines for people.
+pub fn text(plan: &Plan, found: &Found) -> String {
+    let search = &found.search;
+    let mut text = format!("{}: {}\n", plan.server.text(), verdict(found));
+    text.push_str(&format!(
+        "{} sessions reach {} per second without pauses; {} windows of {}\n",
+        plan.sessions,
+        count(search.capacity),
+        search.windows.len(),
+        time(found.window_ns as f64)
+    ));
+    for warning in warnings(found) {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    text
+}
+
+/// What a search found, in a sentence.
+fn verdict(found: &Found) -> String {
+    let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
+    let all = texts.join(", ");
+    match found.search.outcome {
+        Outcome::Found {
+            rate,
+            low,
+            high,
+            objective,
+        } => {
+            let limits = match texts.len() {
+                1 => String::new(),
+                _ => format!("; {} is what limits", texts[objective]),
+            };
+            format!(
+                "{all} kept up to {} per second (95 % interval {} to {}){limits}",
+                count(rate.round()),
+                count(low.round()),
+                count(high.round())
+            )
+        }
+        Outcome::NeverKept { rate, objective } => format!(
+            "{} is not kept at any rate: it is missed at {} per second already",
+            texts[objective],
+            count(rate)
+        ),
+        Outcome::AlwaysKept { rate } => format!(
+            "{all} kept at every rate that these sessions can send, up to {} per second",
+            count(rate.round())
+        ),
+        Outcome::Undecided => {
+            format!("too little was seen to say what rate keeps {all}; a longer --duration")
+        }
+    }
+}
+
+fn warnings(found: &Found) -> Vec<String> {
+    let (search, mut warnings) = (&found.search, Vec::new());
+    if found.busiest_thread_share > BUSY_SHARE_MAX {
+        warnings.push(format!(
+            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+            found.busiest_thread_share * 100.0
+        ));
+    }
+    if let Outcome::Found { rate, .. } = search.outcome
+        && rate > AT_CAPACITY * search.capacity
+    {
+        warnings.push(
+            "that is about all that these sessions can send: more --sessions may reach more"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+/// Everything that was seen.
+pub fn json(plan: &Plan, found: &Found) -> Value {
+    let search = &found.search;
+    let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
+    let mut value = json!({
+        "server": plan.server.text(),
+        "sessions": plan.sessions,
+        "objectives": texts,
+        "verdict": verdict(found),
+        "closed_rate_per_second": search.capacity,
+        "window_seconds": found.window_ns as f64 / 1e9,
+        "client_threads_busy_share_max": found.busiest_thread_share,
+        "warnings": warnings(found),
+        "windows": search.windows.iter().map(|window| json!({
+            "rate_per_second": window.rate,
+            "requests": window.requests,
+            "bad": window.bad,
+        })).collect::<Vec<_>>(),
+    });
+    for (name, number) in rates(found) {
+        value[name] = json!(number);
+    }
+    value
+}
+
+/// The rate and its interval, as far as they are known.
+fn rates(found: &Found) -> Vec<(&'static str, f64)> {
+    match found.search.outcome {
+        Outcome::Found {
+            rate, low, high, ..
+        } => vec![
+            ("slo_rate_per_second", rate),
+            ("slo_rate_low_per_second", low),
+            ("slo_rate_high_per_second", high),
+        ],
+        Outcome::AlwaysKept { rate } => vec![("slo_rate_low_per_second", rate)],
+        Outcome::NeverKept { rate, .. } => vec![("slo_rate_high_per_second", rate)],
+        Outcome::Undecided => Vec::new(),
+    }
+}
+
+/// Writes what a record should hold.
+pub fn report(plan: &Plan, found: &Found, reporter: &Reporter) -> Result<(), Error> {
+    for (name, number) in rates(found) {
+        reporter.indicator(name, number, None)?;
+    }
+    let capacity = found.search.capacity;
+    reporter.indicator("closed_rate_per_second", capacity, None)?;
+    let busy = found.busiest_thread_share;
+    reporter.indicator("client_threads_busy_share_max", busy, None)?;
+    reporter.fact("slo", json(plan, found))?;
+    Ok(())
+}
