@@ -15,7 +15,6 @@ from concurve.estimate import Estimate
 from concurve.findings import Agreement, Level, PublishedComparison, PublishedTable
 from concurve.plan import describe
 from concurve.published import PublishedFigure
-from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
 from concurve.study import Study
@@ -43,6 +42,12 @@ class _Measured(NamedTuple):
         except MissingError as missing:
             reason = str(missing).removeprefix(describe(cell)).strip()
             raise MissingError(f"{called} {reason}") from missing
+
+    def ratio(
+        self, top: Mapping[str, Level], bottom: Mapping[str, Level], indicator: str
+    ) -> Estimate | None:
+        """One cell over another."""
+        return self.samples.ratio({**self.first, **top}, {**self.first, **bottom}, indicator)
 
 
 class _Answer(NamedTuple):
@@ -198,9 +203,10 @@ def _published(figure: PublishedFigure) -> float | None:
 
 
 def _ratio_of(figure: PublishedFigure, measured: _Measured, inverse: bool = False) -> Estimate:
-    own, base = _values(figure, measured)
-    top, bottom = (base, own) if inverse else (own, base)
-    estimate = ratio_estimate(top, bottom, pilot=measured.samples.pilot)
+    _values(figure, measured)  # a lack is told by what lacks
+    cells = (figure.parameters, figure.base_parameters)
+    top, bottom = reversed(cells) if inverse else cells
+    estimate = measured.ratio(top, bottom, figure.indicator)
     if estimate is None:
         raise MissingError(f"{figure.indicator} is 0 in one of the cells, so there is no ratio")
     return estimate

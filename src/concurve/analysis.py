@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -34,6 +35,7 @@ from concurve.plan import Cell, Plan, describe
 from concurve.protocol import CellState, Protocol, replay
 from concurve.run_head import RunHead, decode_head
 from concurve.sentences import sentences
+from concurve.stats.blocks import without_block_effects
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
 from concurve.store import RunRow, Store, TrialRow
 from concurve.thread_measures import THREAD_INDICATORS
@@ -120,10 +122,12 @@ def analyse(
 
 
 class _Table(NamedTuple):
-    """Figures of one cell, by indicator: of the trials in use, and of all."""
+    """Figures of one cell, by indicator: of the trials in use, and of all; and those in use by
+    their block."""
 
     used: Mapping[str, list[float]]
     every: Mapping[str, list[float]]
+    by_block: Callable[[str], Mapping[int, float]]
 
 
 def _tables(
@@ -141,8 +145,20 @@ def _tables(
         rows = by_cell[first:last]
         every = _columns(figures, rows)
         used = rows[counts[rows]]
-        tables.append(_Table(every if len(used) == len(rows) else _columns(figures, used), every))
+        columns = every if len(used) == len(rows) else _columns(figures, used)
+        tables.append(_Table(columns, every, partial(_by_block, figures, trials, used)))
     return tables
+
+
+def _by_block(
+    figures: FigureTable, trials: Sequence[TrialRow], rows: NDArray[np.intp], name: str
+) -> dict[int, float]:
+    """The figure of some trials of a cell by block; trials without it are left out."""
+    values = figures.values[rows, figures.names.index(name)].tolist()
+    blocks = [trials[row].outcome.key.block for row in rows]
+    return {
+        block: value for block, value in zip(blocks, values, strict=True) if not math.isnan(value)
+    }
 
 
 def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[float]]:
@@ -312,7 +328,7 @@ def _samples(
     better = {info.name: info.better for info in infos}
     left_out = {(item.factor, item.level): item.says for item in head.left_out}
 
-    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+    def table(parameters: Mapping[str, Level]) -> _Table:
         name = describe(dict(parameters))
         found = [
             cell.index
@@ -327,15 +343,27 @@ def _samples(
             raise MissingError(f"{name} names {len(found)} cells of this run, not one")
         if protocol.cells[found[0]].skipped:
             raise MissingError(f"{name} was skipped: {protocol.cells[found[0]].skipped}")
-        column = tables[found[0]].used.get(indicator)
+        return tables[found[0]]
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        column = table(parameters).used.get(indicator)
         if not column:
-            raise MissingError(f"{name} has no {indicator} in this run")
+            raise MissingError(f"{describe(dict(parameters))} has no {indicator} in this run")
         return column
+
+    def by_block(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        return table(parameters).by_block(indicator)
 
     def levels(factor: str) -> Sequence[Level]:
         return list(dict.fromkeys(cell.parameters[factor] for cell in plan.cells))
 
-    return Samples(values, levels, lambda name: better.get(name, "neither"), plan.rules.repeats_min)
+    return Samples(
+        values,
+        levels,
+        lambda name: better.get(name, "neither"),
+        plan.rules.repeats_min,
+        by_block if plan.study.simulation else None,
+    )
 
 
 def _quiet_samples(
@@ -374,10 +402,16 @@ def _best(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
-    columns = [
+    columns: list[Sequence[float]] = [
         () if state.skipped else table.used.get(name, ())
         for state, table in zip(protocol.cells, tables, strict=True)
     ]
+    if plan.study.simulation:
+        by_block = [
+            table.by_block(name) if column and min(column) > 0 else {}
+            for column, table in zip(columns, tables, strict=True)
+        ]
+        columns = [*without_block_effects(by_block)]
     return best_settings(plan, columns, info)
 
 

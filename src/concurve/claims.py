@@ -37,7 +37,7 @@ from concurve.estimate import Estimate
 from concurve.findings import ClaimFinding, Level, VerdictName
 from concurve.stats.best import best_mean, best_set
 from concurve.stats.interaction import ratio_of_ratios
-from concurve.stats.intervals import quotient, ratio_estimate, scaled
+from concurve.stats.intervals import paired_ratio, quotient, ratio_estimate, scaled
 from concurve.stats.moments import mean
 from concurve.stats.variation import variation_estimate
 from concurve.study import Claim, Study
@@ -48,12 +48,37 @@ class MissingError(Exception):
 
 
 class Samples(NamedTuple):
-    """Where a claim's test reads values from: raises :class:`MissingError` with the reason."""
+    """Where a claim's test reads values from: raises :class:`MissingError` with the reason.
+
+    ``by_block`` is given where the cells of a block share their draws; ratios are then taken
+    block by block.
+    """
 
     values: Callable[[Mapping[str, Level], str], Sequence[float]]
     levels: Callable[[str], Sequence[Level]]
     better: Callable[[str], str]
     pilot: int | None
+    by_block: Callable[[Mapping[str, Level], str], Mapping[int, float]] | None = None
+
+    def ratio(
+        self,
+        top: Mapping[str, Level],
+        bottom: Mapping[str, Level],
+        indicator: str,
+        confidence: float = 0.95,
+    ) -> Estimate | None:
+        """``indicator`` in the cell ``top`` over that in ``bottom``; ``None`` where there is none.
+
+        Raises:
+            MissingError: a cell or the indicator was not measured.
+        """
+        columns = self.values(top, indicator), self.values(bottom, indicator)
+        if self.by_block is None:
+            return ratio_estimate(*columns, confidence, self.pilot)
+        above, below = self.by_block(top, indicator), self.by_block(bottom, indicator)
+        both = sorted(above.keys() & below.keys())
+        pairs = [above[block] for block in both], [below[block] for block in both]
+        return paired_ratio(*pairs, confidence, self.pilot)
 
 
 class _Answer(NamedTuple):
@@ -118,9 +143,7 @@ def _ratio_of(test: Ratio, samples: Samples) -> _Answer:
 
 
 def _ratio(indicator: str, top: Cell, bottom: Cell, samples: Samples) -> Estimate:
-    estimate = ratio_estimate(
-        samples.values(top, indicator), samples.values(bottom, indicator), pilot=samples.pilot
-    )
+    estimate = samples.ratio(top, bottom, indicator)
     if estimate is None:
         raise MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
     return estimate
@@ -355,11 +378,8 @@ def _order(test: Order, samples: Samples) -> _Answer:
     sure, closest = True, None
     for ahead, behind in pairs:
         first, second = (behind, ahead) if lower else (ahead, behind)
-        estimate = ratio_estimate(
-            samples.values(first, test.indicator),
-            samples.values(second, test.indicator),
-            1 - 0.05 / max(1, len(pairs)),
-        )
+        confidence = 1 - 0.05 / max(1, len(pairs))
+        estimate = samples.ratio(first, second, test.indicator, confidence)
         if estimate is None or estimate.low is None or estimate.high is None:
             return _Answer("undecided", "a cell has no interval", estimate, "in this order")
         if estimate.high < 1:

@@ -217,7 +217,10 @@ class Protocol:
             self.stop = Stop("complete", self._complete_reason())
 
     def _redo_outliers(self) -> bool:
-        """Queue trials that statistics alone find unrealistic; each once."""
+        """Queue trials that statistics alone find unrealistic; each once. A simulation's draws are
+        what they are, and a redo would draw the same."""
+        if self.plan.study.simulation:
+            return False
         found = False
         for index, cell in enumerate(self.cells):
             values = cell.values()

@@ -159,7 +159,9 @@ class Study(_Frozen, frozen=True):
 
     ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
     of theirs is ever recommended. ``optional`` has the levels that are left out where the machine
-    lacks what they need, such as a server that is not installed.
+    lacks what they need, such as a server that is not installed. ``simulation``: the figures come
+    from a clock of the program's own, so a trial counts on any machine, and the cells of a block
+    share their draws (``{block_seed}``), so ratios are taken block by block.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Study(_Frozen, frozen=True):
     optional: dict[str, tuple[Level, ...]] = {}
     meanings: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
+    simulation: bool = False
     test_case: TestCase | None = None
     published: tuple[PublishedFigure, ...] = ()
 

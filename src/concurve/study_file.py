@@ -83,6 +83,7 @@ class _Protocol(_Rules, frozen=True):
     conditions: list[str] = []
     optional: dict[str, list[Level] | str] = {}
     target: str = "target"
+    simulation: bool = False
 
 
 class _Hooks(_Table, frozen=True):
@@ -233,6 +234,7 @@ def _to_study(file: _File, cpus: int, where: str) -> domain.Study:
         },
         meanings=_meanings(file.levels),
         target=file.protocol.target,
+        simulation=file.protocol.simulation,
         test_case=_test_case(file.test_case, where),
     )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from concurve.estimate import Estimate
+from concurve.stats.comparison import compared_in_pairs
 from concurve.stats.moments import mean, summary
 from concurve.stats.students import t_quantile
 from concurve.stats.welch import deviation_of, growth, log_ratio
@@ -74,6 +75,27 @@ def ratio_estimate(
         return Estimate(value=ratio, n=n, confidence=confidence)
     low, high = (ratio * growth(bound - log.value) for bound in log.interval(confidence))
     return Estimate(value=ratio, low=low, high=high, n=n, confidence=confidence)
+
+
+def paired_ratio(
+    numerator: Sequence[float],
+    denominator: Sequence[float],
+    confidence: float = 0.95,
+    pilot: int | None = None,
+) -> Estimate | None:
+    """Geometric mean of the ratios of pairs, with Student's interval on the logarithm: what two
+    cells share in a block, such as the draws of a simulation, drops out. ``None`` without a pair,
+    or where a value is not above 0.
+    """
+    if not numerator or min(*numerator, *denominator) <= 0:
+        return None
+    n = len(numerator)
+    logs = [math.log(high / low) for high, low in zip(numerator, denominator, strict=True)]
+    found = compared_in_pairs(numerator, denominator, pilot)
+    if found is None:
+        return Estimate(value=math.exp(mean(logs)), n=n, confidence=confidence)
+    low, high = map(math.exp, found.interval(confidence))
+    return Estimate(value=math.exp(found.value), low=low, high=high, n=n, confidence=confidence)
 
 
 def quotient(top: Estimate, bottom: Estimate) -> Estimate:
