@@ -15,6 +15,7 @@ from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
 from concurve.store import Store
 from concurve.told import with_facts
+from concurve.wire import decode_record
 
 Format = Literal["json", "csv", "markdown", "html"]
 
@@ -97,6 +98,20 @@ def render(findings: Findings, store: Store, kind: Format) -> bytes:
     return to_html(findings).encode()
 
 
+def render_hdr(findings: Findings, store: Store) -> bytes:
+    """The histograms of the trials in use, as an HdrHistogram interval log.
+
+    Raises:
+        ConcurveError: the run has none.
+    """
+    from concurve import hdr_log
+
+    labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
+    trials = raw_trials(findings, store)
+    used = ((labels[cell], decode_record(raw)) for cell, _, _, ok, _, raw in trials if ok)
+    return hdr_log.log(used).encode()
+
+
 def check_campaign_format(kind: Format) -> None:
     """Refuse a format that a campaign has not.
 
@@ -105,8 +120,8 @@ def check_campaign_format(kind: Format) -> None:
     """
     if kind == "csv":
         raise ConcurveError(
-            "a campaign has no one table for CSV",
-            "json, html or markdown; or concurve export RUN --format csv for each of its runs",
+            "a campaign has no one table for CSV, and no one log of histograms",
+            "json, html or markdown; or concurve export RUN for each of its runs",
         )
 
 

@@ -17,6 +17,7 @@ from concurve.cli import (
     export,
     fit,
     history,
+    load,
     machine,
     report,
     resume,
@@ -38,7 +39,8 @@ Examples:
 """
 
 VERBS = (
-    sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, machine
+    sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, load,
+    machine,
 )  # fmt: skip
 
 

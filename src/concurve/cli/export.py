@@ -16,9 +16,11 @@ Examples:
   concurve export last > run.json
   concurve export last --format csv -o run.csv
   concurve export last --format trials > trials.csv
+  concurve export last --format hdr -o run.hdr
 
-json has every raw trial; csv is one row a cell; trials is one CSV row a trial. A campaign has
-json, markdown and html.
+json has every raw trial; csv is one row a cell; trials is one CSV row a trial; hdr is the
+histograms that programs reported, as an HdrHistogram interval log. A campaign has json, markdown
+and html.
 """
 
 
@@ -27,7 +29,7 @@ json, markdown and html.
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["json", "csv", "trials", "markdown", "html"]),
+    type=click.Choice(["json", "csv", "trials", "hdr", "markdown", "html"]),
     default="json",
     show_default=True,
     help="What to write.",
@@ -47,11 +49,14 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     store = Store(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
-        form: exports.Format = "csv" if kind == "trials" else exports.FORMATS[f".{kind}"]
+        one_run = kind in ("trials", "hdr")
+        form: exports.Format = "csv" if one_run else exports.FORMATS[f".{kind}"]
         exports.check_campaign_format(form)
         content = exports.render_campaign(campaign_findings(store, campaign), form, store)
     elif kind == "trials":
         content = csv.trials(findings_of(store, store.find_run(run))).encode()
+    elif kind == "hdr":
+        content = exports.render_hdr(findings_of(store, store.find_run(run)), store)
     else:
         findings = findings_of(store, store.find_run(run))
         content = exports.render(findings, store, exports.FORMATS[f".{kind}"])

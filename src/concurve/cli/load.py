@@ -1,0 +1,36 @@
+"""``concurve load``: load on a server, by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+HELP = """Put load on a server, and say how it answered.
+
+\b
+Examples:
+  concurve load redis://127.0.0.1:6379 --sessions 50 --duration 10s
+  concurve load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000
+  concurve load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
+
+All arguments go to the program concurve-load, which studies use as well: concurve load --help
+shows them.
+"""
+
+
+@click.command(
+    "load",
+    help=HELP,
+    short_help="Put load on a server, and say how it answered.",
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def verb(arguments: tuple[str, ...]) -> None:
+    """Become the load generator: signals, the terminal and the exit code are its own."""
+    from concurve import native
+
+    program = native.binary(native.PROGRAMS["load"])
+    sys.stdout.flush()
+    os.execv(program, ["concurve load", *arguments])
