@@ -10,9 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.findings import Findings
+from concurve.findings import Findings, Level
 from concurve.report.charts import Chart, charts, write_static
 from concurve.report.html import to_html
+from concurve.store import Store
+from concurve.study import Rules
+from tests.made import made_run
 from tests.report import samples
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -141,6 +144,20 @@ def test_a_missing_cell_breaks_its_curve() -> None:
 def without_figures(findings: Findings) -> Findings:
     cells = tuple(msgspec.structs.replace(cell, indicators={}) for cell in findings.cells)
     return msgspec.structs.replace(findings, cells=cells, dots=())
+
+
+@pytest.mark.parametrize("factors", [{"threads": (1, 2, 4)}, {"sync": ("none", "cas")}])
+def test_an_interval_that_says_anything_does_not_flatten_a_chart(
+    factors: dict[str, tuple[Level, ...]],
+) -> None:
+    """Two trials that differ tenfold bear intervals of thousands."""
+    twice = Rules(repeats_min=2, repeats_max=2)
+    findings = made_run(Store(), lambda n: 1.0, cv=1.5, rules=twice, **factors)
+    chart = charts(findings)[0]
+    rows = rows_of(chart)
+    reach = max(row["value"] for row in rows if row["value"] is not None)
+    assert max(row["high"] for row in rows if "high" in row) <= 2 * reach
+    assert "Intervals that reach far beyond all figures are cut." in chart.remarks
 
 
 def test_a_run_without_figures_is_a_page_without_charts() -> None:

@@ -53,6 +53,10 @@ _DOTS_MAX = 6000
 # A span of values beyond this needs a logarithmic axis to be read.
 _LOG_SPAN = 30.0
 _LOG2_SPAN = 8.0
+# A logarithmic axis begins at this share of the least figure, and ends as far above the greatest.
+_LOG_ROOM = 0.8
+# An interval may reach so many times as far as the greatest figure.
+_INTERVAL_REACH = 2.0
 _LABEL_LENGTH_MAX = 44
 _CHART_SIZE = {"width": 560, "height": 300}
 _PANEL_SIZE = {"width": 190, "height": 160}
@@ -213,9 +217,11 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         dot["x"] = axis.at(level, lanes[dot["series"]], jitter)
 
     bottom = min(point["value"] for point in points)
+    cut = _cut_intervals(points, dots)
     top = max(row.get("high", row["value"]) for row in [*points, *dots])
     relative = name in ("speedup", "efficiency")
     log_y = not relative and bottom > 0 and top / bottom > _LOG_SPAN
+    bottom = _end_above_0(points, dots) if log_y else bottom
     curves = curve_rows(fitted, name, scale)
     if curves:
         # What is expected has room, but does not press the measured part together.
@@ -233,7 +239,7 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         *({"kind": "ideal", "panel": panel, **row} for panel in panels for row in ideal),
     ]
 
-    y_scale = _value_scale(alt, bottom, top, log_y, bool(curves))
+    y_scale = _value_scale(alt, bottom, top, log_y)
     title = _axis_title(info.label or name, scale, log_y)
     x = alt.X("x:Q", title=fmt.clean(work.name), scale=axis.scale(alt), axis=axis.axis(alt))
     y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
@@ -271,12 +277,11 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         .mark_point(filled=True, size=38, opacity=1, clip=True)
         .encode(y=y, color=color, shape=shape, **told),
     ]
-    size = _PANEL_SIZE if len(panels) > 1 else _CHART_SIZE
-    chart: Any = alt.layer(*layers).properties(**size)
+    chart: Any = alt.layer(*layers).properties(**(_PANEL_SIZE if len(panels) > 1 else _CHART_SIZE))
     data: Any = {"values": rows}
     if len(panels) > 1:
         facet = alt.Facet("panel:N", sort=panels, title=None)
-        chart = chart.facet(facet=facet, columns=_PANEL_COLUMNS, data=data)
+        chart = chart.facet(facet=facet, columns=_columns(len(panels)), data=data)
     else:
         chart = chart.properties(data=data)
     if curves:
@@ -286,10 +291,15 @@ def _against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         name=_file_name(f"{name}-by-{work.name}"),
         title=heading,
         alternative=_alternative(heading, points, series, scale),
-        remarks=(*remarks, thinned) if thinned else remarks,
+        remarks=(*remarks, *filter(None, (thinned, cut))),
         wide=len(panels) > 1,
         spec=styled(chart),
     )
+
+
+def _columns(panels: int) -> int:
+    """How many panels stand side by side; four make a square."""
+    return 2 if panels == 4 else _PANEL_COLUMNS
 
 
 def _fitted(findings: Findings, series: Sequence[_Series], name: str) -> Fitted:
@@ -321,13 +331,22 @@ def _signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
     return color, shape
 
 
-def _value_scale(alt: Any, bottom: float, top: float, log: bool, fitted: bool) -> Any:
+def _end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
+    """Let no interval reach below the least figure's neighbourhood: on a logarithmic axis 0 is
+    infinitely far. The least figure above 0."""
+    bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
+    for point in points:
+        if point.get("low") is not None:
+            point["low"] = max(point["low"], bottom * _LOG_ROOM)
+    return bottom
+
+
+def _value_scale(alt: Any, bottom: float, top: float, log: bool) -> Any:
     """The axis of the values; bands do not stretch it."""
-    if not log:
-        return alt.Scale(domain=[min(0.0, bottom), top], nice=False)
-    if fitted:
-        return alt.Scale(type="log", domain=[bottom * 0.8, top * 1.25], nice=False)
-    return alt.Scale(type="log", nice=True)
+    if log:
+        domain = [bottom * _LOG_ROOM, top / _LOG_ROOM]
+        return alt.Scale(type="log", domain=domain, nice=False)
+    return alt.Scale(domain=[min(0.0, bottom), top], nice=False)
 
 
 def _gaps(series: Sequence[_Series], work: Factor) -> list[dict[str, Any]]:
@@ -390,6 +409,7 @@ def _per_cell(findings: Findings, name: str) -> Chart | None:
     for dot in dots:
         dot["offset"] = dot.pop("jitter")
         dot.pop("level", None)
+    cut = _cut_intervals(points, dots)
     order = [item.label for item in series]
     values = [p["value"] for p in points] + [d["value"] for d in dots]
     log_x = min(values) > 0 and max(values) / min(values) > _LOG_SPAN
@@ -433,7 +453,7 @@ def _per_cell(findings: Findings, name: str) -> Chart | None:
         name=_file_name(f"{name}-by-cell"),
         title=title,
         alternative=_alternative(title, points, series, scale),
-        remarks=(thinned,) if thinned else (),
+        remarks=tuple(filter(None, (thinned, cut))),
         wide=True,
         spec=styled(alt.layer(*layers).properties(width=480, height={"step": step})),
     )
@@ -551,6 +571,15 @@ def _dots(
             drawn.append(entry)
     remark = f"Of cells with many trials about {allowed} are drawn." if thinned else ""
     return drawn, remark
+
+
+def _cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> str:
+    """Cut intervals that would press all figures together; a remark, if there was one."""
+    most = _INTERVAL_REACH * max(row["value"] for row in [*points, *dots])
+    wild = [point for point in points if point.get("high", most) > most > 0]
+    for point in wild:
+        point["high"] = most
+    return "Intervals that reach far beyond all figures are cut." if wild else ""
 
 
 def _alternative(
