@@ -14,6 +14,7 @@ import sys
 import aa
 import causes
 import demo
+import disk
 import exact
 import kernel
 import light
@@ -35,6 +36,7 @@ SUBJECTS: dict[str, Bench] = {
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C
+    "disk": disk.figures,  # the speed of the simulator
     "threads": threads.figures,  # the kernels of document 002, native and JVM
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour

@@ -110,3 +110,36 @@ fn the_same_seed_gives_the_same_account() {
     let (one, other) = (run(), run());
     assert_eq!((one.end, one.shares), (other.end, other.shares));
 }
+
+/// Two processes that read one block after the other, with a pause between: deadline seeks to
+/// and fro for each block, anticipation and time slices do not (Iyer and Druschel 2001).
+#[test]
+fn waiting_for_the_next_read_saves_the_seeks() {
+    let seconds = |scheduler| {
+        let reader = |number: u64| {
+            Stream {
+                pattern: Pattern::Sequential,
+                pace: Pace::Closed {
+                    depth: 1,
+                    think: 500_000,
+                },
+                sectors: 128,
+                ..Stream::random_reads((number * SECTORS / 2, SECTORS / 2), 1_000, 1, 1)
+            }
+            .process()
+        };
+        let disk = Model {
+            read_ahead: 1024,
+            ..plain_disk()
+        };
+        let machine = one_disk(disk, scheduler);
+        Simulation::new(&machine, vec![reader(0), reader(1)])
+            .run()
+            .end as f64
+    };
+    let deadline = seconds(Kind::Deadline);
+    for scheduler in [Kind::Anticipatory, Kind::Cfq, Kind::Bfq] {
+        let factor = deadline / seconds(scheduler);
+        assert!(factor > 4.0, "{scheduler:?}: {factor}");
+    }
+}
