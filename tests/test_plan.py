@@ -57,6 +57,10 @@ def test_a_base_that_the_effort_leaves_out_is_refused() -> None:
         make_plan(study, "quick", 1)
 
 
+def test_words_count_no_threads_whatever_their_factor_is_called() -> None:
+    assert plan_of(threads=("one", "two")).work is None
+
+
 def test_without_a_work_factor_the_first_levels_are_the_base() -> None:
     plan = plan_of(colour=("red", "blue"), shape=("round", "flat"))
     assert plan.work is None

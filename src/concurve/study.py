@@ -234,20 +234,19 @@ def with_java(study: Study, java: str) -> Study:
 
 
 def choose_work(study: Study) -> str | None:
-    """The factor that counts as concurrency: the one named, else one with a usual name, else
-    the only numeric one."""
+    """The factor that counts as concurrency: the one named, else a numeric one with a usual name,
+    else the only one if it is numeric."""
     if study.work:
         return study.work
-    names = [factor.name for factor in study.factors]
-    usual = [name for name in WORK_NAMES if name in names]
-    if usual:
-        return usual[0]
     numeric = [
         factor.name
         for factor in study.factors
         if all(isinstance(level, int | float) for level in factor.levels)
     ]
-    return numeric[0] if len(numeric) == 1 and len(names) == 1 else None
+    usual = [name for name in WORK_NAMES if name in numeric]
+    if usual:
+        return usual[0]
+    return numeric[0] if numeric and len(study.factors) == 1 else None
 
 
 def texts(study: Study) -> Iterator[tuple[str, str]]:

@@ -152,7 +152,7 @@ def test_an_interval_that_says_anything_does_not_flatten_a_chart(
 ) -> None:
     """Two trials that differ tenfold bear intervals of thousands."""
     twice = Rules(repeats_min=2, repeats_max=2)
-    findings = made_run(Store(), lambda n: 1.0, cv=1.5, rules=twice, **factors)
+    findings = made_run(Store(), lambda n: 1.0, cv=1.5, rules=twice, **factors)  # type: ignore[arg-type]
     chart = charts(findings)[0]
     rows = rows_of(chart)
     reach = max(row["value"] for row in rows if row["value"] is not None)
