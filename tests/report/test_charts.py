@@ -1,0 +1,21 @@
+"""What charts draw, from made up runs."""
+
+from __future__ import annotations
+
+from concurve.report.charts import charts
+from concurve.store import Store
+from concurve.study import Rules
+from tests.made import made_run
+
+
+def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> None:
+    """Two trials that differ severalfold: the interval of a time begins at 0."""
+    twice = Rules(repeats_min=2, repeats_max=2)
+    findings = made_run(Store(), lambda n: 100.0 ** int(n), cv=1.0, rules=twice, threads=(1, 2, 3))
+    assert any(cell.indicators["wall_seconds"].low == 0 for cell in findings.cells)
+    chart = charts(findings)[0]
+    (rows,) = chart.spec.to_dict()["datasets"].values()
+    least = min(row["value"] for row in rows if row["value"])
+    lows = [row["low"] for row in rows if row.get("low") is not None]
+    assert min(lows) >= 0.8 * least > 0
+    assert "logarithmic" in chart.to_svg()
