@@ -106,7 +106,7 @@ def _plain(encoded: bytes) -> bytes:
 
 def _greatest(plain: bytes) -> int:
     """The greatest value that is equivalent to the greatest one counted; 0 if there is none."""
-    _, length, _, digits, lowest, _, _ = _HEADER.unpack_from(plain)
+    length, digits, lowest = (int(_HEADER.unpack_from(plain)[place]) for place in (1, 3, 4))
     counts = plain[_HEADER.size : _HEADER.size + length]
     position, index, last = 0, 0, -1
     while position < len(counts):
@@ -118,7 +118,8 @@ def _greatest(plain: bytes) -> int:
         index += 1
     if last < 0:
         return 0
-    half = 1 << (2 * 10**digits - 1).bit_length() - 1
+    # As many values a bucket as tell so many digits apart, half of them the bucket's own.
+    half = 1 << (2 * int(10**digits) - 1).bit_length() - 1
     shift = max(last // half - 1, 0)
     within = last if last < half else last % half + half
     unit = shift + lowest.bit_length() - 1
