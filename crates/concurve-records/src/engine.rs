@@ -172,6 +172,11 @@ impl Engine {
         self.shared.locks.count()
     }
 
+    /// How many sessions wait for locks.
+    pub fn waiting(&self) -> usize {
+        self.shared.locks.waiting()
+    }
+
     /// Why the engine cannot go on, if so. Every operation answers with its status.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure.get().map(ToString::to_string)

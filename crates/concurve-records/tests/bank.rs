@@ -55,3 +55,18 @@ fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
         }
     }
 }
+
+/// More sessions than CPUs, and fewer branches than sessions: nobody waits for ever, at any setting.
+#[test]
+fn many_sessions_get_through() {
+    for latching in LATCHINGS {
+        let folder = tempfile::tempdir().unwrap();
+        let (engine, _) =
+            Engine::open(folder.path(), settings(latching, Durability::None)).unwrap();
+        make_bank(&engine);
+        trade(&engine, 96, 20, 0);
+        let done = audit(&engine);
+        assert_eq!(done.iter().map(|it| it.1.len()).sum::<usize>(), 96 * 20);
+        assert_eq!((engine.locks(), engine.waiting()), (0, 0));
+    }
+}

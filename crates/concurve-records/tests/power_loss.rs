@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{LATCHINGS, Teller, audit, make_bank, settings};
-use concurve_records::{Durability, Engine, Latching, Settings, Status};
+use concurve_records::storage::Storage;
+use concurve_records::{Durability, Engine, Latching, Settings, Status, TransactionKind};
 use power::{End, Simulated};
 
 /// Numbers that each client was told were done.
@@ -86,6 +87,15 @@ fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> 
     next
 }
 
+/// It is there whole or not at all.
+fn make_file(engine: &Engine, name: &str) {
+    if engine.create_file(name, &common::balance_file()).is_ok() {
+        let mut session = engine.session();
+        let opened = session.open(name);
+        let _ = opened.and_then(|file| session.insert(file, &[1; 100]));
+    }
+}
+
 #[test]
 fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
     for (at, latching) in LATCHINGS.into_iter().enumerate() {
@@ -105,6 +115,7 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
                 let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
                 // It may end while the engine starts.
                 if let Ok((engine, _)) = opened {
+                    make_file(&engine, &format!("extra-{round}"));
                     told = work_until_the_end(&engine, &told, Status::Io);
                 }
                 storage = storage.after_power_loss(&mut random);
@@ -170,4 +181,32 @@ fn damage_is_told_by_its_place() {
     storage.damage("control", 532);
     let text = refused(&storage);
     assert!(text.contains("control file is damaged"), "{text}");
+}
+
+#[test]
+fn a_log_that_was_durable_and_is_not_whole_is_refused() {
+    let settings = settings(Latching::Record, Durability::Group);
+    let storage = Simulated::new();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    make_bank(&engine);
+    engine.close().unwrap();
+    // A transaction that is open during a checkpoint keeps the log before it.
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let mut open = Teller::new(&engine, 0).unwrap();
+    open.session.begin(TransactionKind::Concurrent).unwrap();
+    let extra = open.session.open("history").unwrap();
+    open.session.insert(extra, &[1; 50]).unwrap();
+    engine.checkpoint().unwrap();
+    std::mem::forget(open);
+    drop(engine);
+    let names = storage.names().unwrap();
+    let log = names.iter().rfind(|it| it.starts_with("log-")).unwrap();
+    storage.damage(log, 30);
+    let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+    let text = opened.map(|_| ()).unwrap_err().to_string();
+    assert!(text.contains("damaged or cut off at byte"), "{text}");
+    storage.damage(log, 30);
+    let (engine, recovered) = Engine::open_in(Arc::new(storage.share()), settings).unwrap();
+    assert_eq!(recovered.undone, 1);
+    assert_eq!(audit(&engine), []);
 }

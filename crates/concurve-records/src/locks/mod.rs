@@ -23,6 +23,9 @@ const POISONED: &str = "a thread panicked while it held a mutex of the lock tabl
 /// so that sessions on different CPUs do not meet at one name.
 pub const FILE_PARTS: u64 = 16;
 
+/// A stripe without locks gives its memory back if there is room in it for more than these.
+const STRIPE_LOCKS: usize = 256;
+
 /// Who holds locks: a session.
 pub type Owner = u32;
 
@@ -185,6 +188,11 @@ impl LockTable {
         self.serve(lock);
         if lock.is_unused() {
             stripe.remove(&name);
+            // A long transaction has made the table large, and the others would pay for it with
+            // misses of the CPU's caches.
+            if stripe.is_empty() && stripe.capacity() > STRIPE_LOCKS {
+                *stripe = Stripe::default();
+            }
         }
     }
 
@@ -199,6 +207,11 @@ impl LockTable {
             self.waits.lock().expect(POISONED).remove(&owner);
             cell.grant();
         }
+    }
+
+    /// How many owners wait.
+    pub fn waiting(&self) -> usize {
+        self.waits.lock().expect(POISONED).len()
     }
 
     /// How many locks are held or waited for.
