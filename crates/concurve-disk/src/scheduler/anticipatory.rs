@@ -14,10 +14,9 @@
 //!
 //! Left out: the statistics on processes that end while they are waited for.
 
-use std::collections::HashMap;
-
 use super::elevator::Elevator;
 use super::lane::{Lane, Slot};
+use super::per_process::PerProcess;
 use super::think_time::{DecayingMean, ThinkTime};
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::{ProcessId, Request};
@@ -131,7 +130,7 @@ pub struct Anticipatory {
     settings: Settings,
     sync: Side,
     later: Side,
-    processes: HashMap<ProcessId, Habits>,
+    processes: PerProcess<Habits>,
     /// First think times and seeks of processes: what is to be expected of one not yet known.
     first_think_time: DecayingMean,
     first_seek: DecayingMean,
@@ -160,7 +159,7 @@ impl Anticipatory {
         Self {
             sync: Side::new(settings.read_expire),
             later: Side::new(settings.write_expire),
-            processes: HashMap::new(),
+            processes: PerProcess::default(),
             first_think_time: DecayingMean::default(),
             first_seek: DecayingMean::default(),
             batch: Batch::Sync,
@@ -218,7 +217,7 @@ impl Anticipatory {
         {
             return true;
         }
-        let habits = self.processes.entry(process).or_default();
+        let habits = self.processes.of(process);
         if habits.waiting > 0 {
             return true;
         }
@@ -227,7 +226,7 @@ impl Anticipatory {
             self.learn(&close, process, now);
             return true;
         }
-        let habits = &self.processes[&process];
+        let habits = self.processes.of(process);
         let known = habits.think_time.mean().map(|it| it.1);
         let think_time = known.or(self.first_think_time.mean());
         think_time.is_some_and(|it| it > self.settings.antic_expire as f64)
@@ -235,7 +234,7 @@ impl Anticipatory {
 
     /// Near the head: within 4 MiB, doubled with each ms of waiting, or nearer than the process
     /// that is waited for usually is.
-    fn is_close(&self, request: &Request, process: ProcessId, now: Time) -> bool {
+    fn is_close(&mut self, request: &Request, process: ProcessId, now: Time) -> bool {
         let waited = match (self.anticipation, self.idle_since) {
             (Anticipation::Off, _) | (_, None) => 0,
             (_, Some(since)) => (now - since) / MILLISECOND,
@@ -245,7 +244,7 @@ impl Anticipatory {
         if head <= request.sector + near / 2 && request.sector <= head + near {
             return true;
         }
-        let habits = &self.processes[&process];
+        let habits = self.processes.of(process);
         let usual = habits.seek.mean().or(self.first_seek.mean());
         usual.is_some_and(|it| it > head.abs_diff(request.sector) as f64)
     }
@@ -253,7 +252,7 @@ impl Anticipatory {
     /// A sync request says how long its process thinks and how far it seeks.
     fn learn(&mut self, request: &Request, process: ProcessId, now: Time) {
         let most = self.settings.max_think_time;
-        let habits = self.processes.entry(process).or_default();
+        let habits = self.processes.of(process);
         let is_new = habits.think_time.mean().is_none();
         if habits.waiting == 0
             && let Some(sample) = habits.think_time.asked(now, most)
@@ -334,9 +333,7 @@ impl Anticipatory {
                 self.writes_left = self.writes_left.saturating_sub(1);
             }
         }
-        if let Some(habits) = self.processes.get_mut(&request.process) {
-            habits.waiting -= 1;
-        }
+        self.processes.of(request.process).waiting -= 1;
         self.in_flight += 1;
         Decision::Serve(request)
     }
@@ -368,10 +365,8 @@ impl Scheduler for Anticipatory {
             .side(Batch::of(request))
             .lane
             .merge(request, MERGE_LIMIT, true)?;
-        if let Some(gone) = merge.bridged
-            && let Some(habits) = self.processes.get_mut(&gone.process)
-        {
-            habits.waiting -= 1;
+        if let Some(gone) = merge.bridged {
+            self.processes.of(gone.process).waiting -= 1;
         }
         Some(merge)
     }
@@ -380,7 +375,7 @@ impl Scheduler for Anticipatory {
         if request.sync {
             self.learn(&request, request.process, now);
         }
-        self.processes.entry(request.process).or_default().waiting += 1;
+        self.processes.of(request.process).waiting += 1;
         self.side(Batch::of(&request)).lane.add(request);
         let waits = matches!(
             self.anticipation,
@@ -438,7 +433,7 @@ impl Scheduler for Anticipatory {
             }
         }
         if request.sync {
-            let habits = self.processes.entry(request.process).or_default();
+            let habits = self.processes.of(request.process);
             habits.think_time.ended(now);
         }
     }

@@ -5,13 +5,12 @@
 //! Left out: the detection of interactive and soft real-time programs, the merging of queues that
 //! work together, and the tuning of budgets.
 
-use std::collections::HashMap;
-
 use super::elevator::Elevator;
 use super::lane::Lane;
+use super::per_process::QueueIndex;
 use super::think_time::ThinkTime;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
-use crate::request::{ProcessId, Request};
+use crate::request::Request;
 use crate::time::{MILLISECOND, Time};
 
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +61,7 @@ struct Turn {
 pub struct Bfq {
     settings: Settings,
     queues: Vec<Queue>,
-    by_key: HashMap<Option<ProcessId>, usize>,
+    index: QueueIndex,
     turn: Option<Turn>,
     virtual_time: f64,
     head: u64,
@@ -74,7 +73,7 @@ impl Bfq {
         Self {
             settings,
             queues: Vec::new(),
-            by_key: HashMap::new(),
+            index: QueueIndex::default(),
             turn: None,
             virtual_time: 0.0,
             head: 0,
@@ -82,13 +81,9 @@ impl Bfq {
         }
     }
 
-    fn key(request: &Request) -> Option<ProcessId> {
-        request.sync.then_some(request.process)
-    }
-
     /// Weights fall by the level: 8 at the highest, 1 at the lowest.
     fn queue_of(&mut self, request: &Request) -> usize {
-        *self.by_key.entry(Self::key(request)).or_insert_with(|| {
+        *self.index.of(request).get_or_insert_with(|| {
             self.queues.push(Queue {
                 weight: f64::from(8 - request.priority.level.min(7)),
                 is_sync: request.sync,
@@ -163,7 +158,7 @@ impl Bfq {
 
 impl Scheduler for Bfq {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
-        let queue = *self.by_key.get(&Self::key(request))?;
+        let queue = (*self.index.of(request))?;
         let merge = self.queues[queue].lane.merge(request, MERGE_LIMIT, true)?;
         if merge.bridged.is_some() {
             self.waiting -= 1;

@@ -13,13 +13,14 @@
 //! Unlike that kernel, a waiting real-time queue ends the slice of a lower class at once; there it
 //! had to wait for the slice's end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::elevator::Elevator;
 use super::lane::Lane;
+use super::per_process::QueueIndex;
 use super::think_time::ThinkTime;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
-use crate::request::{Class, Priority, ProcessId, Request};
+use crate::request::{Class, Priority, Request};
 use crate::time::{MILLISECOND, Time};
 
 const LEVELS: usize = 8;
@@ -62,27 +63,11 @@ impl Default for Settings {
     }
 }
 
-/// Whose queue: that of a process, or the shared one of a priority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
-    Process(ProcessId),
-    Nobody,
-}
-
-impl Key {
-    fn of(request: &Request) -> Self {
-        if request.sync {
-            Self::Process(request.process)
-        } else {
-            Self::Nobody
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Queue {
     lane: Lane,
-    key: Key,
+    /// That of a process; else the common one of what nobody waits for.
+    is_sync: bool,
     priority: Priority,
     think_time: ThinkTime,
     /// Is it worth idling for?
@@ -96,21 +81,17 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(key: Key, priority: Priority) -> Self {
+    fn new(is_sync: bool, priority: Priority) -> Self {
         Self {
             lane: Lane::default(),
-            key,
+            is_sync,
             priority,
             think_time: ThinkTime::default(),
-            idle_window: matches!(key, Key::Process(_)) && priority.class != Class::Idle,
+            idle_window: is_sync && priority.class != Class::Idle,
             in_flight: 0,
             last_served: 0,
             listed: false,
         }
-    }
-
-    fn is_sync(&self) -> bool {
-        self.key != Key::Nobody
     }
 }
 
@@ -132,7 +113,7 @@ struct Slice {
 pub struct Cfq {
     settings: Settings,
     queues: Vec<Queue>,
-    by_key: HashMap<Key, usize>,
+    index: QueueIndex,
     slice: Option<Slice>,
     real_time: VecDeque<usize>,
     /// The best-effort queues of this turn, and those that wait for theirs by level.
@@ -154,7 +135,7 @@ impl Cfq {
         Self {
             settings,
             queues: Vec::new(),
-            by_key: HashMap::new(),
+            index: QueueIndex::default(),
             slice: None,
             real_time: VecDeque::new(),
             turn: VecDeque::new(),
@@ -170,9 +151,8 @@ impl Cfq {
     }
 
     fn queue_of(&mut self, request: &Request) -> usize {
-        *self.by_key.entry(Key::of(request)).or_insert_with(|| {
-            let key = Key::of(request);
-            self.queues.push(Queue::new(key, request.priority));
+        *self.index.of(request).get_or_insert_with(|| {
+            self.queues.push(Queue::new(request.sync, request.priority));
             self.queues.len() - 1
         })
     }
@@ -248,7 +228,7 @@ impl Cfq {
     // -- slices -------------------------------------------------------------------------------
 
     fn slice_length(&self, queue: &Queue) -> Time {
-        let base = match queue.is_sync() {
+        let base = match queue.is_sync {
             true => self.settings.slice_sync,
             false => self.settings.slice_async,
         };
@@ -317,7 +297,7 @@ impl Cfq {
             let awaited = slice.idle_until.is_some();
             return (in_time || awaited).then_some(Ok(slice.queue));
         }
-        if !in_time || !queue.is_sync() || !queue.idle_window || self.settings.slice_idle == 0 {
+        if !in_time || !queue.is_sync || !queue.idle_window || self.settings.slice_idle == 0 {
             return None;
         }
         let until = *self
@@ -351,7 +331,7 @@ impl Cfq {
     fn take_next(&mut self, index: usize, now: Time) -> Option<Request> {
         let slice = self.slice.as_mut()?;
         let queue = &mut self.queues[index];
-        let expire = match queue.is_sync() {
+        let expire = match queue.is_sync {
             true => self.settings.fifo_expire_sync,
             false => self.settings.fifo_expire_async,
         };
@@ -373,7 +353,7 @@ impl Cfq {
         }
         let queue = &self.queues[index];
         let (length, most) = (self.slice_length(queue), self.most_async(queue));
-        let (is_sync, class) = (queue.is_sync(), queue.priority.class);
+        let (is_sync, class) = (queue.is_sync, queue.priority.class);
         let Some(slice) = self.slice.as_mut() else {
             return;
         };
@@ -386,7 +366,7 @@ impl Cfq {
 
 impl Scheduler for Cfq {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
-        let queue = *self.by_key.get(&Key::of(request))?;
+        let queue = (*self.index.of(request))?;
         let merge = self.queues[queue].lane.merge(request, MERGE_LIMIT, true)?;
         if merge.bridged.is_some() {
             self.waiting -= 1;

@@ -11,6 +11,7 @@ pub mod elevator;
 pub mod lane;
 pub mod mq_deadline;
 pub mod noop;
+pub mod per_process;
 pub mod think_time;
 
 use clap::ValueEnum;
