@@ -3,6 +3,7 @@
 #   hyperfine    compared with in make bench
 #   postgresql   the store's tests start a server of their own
 #   redis-server a target of the study enqueue-io-threads
+#   redis-server, redis-tools  the load generator speaks to it; redis-benchmark is compared with
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
 # Without them the tests that need one are skipped, with the reason.

@@ -84,11 +84,6 @@ def test_figures_as_json(url: str) -> None:
     assert 0 < figures["latency_ns"]["p50"] <= figures["latency_ns"]["max"]
 
 
-def test_resp3_and_a_database(url: str) -> None:
-    done = load(f"{url}/0?protocol=2", "--transactions", "10", "--sessions", "1")
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_log_that_a_library_reads(url: str, tmp_path: Path) -> None:
     file = tmp_path / "a.hdr"
     done = load(url, "--mix", "get=1,set=1", "--sessions", "4", "--duration", "1200ms",
@@ -198,7 +193,7 @@ def test_a_search_shows_what_it_tries(url: str) -> None:
     terminal.until(lambda text: "without pauses" in text)
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
-    assert "too little was seen" in terminal.text
+    assert "does not say what rate keeps p99=5s" in terminal.text
 
 
 # -- what goes wrong -------------------------------------------------------------------------

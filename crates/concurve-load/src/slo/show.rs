@@ -12,6 +12,8 @@ use crate::plan::Plan;
 
 /// Nearer to what the sessions reach without pauses than this, they limit and not the objective.
 const AT_CAPACITY: f64 = 0.95;
+/// An interval that says nearly nothing: its upper end over its lower one.
+const WIDE: f64 = 1.5;
 
 /// Some lines for people.
 pub fn text(plan: &Plan, found: &Found) -> String {
@@ -62,7 +64,7 @@ fn verdict(found: &Found) -> String {
             count(rate.round())
         ),
         Outcome::Undecided => {
-            format!("too little was seen to say what rate keeps {all}; a longer --duration")
+            format!("what was seen does not say what rate keeps {all}; try a longer --duration")
         }
     }
 }
@@ -74,6 +76,15 @@ fn warnings(found: &Found) -> Vec<String> {
             "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
             found.busiest_thread_share * 100.0
         ));
+    }
+    if let Outcome::Found { low, high, .. } = search.outcome
+        && high > WIDE * low
+    {
+        warnings.push(
+            "windows at like rates differ much: something else than the rate makes requests slow; \
+             a quieter machine, or a longer --duration"
+                .to_owned(),
+        );
     }
     if let Outcome::Found { rate, .. } = search.outcome
         && rate > AT_CAPACITY * search.capacity
