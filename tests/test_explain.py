@@ -14,7 +14,7 @@ from concurve.explain.causes import Verdict, cause_of
 from concurve.explain.cells import Picture, picture
 from concurve.explain.threads import dealer_of
 from concurve.study import Role, Study
-from concurve.wire import IndicatorLine, RoleRecord, TrialRecord, Usage
+from concurve.wire import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
 from tests.explaining import WALL, Thread, record, role, thread
 from tests.fakes import small_study
 
@@ -468,6 +468,16 @@ def test_a_thread_that_deals_out_work_runs_no_more_than_all_the_time() -> None:
     listed = role([first, *workers]).threads.listed
     found = dealer_of(listed, [], listed[1:], WALL)
     assert found is not None and found.ran == pytest.approx(0.9)
+
+
+def test_what_others_took_is_not_known_where_nobody_says() -> None:
+    """Not 0: a machine without these counters may be as busy as any."""
+    made = record(role([thread(0.7, 0.3)] * 2, 1400))
+    machine = MachineRecord(cpus=2, absent={"steal_ns": "/proc/stat has no such column"})
+    found = only(msgspec.structs.replace(made, machine=machine))
+    assert found.missing["steal"] == "/proc/stat has no such column"
+    assert found.missing["foreign_cpu"] == "the runner gave no reason"
+    assert not {"steal", "foreign_cpu"} & only(made).missing.keys()
 
 
 def test_no_operations_no_picture() -> None:

@@ -148,6 +148,9 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         missing["cpu"] = _reason(role.usage, "cpu_ns")
     if time.run_queue_ns is None:
         missing["run_queue"] = _reason(role.usage, "run_queue_ns")
+    for name in ("steal_ns", "foreign_cpu_ns"):
+        if getattr(record.machine, name) is None:
+            missing[name.removesuffix("_ns")] = _reason(record.machine, name)
     waits = _waits(role, phases[0].waits if len(phases) == 1 else role.waits, crew, missing)
     readings = _readings(crew, waits)
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:

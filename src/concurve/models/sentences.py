@@ -21,14 +21,18 @@ def answers(result: FitResult) -> tuple[str, ...]:
 
 def in_words(item: ModelFit) -> str:
     """The model with its parameters and their intervals: ``USL: α = 0.03 (0.026 to 0.034), …``."""
-    from concurve.models.all_models import MODELS
-
     found = [
         f"{_SIGNS[name]} = {_bound(figure.value)} ({_bound(figure.low)} to {_bound(figure.high)})"
         f"{_unit(figure.unit)}"
         for name, figure in item.parameters.items()
     ]
-    return f"{_capital(MODELS[item.name].title)}: {', '.join([*found[1:], found[0]])}."
+    return f"{_capital(_title(item))}: {', '.join([*found[1:], found[0]])}."
+
+
+def _title(item: ModelFit) -> str:
+    from concurve.models.all_models import MODELS
+
+    return MODELS[item.name].title
 
 
 def _capital(text: str) -> str:
@@ -139,17 +143,19 @@ def peak_sentence(peak: PeakEstimate) -> str:
 def warnings(result: FitResult) -> tuple[str, ...]:
     """What casts doubt on the fit."""
     best = result.best
+    title = _title(best)
     found = []
     if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
         found.append(
-            f"No model is as close as the trials' spread would allow; {best.name} misses the "
+            f"No model is as close as the trials' spread would allow; {title} misses the "
             "levels' means, and its intervals rest on these distances."
             if result.observations == "levels"
-            else f"{best.name} misses the levels' means by more than the trials' spread explains."
+            else f"{_capital(title)} misses the levels' means by more than the trials' spread "
+            "explains."
         )
     if best.chance_of_order < _ORDER and best.durbin_watson is not None:
         found.append(
-            f"The distances to {best.name} come in runs (Durbin–Watson {best.durbin_watson:.2f}, "
+            f"The distances to {title} come in runs (Durbin–Watson {best.durbin_watson:.2f}, "
             "2 without): the curve has another shape, and intervals are too narrow."
         )
     if result.criterion == "gcv":
@@ -157,10 +163,12 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{_observations(result)} are too few for AICc on every model: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
-    rivals = [m.name for m in result.models if m.name != best.name and m.weight > best.weight / 3]
+    rivals = [
+        _title(m) for m in result.models if m.name != best.name and m.weight > best.weight / 3
+    ]
     if rivals:
         found.append(
-            f"{best.name} is not clearly best: {', '.join(rivals)} "
+            f"{_capital(title)} is not clearly best: {'; '.join(rivals)} "
             f"{'does' if len(rivals) == 1 else 'do'} about as well."
         )
     peak = best.peak

@@ -37,6 +37,8 @@ _EVIDENCE = {
     "waits": "what threads wait for",
     "run_queue": "the time in run queues",
     "cpu": "CPU time",
+    "steal": "CPU time that a hypervisor took",
+    "foreign_cpu": "CPU time of processes outside the trial",
 }
 
 _GAP = "  "
