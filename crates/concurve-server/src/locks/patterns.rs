@@ -77,7 +77,7 @@ impl Patterns {
                 self.counts.push(1);
             }
         }
-        let hash = self.hash(Words::new(argument).0.into_iter());
+        let hash = self.hash(Words::new(argument).0.into_iter().take(self.words));
         self.held.insert_unique(hash, (hash, number), |it| it.0);
     }
 
@@ -90,7 +90,7 @@ impl Patterns {
                 self.forget(at);
             }
         }
-        let hash = self.hash(Words::new(argument).0.into_iter());
+        let hash = self.hash(Words::new(argument).0.into_iter().take(self.words));
         if let Ok(found) = self.held.find_entry(hash, |it| it.1 == number) {
             found.remove();
         }
@@ -103,9 +103,25 @@ impl Patterns {
         exact: &[u8],
         visit: &mut impl FnMut(u32) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let words = Words::new(exact);
-        for mask in self.masks.chunks_exact(self.words) {
-            let generic = words.0.iter().zip(mask);
+        let words = Words::new(exact).0;
+        // Usual lengths with a loop of their own: their number of words is known when compiled.
+        match self.words {
+            1 => self.probe(&words, arrays::<1>(&self.masks), visit),
+            2 => self.probe(&words, arrays::<2>(&self.masks), visit),
+            3 => self.probe(&words, arrays::<3>(&self.masks), visit),
+            4 => self.probe(&words, arrays::<4>(&self.masks), visit),
+            _ => self.probe(&words, self.masks.chunks_exact(self.words), visit),
+        }
+    }
+
+    fn probe<B>(
+        &self,
+        words: &[u64],
+        masks: impl Iterator<Item: AsRef<[u64]>>,
+        visit: &mut impl FnMut(u32) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        for mask in masks {
+            let generic = words.iter().zip(mask.as_ref());
             let hash = self.hash(generic.map(|(word, mask)| (word & !mask) | (WILD & mask)));
             if let Some((_, number)) = self.held.find(hash, |it| it.0 == hash) {
                 visit(*number)?;
@@ -116,7 +132,7 @@ impl Patterns {
 
     fn hash(&self, words: impl Iterator<Item = u64>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        words.take(self.words).for_each(|it| hasher.write_u64(it));
+        words.for_each(|it| hasher.write_u64(it));
         hasher.finish()
     }
 
@@ -138,6 +154,11 @@ impl Patterns {
         self.masks.copy_within(last.., at * self.words);
         self.masks.truncate(last);
     }
+}
+
+fn arrays<const N: usize>(words: &[u64]) -> impl Iterator<Item = &[u64; N]> {
+    let chunks = words.chunks_exact(N);
+    chunks.map(|it| it.try_into().expect("a chunk has its length"))
 }
 
 #[cfg(test)]
