@@ -163,6 +163,18 @@ def test_conditions_part_the_cells_and_are_not_recommended(store: Store) -> None
     assert "best" not in export and len(export["best_by_condition"]) == 6
 
 
+def test_many_conditions_are_summed_by_what_is_best_of_all_settings(store: Store) -> None:
+    found = made_run(
+        store,
+        lambda load, sync, threads: (1 + float(load)) / min(int(threads), 1 + (sync == "cas")),
+        conditions=("load",),
+        load=tuple(range(7)),
+        sync=("none", "cas"),
+        threads=(1, 2),
+    )
+    assert "Of 7 conditions, run sync=cas threads=2 under 7." in sentences(found)
+
+
 def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
     """Nor is a speed-up told over a cell of another load."""
     found = made_run(store, lambda load: 1 + float(load), conditions=("load",), load=(0, 1))

@@ -127,7 +127,9 @@ def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, 
 def _best(best: tuple[BestFinding, ...]) -> list[str]:
     """Which setting to run, for each group and over all; of many groups first how often which."""
     each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
-    groups = [item for item in best if item.group]
+    # Under conditions, what is best of all settings counts, not of the work factor's alone.
+    chosen = max((len(item.factors) for item in best if item.group), default=0)
+    groups = [item for item in best if item.group and len(item.factors) == chosen]
     if len(groups) <= GROUPS_NAMED:
         return each
     counts = Counter(describe(item.recommended) for item in groups)
