@@ -141,3 +141,13 @@ def test_a_miss_shows_the_end_of_the_output() -> None:
         measure(record, "target", (Extract(name="x", pattern=r"rate=(\d+)"),))
     assert missed.value.excerpt.endswith("the end")
     assert len(missed.value.excerpt) == 200
+
+
+def test_a_server_is_measured_in_the_phase_that_its_load_marked() -> None:
+    record = golden("served")
+    server = record.roles[0]
+    assert [(phase.name, phase.marked_by) for phase in server.phases] == [("measure", "load")]
+    figures = measure(record, "target").values
+    assert figures["wall_seconds"] == figures["load.wall_seconds"] < figures["run_seconds"]
+    assert figures["cpu_seconds"] < figures["run_cpu_seconds"]
+    assert figures["rate_per_second"] == pytest.approx(100 / figures["wall_seconds"])
