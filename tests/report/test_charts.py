@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from concurve.report.charts import charts
 from concurve.store import Store
 from concurve.study import Rules
@@ -19,3 +21,26 @@ def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> No
     lows = [row["low"] for row in rows if row.get("low") is not None]
     assert min(lows) >= 0.8 * least > 0
     assert "logarithmic" in chart.to_svg()
+
+
+def test_where_the_time_of_an_operation_counts_its_cpu_time_and_the_slow_ones_are_drawn() -> None:
+    findings = made_run(Store(), lambda n: 1.0 / int(n), threads=(1, 2))
+    figures = ("seconds_per_operation", "cpu_seconds_per_operation", "load.latency_ns_p99")
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                **dict.fromkeys(figures, cell.indicators["wall_seconds"]),
+            },
+        )
+        for cell in findings.cells
+    )
+    per_operation = msgspec.structs.replace(
+        findings, cells=cells, primary=figures[0], asked=figures
+    )
+    drawn = [chart.name for chart in charts(per_operation)]
+    assert drawn[0] == "seconds-per-operation-by-threads"
+    assert "cpu-seconds-per-operation-by-threads" in drawn
+    assert any("latency" in name for name in drawn)
+    assert "cpu-seconds-by-threads" not in drawn

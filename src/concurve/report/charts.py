@@ -10,7 +10,7 @@ dot; rejected ones are hollow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,11 +148,22 @@ def charts(findings: Findings) -> list[Chart]:
     """All charts that the findings bear; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
-        wanted = (findings.primary, *_of_models(findings), "speedup", "efficiency", "cpu_seconds")
-        drawn = (_against_work(findings, work, name) for name in dict.fromkeys(wanted))
+        wanted = dict.fromkeys(_wanted(findings))
+        drawn = (_against_work(findings, work, name) for name in wanted)
     else:
         drawn = (_per_cell(findings, name) for name in dict.fromkeys((findings.primary,)))
     return [chart for chart in drawn if chart is not None]
+
+
+def _wanted(findings: Findings) -> Iterator[str]:
+    """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
+    given length all take as long, and how slow the slow ones are."""
+    yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
+    if findings.primary == "seconds_per_operation":
+        yield "cpu_seconds_per_operation"
+        yield from (name for name in findings.asked if name.endswith("latency_ns_p99"))
+    else:
+        yield "cpu_seconds"
 
 
 def _of_models(findings: Findings) -> tuple[str, ...]:
