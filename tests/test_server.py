@@ -76,6 +76,27 @@ def test_a_lock_excludes_others_until_it_is_given_back(clients: tuple[Client, Cl
     assert other("UNLOCKALL") == 2
 
 
+def test_locks_are_listed_by_filters_and_bad_ones_are_refused(
+    clients: tuple[Client, Client],
+) -> None:
+    one, other = clients
+    one("OWNER", "lister")
+    for table, argument, mode in (("F", "a", "S"), ("F", "b", "E"), ("G", "a", "O")):
+        one("LOCK", table, argument, mode)
+    listed = {
+        ("TABLE", "F"): {"a", "b"},
+        ("TABLE", "F", "MODE", "E"): {"b"},
+        ("TABLE", "G", "ARGUMENT", "a"): {"a"},
+        ("OWNER", "lister", "MODE", "O"): {"a"},
+        ("OWNER", "nobody"): set(),
+    }
+    for filters, expected in listed.items():
+        assert {row["argument"] for row in other.locks(*filters)} == expected, filters
+    for words in (("MODE", "Z"), ("TABLE",), ("COUNT", "-1"), ("WHERE", "x")):
+        assert other.refused("LOCKS", *words) == "ERR", words
+    assert one("UNLOCKALL") == 3
+
+
 def test_one_optimistic_lock_of_several_is_promoted(clients: tuple[Client, Client]) -> None:
     one, other = clients
     assert one("LOCK", "T", "o", "O") == other("LOCK", "T", "o", "O") == 1

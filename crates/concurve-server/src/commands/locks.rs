@@ -305,18 +305,25 @@ struct Filter<'a> {
     mode: Option<Mode>,
 }
 
+fn held_mode(letter: &[u8]) -> Result<Mode, Fault> {
+    let mode = Mode::from_letter(letter);
+    mode.ok_or_else(|| Fault::usage(format!("mode '{}' is none of S, E, X, O", shown(letter))))
+}
+
 pub fn list(call: &mut Call) -> Result<Flow, Fault> {
     let (mut filter, mut cursor, mut page) = (Filter::default(), 0, 100);
     let mut options = call.arguments.from(1);
     while let Some(option) = options.next() {
-        let value = options.next().unwrap_or_default();
+        let value = options
+            .next()
+            .ok_or_else(|| Fault::usage(format!("option '{}' needs a value", shown(option))))?;
         match &option.to_ascii_uppercase()[..] {
             b"CURSOR" => cursor = number(value, "CURSOR")?,
             b"COUNT" => page = number(value, "COUNT")?.clamp(1, PAGE_MAX),
             b"TABLE" => filter.table = Some(value),
             b"ARGUMENT" => filter.argument = Some(value),
             b"OWNER" => filter.owner = Some(value),
-            b"MODE" => filter.mode = Mode::from_letter(value),
+            b"MODE" => filter.mode = Some(held_mode(value)?),
             _ => {
                 let option = shown(option);
                 let allowed = "CURSOR, COUNT, TABLE, ARGUMENT, OWNER, MODE";

@@ -114,3 +114,50 @@ impl Exact {
         self.recent.shrink_to(RECENT_MAX + 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::argument::overlap;
+
+    const LENGTH: usize = 11;
+
+    /// The argument `aaa…` with `@` at the positions of the bits.
+    fn pattern(bits: u32) -> Vec<u8> {
+        let at = |position| {
+            if bits >> position & 1 == 1 {
+                b'@'
+            } else {
+                b'a'
+            }
+        };
+        (0..LENGTH).map(at).collect()
+    }
+
+    #[test]
+    fn beyond_as_many_patterns_as_are_probed_exact_requests_find_the_same() {
+        let (mut family, all) = (Family::new(LENGTH), 1..1 << LENGTH);
+        for bits in all.clone() {
+            family.add_generic(&pattern(bits), bits);
+        }
+        assert!(family.patterns.len() > PATTERNS_MAX);
+        let mut held = all.end;
+        for left in [all.end, PATTERNS_MAX as u32, 7] {
+            for bits in left..held {
+                family.remove_generic(&pattern(bits), bits);
+            }
+            held = left;
+            for exact in [b"aaaaaaaaaaa", b"baaaaaaaaab", b"bbbbbbbbbbb"] {
+                let mut found = Vec::new();
+                let _ = family.overlapping(exact, &mut |number| {
+                    found.push(number);
+                    ControlFlow::<()>::Continue(())
+                });
+                found.sort_unstable();
+                let overlaps = |bits: &u32| overlap(&pattern(*bits), exact);
+                let expected: Vec<u32> = (1..left).filter(overlaps).collect();
+                assert_eq!(found, expected, "{left} patterns");
+            }
+        }
+    }
+}
