@@ -98,6 +98,16 @@ def test_each_run_has_its_models_and_what_limits_it(told: CampaignFindings) -> N
     assert second.explanation is None, "where nothing is to be faster, nothing limits"
 
 
+def test_the_summary_tells_the_causes_once(stored: Store, told: CampaignFindings) -> None:
+    says = (
+        "What limits test case 1: lock in 2 of 6 cells, cpu in 1; in the other 3 nothing is found."
+    )
+    for findings in (told, complete_campaign(told, stored)):
+        sentences = [item.sentence for item in findings.summary]
+        assert sentences.count(says) == 1
+        assert not any("What limits test case 2" in sentence for sentence in sentences)
+
+
 def test_the_models_curves_are_in_the_campaigns_charts(
     plain: CampaignFindings, told: CampaignFindings
 ) -> None:

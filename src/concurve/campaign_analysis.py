@@ -16,6 +16,7 @@ from concurve.findings import (
     CampaignInfo,
     ClaimFinding,
     Deviation,
+    Explanation,
     Finding,
     Findings,
     Procedure,
@@ -245,6 +246,34 @@ def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
             "trials alone do not give them. The deviations name the studies."
         )
         yield Finding(kind="warning", sentence=says)
+
+
+def with_causes(findings: CampaignFindings) -> CampaignFindings:
+    """The campaign with a line of the summary for each study whose records were explained."""
+    told = [
+        Finding(
+            kind="note", sentence=f"What limits {_name(study)}: {_causes(study.run.explanation)}"
+        )
+        for study in findings.studies
+        if study.run is not None and study.run.explanation is not None
+    ]
+    kept = [item for item in findings.summary if item not in told]
+    place = next((n for n, item in enumerate(kept) if item.kind == "warning"), len(kept))
+    return msgspec.structs.replace(findings, summary=(*kept[:place], *told, *kept[place:]))
+
+
+def _causes(explanation: Explanation) -> str:
+    """``cpu in 40 of 64 cells, lock in 20; in the others nothing is found.``"""
+    cells = [cell.cause for cell in explanation.cells if cell.trials]
+    found = Counter(cause for cause in cells if cause != "none").most_common()
+    if not found:
+        return f"nothing is found in its {len(cells)} cells."
+    (first, most), *rest = found
+    told = ", ".join(
+        [f"{first} in {most} of {len(cells)} cells", *(f"{name} in {n}" for name, n in rest)]
+    )
+    others = len(cells) - sum(number for _, number in found)
+    return f"{told}; in the other {others} nothing is found." if others else f"{told}."
 
 
 def _missing(study: StudyFindings) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from concurve.analysis import findings_of
-from concurve.campaign_analysis import campaign_findings, with_each_run
+from concurve.campaign_analysis import campaign_findings, with_causes, with_each_run
 from concurve.errors import ConcurveError
 from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
@@ -74,7 +74,7 @@ def complete(findings: Findings, store: Store) -> Findings:
 
 def complete_campaign(findings: CampaignFindings, store: Store) -> CampaignFindings:
     """A campaign with all that its report shows of its runs."""
-    return with_each_run(findings, lambda run: complete(run, store))
+    return with_causes(with_each_run(findings, lambda run: complete(run, store)))
 
 
 def render(findings: Findings, store: Store, kind: Format) -> bytes:
