@@ -5,10 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of
+from concurve.explain.accounts import Parts, account
+from concurve.explain.causes import cause_of
+from concurve.explain.cells import Picture, picture
+from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
 from concurve.wire import (
     Controls,
     GrantedControls,
+    IndicatorLine,
     MachineRecord,
     Outcome,
     PhaseRecord,
@@ -54,6 +58,32 @@ def test_what_is_used_up_is_named(trial: Serving, is_client: bool, name: str, sa
 def test_nothing_is_named_where_nothing_is_used_up() -> None:
     assert limit_of([serving(0.3, 0.3, 0.6)]) is None
     assert limit_of([serving(0.3, 0.3, 0.6, 2, 2, 4)]) is None
+
+
+def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
+    assert used_words([serving(0.06, 0.46, 0.76), serving(0.06, 0.46, 0.76)]) == (
+        "nothing is used up, as the server used 0.52 CPUs (2 × io 0.46, worker 0.06) and its load "
+        "0.76, of 2"
+    )
+
+
+def test_a_cell_that_is_served_names_its_limit_or_who_used_how_much() -> None:
+    def cell(cpu: float, load: float) -> Picture:
+        server = role("target", cpu, {"worker": cpu}, (0, 1))
+        done = IndicatorLine(indicator="operations", value=1000.0)
+        client = msgspec.structs.replace(role("load", load, {}, (0, 1)), indicators=(done,))
+        parts = Parts("target", ("load",), True)
+        found = account(trial(server, client), parts)
+        assert found is not None
+        made = picture([found, found])
+        assert made is not None
+        return made
+
+    busy = cause_of(cell(0.9, 0.5), None, ("load",), True)
+    assert (busy.cause, busy.limit) == ("cpu", "worker")
+    idle = cause_of(cell(0.2, 0.5), None, ("load",), True)
+    assert (idle.cause, idle.limit) == ("none", "")
+    assert idle.words.endswith("the server used 0.20 CPUs (worker 0.20) and its load 0.50, of 2")
 
 
 def test_a_single_thread_of_its_kind_is_the_least_and_the_most() -> None:

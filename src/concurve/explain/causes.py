@@ -65,6 +65,15 @@ def cause_of(
     served = _serving(here)
     if served is not None:
         return served
+    verdict = _by_time(here, base)
+    if verdict.cause == "none" and cell.used:
+        return verdict._replace(words=f"{verdict.words}; {cell.used}")
+    return verdict
+
+
+def _by_time(here: _Here, base: Picture | None) -> Verdict:
+    """What limits it by where the thread time goes."""
+    cell = here.cell
     by_itself = _by_composition(here)
     if base is None:
         strangers = by_itself.open and _doubtful(cell)

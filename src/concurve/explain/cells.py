@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Other
-from concurve.explain.stations import Limit, limit_of
+from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dealer
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
@@ -117,8 +117,18 @@ class Picture(NamedTuple):
     @property
     def limit(self) -> Limit | None:
         """What is used up, if it serves clients and something is."""
-        serving = [account.serving for account in self.accounts if account.serving is not None]
-        return limit_of(serving) if len(serving) == self.trials else None
+        return limit_of(self._serving) if self._serving else None
+
+    @property
+    def used(self) -> str:
+        """Who used how much CPU, if it serves clients."""
+        return used_words(self._serving) if self._serving else ""
+
+    @property
+    def _serving(self) -> list[Serving]:
+        """Of all trials, or of none."""
+        found = [account.serving for account in self.accounts if account.serving is not None]
+        return found if len(found) == self.trials else []
 
     @property
     def dealer(self) -> Dealer | None:

@@ -84,7 +84,7 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
     stations = _means(trials)
     first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
-    who = ", ".join(f"{_name(s)} {s.cpus:.2f}" for s in stations if s.cpus >= NAMED_MIN)
+    who = _who(stations)
     if server >= CPUS_USED_UP * first.granted:
         return Limit(False, "CPUs", f"the server's {_cpus(first.granted)} used up ({who})")
     for station in stations:
@@ -100,6 +100,17 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
         said = f"the load's {_cpus(first.client_granted)} used up"
         return Limit(True, "load", f"{said}, while the server used {server:.2f} ({who})")
     return None
+
+
+def used_words(trials: Sequence[Serving]) -> str:
+    """Who used how much, where nothing is used up."""
+    first = trials[0]
+    server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
+    who = _who(_means(trials))
+    return (
+        f"nothing is used up, as the server used {server:.2f} CPUs ({who}) and its load "
+        f"{client:.2f}, of {first.together}"
+    )
 
 
 def _used(role: RoleRecord) -> float | None:
@@ -148,6 +159,11 @@ def _means(trials: Sequence[Serving]) -> list[Station]:
         cpus = sum(station.cpus for station in each) / len(trials)
         found.append(Station(name, each[0].threads, cpus, mean([s.least for s in each])))
     return sorted(found, key=lambda station: -station.cpus)
+
+
+def _who(stations: Sequence[Station]) -> str:
+    named = [station for station in stations if station.cpus >= NAMED_MIN]
+    return ", ".join(f"{_name(station)} {station.cpus:.2f}" for station in named)
 
 
 def _name(station: Station) -> str:
