@@ -32,11 +32,9 @@ impl Checkpoints {
         let _ = self.thread.set(thread);
     }
 
-    /// Says how far the log is.
-    pub fn log_is_at(&self, lsn: u64) {
-        if lsn >= self.due.load(Relaxed)
-            && let Some(thread) = self.thread.get()
-        {
+    /// Wakes the thread that makes checkpoints.
+    fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
@@ -47,6 +45,13 @@ impl Checkpoints {
 }
 
 impl Shared {
+    /// Called when the log has grown to a byte.
+    pub fn log_is_at(&self, lsn: u64) {
+        if lsn >= self.checkpoints.due.load(Relaxed) || self.store.log.wants_spare() {
+            self.checkpoints.wake();
+        }
+    }
+
     /// Makes a checkpoint.
     ///
     /// Reading the log will begin where it ends now, or where the oldest transaction that runs
@@ -73,15 +78,19 @@ impl Shared {
     }
 }
 
-/// Makes checkpoints when they are due, until the engine ends or fails.
+/// Makes checkpoints and files for the log when they are due, until the engine ends or fails.
 pub fn run_checkpointer(shared: &Shared) {
     let checkpoints = &shared.checkpoints;
     while !checkpoints.is_stopped.load(SeqCst) {
-        if shared.store.log.end() < checkpoints.due.load(Relaxed) {
+        let done = if shared.store.log.wants_spare() {
+            shared.store.log.prepare()
+        } else if shared.store.log.end() >= checkpoints.due.load(Relaxed) {
+            shared.checkpoint()
+        } else {
             std::thread::park();
-            continue;
-        }
-        if let Err(fault) = shared.checkpoint() {
+            Ok(())
+        };
+        if let Err(fault) = done {
             shared.fail(fault);
             return;
         }

@@ -56,6 +56,13 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Length of a file of the log: several make the way from a checkpoint to the next.
+    pub(crate) fn log_file_bytes(&self) -> u64 {
+        (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24)
+    }
+}
+
 /// Parts of the cache's table and of the lock table, where several may use them at once.
 const STRIPES: usize = 64;
 

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 pub mod cache;
 mod changes;
 mod checkpoint;

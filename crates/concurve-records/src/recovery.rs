@@ -37,7 +37,7 @@ pub fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<(Shared, Re
         cache.add_disk(Arc::clone(&header.disk));
     }
     cache.restore_torn(headers.len() as u32)?;
-    let log = open_log(&storage, &last)?;
+    let log = open_log(&storage, &last, settings.log_file_bytes())?;
     let checkpoints = Checkpoints::new(control, last);
     let shared = Shared::new(storage, settings, cache, log, checkpoints);
     let (open, mut recovered) = redo(&shared, &headers, &last)?;
@@ -46,7 +46,7 @@ pub fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<(Shared, Re
 }
 
 /// Finds the end of the log, and opens it there.
-fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint) -> Result<Log, Fault> {
+fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint, file_bytes: u64) -> Result<Log, Fault> {
     let nothing = |_: &Record, _| Ok(());
     let end = each_record(storage.as_ref(), last.start, last.durable, nothing)?;
     let names = storage.names().when(|| "list the log".to_owned())?;
@@ -58,7 +58,7 @@ fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint) -> Result<Log, Fault>
             storage.remove(&name).when(what)?;
         }
     }
-    Log::open(Arc::clone(storage), end)
+    Log::open(Arc::clone(storage), end, file_bytes)
 }
 
 /// A transaction whose end is not in the log.

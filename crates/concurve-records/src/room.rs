@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::apart::Apart;
 use crate::slots::Position;
 use crate::tree::Pages;
 
@@ -16,7 +17,7 @@ const STRIPES: usize = 16;
 
 /// The free slots and pages of a file.
 pub struct Room {
-    slots: Box<[Mutex<Vec<Position>>]>,
+    slots: Box<[Apart<Mutex<Vec<Position>>>]>,
     blank: Mutex<Vec<u32>>,
     /// Pages of the file.
     pages: AtomicU32,
@@ -26,7 +27,7 @@ impl Room {
     /// No room at all, until it is read off the pages.
     pub fn new() -> Self {
         Self {
-            slots: (0..STRIPES).map(|_| Mutex::default()).collect(),
+            slots: (0..STRIPES).map(|_| Apart::default()).collect(),
             blank: Mutex::default(),
             pages: AtomicU32::new(0),
         }

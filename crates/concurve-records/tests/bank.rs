@@ -29,7 +29,7 @@ fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
             let transactions = if durability == Durability::None {
                 500
             } else {
-                60
+                25
             };
             {
                 let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();

@@ -397,6 +397,7 @@ proptest! {
             latching,
             durability: Durability::None,
             cache_pages: 64,
+            checkpoint_bytes: 1 << 16,
             ..Settings::default()
         };
         let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();

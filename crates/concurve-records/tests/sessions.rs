@@ -417,6 +417,7 @@ fn files_larger_than_the_cache_are_kept() {
     let settings = Settings {
         cache_pages: 64,
         durability: Durability::None,
+        checkpoint_bytes: 1 << 20,
         ..Settings::default()
     };
     let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use std::hash::BuildHasher;
 
+use crate::apart::Apart;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::Frame;
 pub use crate::cache::frame::{PageRead, PageWrite};
@@ -29,11 +30,14 @@ pub const PAGES_MIN: usize = 64;
 /// Rounds of the clock's hand before it is said that all pages are in use.
 const ROUNDS: usize = 1000;
 
+/// The frames of some pages.
+type Stripe = HashMap<PageId, usize>;
+
 /// The pages in memory.
 pub struct Cache {
     frames: Box<[Frame]>,
     /// Where each page is.
-    table: Box<[Mutex<HashMap<PageId, usize>>]>,
+    table: Box<[Apart<Mutex<Stripe>>]>,
     hasher: DefaultHashBuilder,
     hand: AtomicUsize,
     disks: RwLock<Vec<Arc<dyn Disk>>>,
@@ -45,7 +49,7 @@ impl Cache {
     pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
         Ok(Self {
             frames: (0..pages.max(PAGES_MIN)).map(|_| Frame::new()).collect(),
-            table: (0..stripes).map(|_| Mutex::default()).collect(),
+            table: (0..stripes).map(|_| Apart::default()).collect(),
             hasher: DefaultHashBuilder::default(),
             hand: AtomicUsize::new(0),
             disks: RwLock::default(),
@@ -80,7 +84,7 @@ impl Cache {
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
     }
 
-    fn stripe(&self, id: PageId) -> MutexGuard<'_, HashMap<PageId, usize>> {
+    fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
         // The table of a stripe uses the low bits of the hash and the high ones.
         let hash = self.hasher.hash_one(id) as usize >> 20;
         self.table[hash % self.table.len()].lock().expect(POISONED)

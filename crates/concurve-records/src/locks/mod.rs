@@ -15,6 +15,7 @@ use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use smallvec::SmallVec;
 
+use crate::apart::Apart;
 pub use crate::locks::waiting::WaitCell;
 use crate::slots::Position;
 
@@ -125,7 +126,7 @@ type Stripe = HashMap<LockName, Lock>;
 
 /// All locks.
 pub struct LockTable {
-    stripes: Box<[Mutex<Stripe>]>,
+    stripes: Box<[Apart<Mutex<Stripe>>]>,
     hasher: DefaultHashBuilder,
     /// Who waits for what. Locked after stripes.
     waits: Mutex<HashMap<Owner, LockName>>,
@@ -134,7 +135,7 @@ pub struct LockTable {
 impl LockTable {
     pub fn new(stripes: usize) -> Self {
         Self {
-            stripes: (0..stripes).map(|_| Mutex::default()).collect(),
+            stripes: (0..stripes).map(|_| Apart::default()).collect(),
             hasher: DefaultHashBuilder::default(),
             waits: Mutex::default(),
         }

@@ -6,6 +6,7 @@
 
 pub mod read;
 pub mod record;
+mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +14,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::error::{Fault, While};
 use crate::log::record::Record;
+use crate::log::spare::Spares;
 use crate::storage::{Disk, Storage};
 
 const POISONED: &str = "a thread panicked while it held a mutex of the log";
-/// A file of the log is followed by another one once it is this long.
-const FILE_BYTES: u64 = 16 << 20;
 /// More than this in the buffer is written, whether somebody waits for it or not.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -37,6 +37,9 @@ pub enum Durability {
 /// The log, open for appending.
 pub struct Log {
     storage: Arc<dyn Storage>,
+    spares: Spares,
+    /// A file is followed by another one once it is this long.
+    file_bytes: u64,
     buffer: Mutex<Buffer>,
     writer: Mutex<Writer>,
     /// All before this byte was given to the kernel.
@@ -75,10 +78,14 @@ pub fn file_start(name: &str) -> Option<u64> {
 
 impl Log {
     /// Goes on at a byte of the log, in a file of its own.
-    pub fn open(storage: Arc<dyn Storage>, end: u64) -> Result<Self, Fault> {
-        let file = start_file(storage.as_ref(), end)?;
+    pub fn open(storage: Arc<dyn Storage>, end: u64, file_bytes: u64) -> Result<Self, Fault> {
+        let spares = Spares::find(storage.as_ref(), file_bytes)?;
+        spares.prepare(storage.as_ref())?;
+        let file = spares.start_file(storage.as_ref(), end)?;
         Ok(Self {
             storage,
+            spares,
+            file_bytes,
             buffer: Mutex::new(Buffer {
                 start: end,
                 bytes: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
@@ -162,16 +169,24 @@ impl Log {
         Ok(())
     }
 
-    /// Removes files that end before `lsn`.
+    /// Whether [`Log::prepare`] has something to do.
+    pub fn wants_spare(&self) -> bool {
+        self.spares.is_wanted()
+    }
+
+    /// Makes a file ready to follow the one that is written.
+    pub fn prepare(&self) -> Result<(), Fault> {
+        self.spares.prepare(self.storage.as_ref())
+    }
+
+    /// Gives up files that end before `lsn`.
     pub fn forget_before(&self, lsn: u64) -> Result<(), Fault> {
         let names = self.storage.names().when(|| "list the log".to_owned())?;
         let mut starts: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
         starts.sort_unstable();
         for pair in starts.windows(2).filter(|pair| pair[1] <= lsn) {
             let name = file_name(pair[0]);
-            self.storage
-                .remove(&name)
-                .when(|| format!("remove the file {name} of the log"))?;
+            self.spares.keep(self.storage.as_ref(), &name)?;
         }
         Ok(())
     }
@@ -197,8 +212,8 @@ impl Log {
             start
         };
         let end = start + writer.spare.len() as u64;
-        if start - writer.file_start >= FILE_BYTES {
-            let file = start_file(self.storage.as_ref(), start)?;
+        if start - writer.file_start >= self.file_bytes {
+            let file = self.spares.start_file(self.storage.as_ref(), start)?;
             writer
                 .unsynced
                 .push(std::mem::replace(&mut writer.file, file));
@@ -238,13 +253,4 @@ fn sync_files(writer: &Writer) -> Result<(), Fault> {
             .when(|| "force the log to the disk".to_owned())?;
     }
     Ok(())
-}
-
-/// An empty file of the log, its name durable.
-fn start_file(storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
-    let what = || format!("start the file {} of the log", file_name(start));
-    let file = storage.open(&file_name(start)).when(what)?;
-    file.set_length(0).when(what)?;
-    storage.sync_names().when(what)?;
-    Ok(file)
 }

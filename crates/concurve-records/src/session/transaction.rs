@@ -122,7 +122,7 @@ fn commit(shared: &Shared, transaction: &Transaction, place: &Place) -> Result<(
         shared.settle(transaction.id, &transaction.changes)?;
     }
     place.first_lsn.store(u64::MAX, SeqCst);
-    shared.checkpoints.log_is_at(lsn);
+    shared.log_is_at(lsn);
     Ok(())
 }
 
