@@ -22,6 +22,7 @@ mod crew;
 mod error;
 mod figures;
 mod hdr_log;
+mod histogram;
 mod intervals;
 mod json;
 mod limits;

@@ -6,8 +6,8 @@ use hdrhistogram::Histogram;
 
 use crate::error::Error;
 use crate::figures::{Figures, PERCENTILES};
+use crate::histogram::encode;
 use crate::plan::Plan;
-use crate::tally::encode;
 
 /// Writes everything that a record should hold.
 pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), Error> {

@@ -6,21 +6,23 @@ use std::mem;
 use std::sync::mpsc::Receiver;
 
 use concurve_wire::reporter::monotonic_ns;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 use crate::arrivals::Schedule;
 use crate::crew::Said;
 use crate::error::Error;
-use crate::open_loop::{Due, OpenLoop};
+use crate::open_loop::OpenLoop;
 use crate::plan::{End, Pace, Plan};
-use crate::session::{Failure, Order, Session};
+use crate::session::{Failure, Session};
 use crate::stop::Stop;
 use crate::tally::{Spent, Tally};
 use crate::task::Task;
-use crate::usage::thread_usage_ns;
+
+mod counting;
+mod sending;
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
@@ -190,155 +192,6 @@ impl<'a> Client<'a> {
                 }
             }
         }
-    }
-
-    /// Begins measuring, and tells the counts of an interval, when it is time.
-    fn turn(&mut self, now: u64, say: &mut dyn FnMut(Said)) {
-        if !self.measuring && now >= self.task.measure_ns() {
-            self.measuring = true;
-            self.tally.begin_ns = self.task.measure_ns();
-            self.before = self.spent();
-            if let Some(interval_ns) = self.task.interval_ns {
-                self.interval_end_ns = self.task.measure_ns() + interval_ns;
-            }
-        }
-        if let Some(interval_ns) = self.task.interval_ns
-            && now >= self.interval_end_ns
-        {
-            self.tell_interval(interval_ns, say);
-            let behind_ns = now - self.interval_end_ns;
-            self.interval_end_ns += (behind_ns / interval_ns + 1) * interval_ns;
-        }
-    }
-
-    fn tell_interval(&mut self, interval_ns: u64, say: &mut dyn FnMut(Said)) {
-        let begin_ns = self.interval_end_ns - interval_ns;
-        let number = (begin_ns - self.task.measure_ns()) / interval_ns;
-        say(Said::Interval(self.tally.take_interval(number)));
-    }
-
-    fn finish(&mut self, now: u64, say: &mut dyn FnMut(Said)) {
-        self.tally.in_doubt = self
-            .sessions
-            .iter()
-            .map(|it| u64::from(it.under_way()))
-            .sum();
-        if !self.measuring {
-            // Stopped before anything was measured.
-            return;
-        }
-        self.tally.spent = self.spent().since(&self.before);
-        self.tally.end_ns = now.min(self.task.end_ns());
-        if let Some(interval_ns) = self.task.interval_ns {
-            self.tell_interval(interval_ns, say);
-        }
-    }
-
-    /// CPU time and bytes so far.
-    fn spent(&self) -> Spent {
-        let (user_ns, system_ns) = thread_usage_ns();
-        let connections = || self.sessions.iter().map(|it| &it.connection);
-        Spent {
-            user_ns,
-            system_ns,
-            bytes_sent: connections().map(|it| it.bytes_sent).sum(),
-            bytes_received: connections().map(|it| it.bytes_received).sum(),
-        }
-    }
-
-    /// Begins what has become due.
-    fn send_due(&mut self, now: u64) -> Result<(), Error> {
-        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
-            && due_ns <= now
-        {
-            self.timers.pop();
-            self.fill(index, now)?;
-        }
-        while let Some(open) = &mut self.open
-            && let Some(due) = open.next(now, &mut self.random)
-        {
-            self.tally.due += u64::from(self.measuring);
-            match due {
-                Due::Begin { session, due_ns } => {
-                    self.order(session, due_ns, now);
-                    self.send(session)?;
-                }
-                Due::Waits => {}
-                Due::Skipped => self.tally.skipped += u64::from(self.measuring),
-            }
-        }
-        Ok(())
-    }
-
-    /// Closed loop: gives a session as many transactions as it may have under way.
-    fn fill(&mut self, index: usize, now: u64) -> Result<(), Error> {
-        while self.sessions[index].under_way() < self.plan.pipeline
-            && self.sessions[index].remaining > 0
-        {
-            self.order(index, now, now);
-        }
-        self.send(index)
-    }
-
-    fn order(&mut self, index: usize, due_ns: u64, now: u64) {
-        let kind = self.kind();
-        let session = &mut self.sessions[index];
-        // Those of the warm-up come on top of the number asked for.
-        if due_ns >= self.task.measure_ns() {
-            session.remaining -= 1;
-        }
-        let kinds = self.plan.workload.kinds();
-        let order = Order { kind, due_ns };
-        session.begin(order, kinds, &mut self.random, &mut self.out);
-        if self.measuring {
-            let lag_ns = now - due_ns;
-            self.tally.late += u64::from(lag_ns > LATE_NS);
-            self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
-        }
-    }
-
-    fn kind(&mut self) -> usize {
-        let kinds = self.plan.workload.kinds();
-        if kinds.len() == 1 {
-            return 0;
-        }
-        let mut ticket = self.random.random_range(0..self.weights);
-        let chosen = kinds.iter().position(|kind| {
-            let found = ticket < kind.weight;
-            ticket = ticket.saturating_sub(kind.weight);
-            found
-        });
-        chosen.unwrap_or(0)
-    }
-
-    /// Sends what the conversation has written.
-    fn send(&mut self, index: usize) -> Result<(), Error> {
-        if self.out.is_empty() {
-            return Ok(());
-        }
-        let sent = self.sessions[index].connection.send(&self.out);
-        self.out.clear();
-        let done = sent.map_err(|source| self.failed(index, source.into()))?;
-        self.block(index, !done)
-    }
-
-    fn flush(&mut self, index: usize) -> Result<(), Error> {
-        let flushed = self.sessions[index].connection.flush();
-        let done = flushed.map_err(|source| self.failed(index, source.into()))?;
-        self.block(index, !done)
-    }
-
-    /// Waits for room in the socket as well, or no longer.
-    fn block(&mut self, index: usize, blocked: bool) -> Result<(), Error> {
-        let session = &mut self.sessions[index];
-        if session.blocked == blocked {
-            return Ok(());
-        }
-        session.blocked = blocked;
-        let mut flags = epoll::EventFlags::IN;
-        flags.set(epoll::EventFlags::OUT, blocked);
-        let data = epoll::EventData::new_u64(index as u64);
-        epoll::modify(&self.epoll, &session.connection, data, flags).map_err(poll_error)
     }
 
     fn receive(&mut self, index: usize) -> Result<(), Error> {

@@ -1,0 +1,108 @@
+//! How transactions begin: what is due, in which kind, and what is sent.
+
+use std::cmp::Reverse;
+
+use rand::Rng;
+use rustix::event::epoll;
+
+use super::{Client, LATE_NS, poll_error};
+use crate::error::Error;
+use crate::open_loop::Due;
+use crate::session::Order;
+
+impl Client<'_> {
+    /// Begins what has become due.
+    pub(super) fn send_due(&mut self, now: u64) -> Result<(), Error> {
+        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
+            && due_ns <= now
+        {
+            self.timers.pop();
+            self.fill(index, now)?;
+        }
+        while let Some(open) = &mut self.open
+            && let Some(due) = open.next(now, &mut self.random)
+        {
+            self.tally.due += u64::from(self.measuring);
+            match due {
+                Due::Begin { session, due_ns } => {
+                    self.order(session, due_ns, now);
+                    self.send(session)?;
+                }
+                Due::Waits => {}
+                Due::Skipped => self.tally.skipped += u64::from(self.measuring),
+            }
+        }
+        Ok(())
+    }
+
+    /// Closed loop: gives a session as many transactions as it may have under way.
+    pub(super) fn fill(&mut self, index: usize, now: u64) -> Result<(), Error> {
+        while self.sessions[index].under_way() < self.plan.pipeline
+            && self.sessions[index].remaining > 0
+        {
+            self.order(index, now, now);
+        }
+        self.send(index)
+    }
+
+    pub(super) fn order(&mut self, index: usize, due_ns: u64, now: u64) {
+        let kind = self.kind();
+        let session = &mut self.sessions[index];
+        // Those of the warm-up come on top of the number asked for.
+        if due_ns >= self.task.measure_ns() {
+            session.remaining -= 1;
+        }
+        let kinds = self.plan.workload.kinds();
+        let order = Order { kind, due_ns };
+        session.begin(order, kinds, &mut self.random, &mut self.out);
+        if self.measuring {
+            let lag_ns = now - due_ns;
+            self.tally.late += u64::from(lag_ns > LATE_NS);
+            self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
+        }
+    }
+
+    fn kind(&mut self) -> usize {
+        let kinds = self.plan.workload.kinds();
+        if kinds.len() == 1 {
+            return 0;
+        }
+        let mut ticket = self.random.random_range(0..self.weights);
+        let chosen = kinds.iter().position(|kind| {
+            let found = ticket < kind.weight;
+            ticket = ticket.saturating_sub(kind.weight);
+            found
+        });
+        chosen.unwrap_or(0)
+    }
+
+    /// Sends what the conversation has written.
+    pub(super) fn send(&mut self, index: usize) -> Result<(), Error> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let sent = self.sessions[index].connection.send(&self.out);
+        self.out.clear();
+        let done = sent.map_err(|source| self.failed(index, source.into()))?;
+        self.block(index, !done)
+    }
+
+    pub(super) fn flush(&mut self, index: usize) -> Result<(), Error> {
+        let flushed = self.sessions[index].connection.flush();
+        let done = flushed.map_err(|source| self.failed(index, source.into()))?;
+        self.block(index, !done)
+    }
+
+    /// Waits for room in the socket as well, or no longer.
+    fn block(&mut self, index: usize, blocked: bool) -> Result<(), Error> {
+        let session = &mut self.sessions[index];
+        if session.blocked == blocked {
+            return Ok(());
+        }
+        session.blocked = blocked;
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, blocked);
+        let data = epoll::EventData::new_u64(index as u64);
+        epoll::modify(&self.epoll, &session.connection, data, flags).map_err(poll_error)
+    }
+}
