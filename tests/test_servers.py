@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -112,6 +113,18 @@ def load_until_read(client: Client, readings: int) -> None:
         asked = int(calls.removeprefix("calls=")) - own
         begun = asked if begun is None else begun
         assert time.monotonic() < deadline
+
+
+@needs_redis
+def test_a_server_that_dies_is_told(redis: Attended) -> None:
+    redis.wait_until_ready()
+    client = Client(redis.port)
+    pid = int(parse_info(client("INFO", "server"))["process_id"])
+    client.close()
+    os.kill(pid, signal.SIGKILL)
+    said = redis.end()
+    assert redis.process.returncode == 1
+    assert re.search("redis-server: it (ended by itself with -9|no longer answers)", said)
 
 
 @needs_redis

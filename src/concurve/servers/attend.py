@@ -66,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AttendanceError as error:
         print(f"{task.server.name}: {error}", file=sys.stderr)
         return 1
+    except OSError as error:  # its connection was lost
+        print(f"{task.server.name}: it no longer answers: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
