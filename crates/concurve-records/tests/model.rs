@@ -398,7 +398,6 @@ proptest! {
             durability: Durability::None,
             cache_pages: 64,
             checkpoint_bytes: 1 << 16,
-            ..Settings::default()
         };
         let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
         engine.create_file("file", &definition()).unwrap();
