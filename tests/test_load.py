@@ -96,8 +96,11 @@ def test_a_log_that_a_library_reads(url: str, tmp_path: Path) -> None:
         (name, kind["latency_ns"]) for name, kind in kinds.items()
     ]:
         for name, percentile in (("p50", 50), ("p99", 99), ("max", 100)):
-            value = found[tag].get_value_at_percentile(percentile)
-            assert value == pytest.approx(latency[name], rel=2e-3)
+            # One library rounds the rank, the other takes the next one: neighbours count.
+            one = 100 / found[tag].get_total_count()
+            low = found[tag].get_value_at_percentile(max(0, percentile - one))
+            high = found[tag].get_value_at_percentile(min(100, percentile + one))
+            assert low * 0.998 <= latency[name] <= high * 1.002
 
 
 def test_a_log_from_a_stored_run(url: str, tmp_path: Path) -> None:
