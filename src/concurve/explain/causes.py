@@ -67,7 +67,8 @@ def cause_of(
         return served
     verdict = _by_time(here, base)
     if verdict.cause == "none" and cell.used:
-        return verdict._replace(words=f"{verdict.words}; {cell.used}")
+        others = f", while {_strangers(cell)}" if _doubtful(cell) else ""
+        return verdict._replace(words=f"{verdict.words}; {cell.used}{others}")
     return verdict
 
 
