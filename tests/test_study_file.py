@@ -225,5 +225,5 @@ def test_an_unknown_study_gets_a_guess() -> None:
     with pytest.raises(StudyError) as refused:
         find_study("thread-scalling", 2)
     assert refused.value.remedy == "did you mean 'thread-scaling'?"
-    with pytest.raises(StudyError, match="one of .*thread-scaling"):
+    with pytest.raises(StudyError, match=r"one of .*thread-scaling"):
         find_study("zzz", 2)
