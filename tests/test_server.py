@@ -127,6 +127,20 @@ def test_a_lost_connection_ends_its_dialog_locks_alone(server: Server) -> None:
     watcher.close()
 
 
+@pytest.mark.parametrize("last", [encode("PING"), encode("PING")[:7]])
+def test_an_end_that_comes_with_the_last_bytes_is_noticed(server: Server, last: bytes) -> None:
+    watcher, quitter = Client(server.port), Client(server.port)
+    quitter("LOCK", "Q", "a", "E")
+    server.process.send_signal(signal.SIGSTOP)
+    quitter.socket.sendall(last)
+    quitter.socket.shutdown(socket.SHUT_WR)
+    server.process.send_signal(signal.SIGCONT)
+    until(lambda: watcher.locks("TABLE", "Q") == [])
+    assert closed_by_server(quitter.socket)
+    quitter.close()
+    watcher.close()
+
+
 def test_a_request_waits_for_a_lock_and_others_do_not(clients: tuple[Client, Client]) -> None:
     one, other = clients
     one("LOCK", "T", "w", "E")

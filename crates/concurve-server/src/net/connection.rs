@@ -34,6 +34,8 @@ pub struct Connection {
     /// The socket may have more to read, may take more.
     pub readable: bool,
     pub writable: bool,
+    /// The end, or an error, is behind what the socket still has.
+    pub ending: bool,
     /// The client sends no more.
     ended: bool,
     /// The socket is broken, or a limit was passed: nothing can be said any more.
@@ -63,6 +65,7 @@ impl Connection {
             written: 0,
             readable: true,
             writable: true,
+            ending: false,
             ended: false,
             gone: false,
             closing: false,
@@ -90,7 +93,8 @@ impl Connection {
             }
             Ok(bytes) => {
                 // Fewer than asked for: all is read, and the next event says when there is more.
-                self.readable = bytes == scratch.len();
+                // The end may have been told already: then it is met by reading on.
+                self.readable = bytes == scratch.len() || self.ending;
                 if self.input.is_empty() {
                     self.progress = now;
                 }

@@ -147,6 +147,7 @@ impl IoThread {
         for ready in events.ready() {
             if let Some(connection) = self.connections.get_mut(ready.number) {
                 connection.readable |= ready.readable;
+                connection.ending |= ready.ended;
                 connection.writable |= ready.writable;
                 queue(&mut self.turns, connection, ready.number);
             }

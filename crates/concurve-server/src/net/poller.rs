@@ -16,7 +16,7 @@ const EVENTS: usize = 1024;
 const WAKER: u32 = u32::MAX;
 
 /// An epoll. Every change is told once: who was told that a socket is readable must read until it
-/// would block, or got fewer bytes than asked for, before it is told again.
+/// would block, or got fewer bytes than asked for; and if it was told the end, until it meets that.
 #[derive(Debug)]
 pub struct Poller(OwnedFd);
 
@@ -29,6 +29,8 @@ pub struct Ready {
     pub number: u32,
     /// It has bytes, its end, or an error.
     pub readable: bool,
+    /// Its end or an error, perhaps behind bytes; nothing more will be told.
+    pub ended: bool,
     pub writable: bool,
 }
 
@@ -93,6 +95,7 @@ impl Events {
             Ready {
                 number: data.u64() as u32,
                 readable: flags.intersects(!EventFlags::OUT),
+                ended: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
                 writable: flags.contains(EventFlags::OUT),
             }
         });
