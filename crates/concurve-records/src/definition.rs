@@ -70,6 +70,15 @@ impl Key {
         }
     }
 
+    /// Whether two records have different values.
+    pub fn differs(&self, one: &[u8], other: &[u8]) -> bool {
+        self.segments.iter().any(|it| {
+            let from = usize::from(it.offset);
+            let part = from..from + usize::from(it.bytes);
+            one[part.clone()] != other[part]
+        })
+    }
+
     /// Appends a value as it stands in records, in the form that compares byte by byte.
     ///
     /// The value must be as long as the key.

@@ -45,7 +45,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache of that many pages, whose table has that many stripes.
+    /// A cache of that many pages, whose table has that many stripes: a power of two.
     pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
         Ok(Self {
             frames: (0..pages.max(PAGES_MIN)).map(|_| Frame::new()).collect(),
@@ -87,7 +87,9 @@ impl Cache {
     fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
         // The table of a stripe uses the low bits of the hash and the high ones.
         let hash = self.hasher.hash_one(id) as usize >> 20;
-        self.table[hash % self.table.len()].lock().expect(POISONED)
+        self.table[hash & (self.table.len() - 1)]
+            .lock()
+            .expect(POISONED)
     }
 
     fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<frame::Pin<'_>, Fault> {

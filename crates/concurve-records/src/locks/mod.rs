@@ -133,6 +133,7 @@ pub struct LockTable {
 }
 
 impl LockTable {
+    /// A table of that many stripes: a power of two.
     pub fn new(stripes: usize) -> Self {
         Self {
             stripes: (0..stripes).map(|_| Apart::default()).collect(),
@@ -142,7 +143,7 @@ impl LockTable {
     }
 
     fn index(&self, name: &LockName) -> usize {
-        (self.hasher.hash_one(name) as usize >> 20) % self.stripes.len()
+        (self.hasher.hash_one(name) as usize >> 20) & (self.stripes.len() - 1)
     }
 
     fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {

@@ -35,10 +35,8 @@ impl<'a> Work<'a> {
         let old = old.to_vec();
         let keys = self.file.definition.keys.iter().enumerate();
         let moved: Vec<usize> = keys
-            .filter(|(key, _)| {
-                self.file.entry(*key, &old, position) != self.file.entry(*key, record, position)
-            })
-            .map(|(key, _)| key)
+            .filter(|(_, key)| key.differs(&old, record))
+            .map(|(number, _)| number)
             .collect();
         if !moved.is_empty() {
             // Whether the new values are free is of no interest if there is nothing to change.
