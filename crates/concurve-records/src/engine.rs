@@ -12,60 +12,16 @@ use crate::definition::FileDefinition;
 use crate::error::{Fault, While};
 use crate::file::{self, RecordFile};
 use crate::locks::LockTable;
-use crate::log::{Durability, Log};
+use crate::log::Log;
 use crate::recovery;
 use crate::registry::Registry;
 use crate::session::Session;
+use crate::settings::{Latching, Settings, stripes};
 use crate::status::Status;
 use crate::storage::{Folder, Storage};
 use crate::store::Store;
 
 pub const POISONED: &str = "a thread panicked while it held a mutex of the engine";
-
-/// How finely the engine divides its work among threads. What operations do is the same in each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Latching {
-    /// One operation at a time, and a cache and a lock table of one part. Waiting for locks, and for
-    /// the log to be on the disk, lets others work.
-    Global,
-    /// One operation at a time on each file.
-    File,
-    /// Operations latch the pages that they use.
-    Record,
-}
-
-/// The dials of an engine.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub latching: Latching,
-    pub durability: Durability,
-    /// Pages of the cache, of 8192 bytes each.
-    pub cache_pages: usize,
-    /// A checkpoint is made when the log has grown by that many bytes.
-    pub checkpoint_bytes: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            latching: Latching::Record,
-            durability: Durability::Group,
-            cache_pages: 8192,
-            checkpoint_bytes: 64 << 20,
-        }
-    }
-}
-
-impl Settings {
-    /// Length of a file of the log: several make the way from a checkpoint to the next.
-    pub(crate) fn log_file_bytes(&self) -> u64 {
-        (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24)
-    }
-}
-
-/// Parts of the cache's table and of the lock table, where several may use them at once. More of
-/// them hinder each other less, and take more of a CPU's own cache.
-const STRIPES: usize = 16;
 
 /// What all sessions share.
 pub struct Shared {
@@ -306,13 +262,5 @@ impl Shared {
         let _ = self.failure.set(fault);
         self.has_failed.store(true, SeqCst);
         status
-    }
-}
-
-/// Parts of what is divided, by the dial.
-pub fn stripes(latching: Latching) -> usize {
-    match latching {
-        Latching::Global => 1,
-        Latching::File | Latching::Record => STRIPES,
     }
 }

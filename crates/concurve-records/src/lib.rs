@@ -8,6 +8,34 @@
 //! [`slots`] are the pages' contents, [`store`] changes pages and logs the change, [`cache`] and
 //! [`log`] keep both, [`storage`] is the disk. [`recovery`] and [`checkpoint`] tie the log to the
 //! pages. `docs/decisions/0012-record-engine.md` says why.
+//!
+//! ```
+//! use concurve_records::{
+//!     Engine, FileDefinition, Get, Key, LockBias, SegmentKind, Settings, TransactionKind,
+//! };
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let (engine, _) = Engine::open(folder.path(), Settings::default())?;
+//! let accounts = FileDefinition {
+//!     record_bytes: 100,
+//!     keys: vec![Key::unique(0, 4, SegmentKind::Unsigned)],
+//! };
+//! engine.create_file("accounts", &accounts)?;
+//!
+//! let mut session = engine.session();
+//! let file = session.open("accounts")?;
+//! session.insert(file, &[1; 100])?;
+//! session.begin(TransactionKind::Concurrent)?;
+//! // With a lock from the first on: two that read and then update would wait for each other.
+//! let bias = LockBias::MultipleWait;
+//! let mut record = session.get(file, Get::Equal(0, &[1; 4]), bias)?.to_vec();
+//! record[4] += 1;
+//! session.update(file, &record)?;
+//! session.end()?;
+//! drop(session);
+//! engine.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +56,7 @@ mod recovery;
 mod registry;
 mod room;
 pub mod session;
+pub mod settings;
 mod settle;
 mod slots;
 pub mod status;
@@ -37,8 +66,9 @@ mod tree;
 mod verify;
 
 pub use definition::{FileDefinition, Key, Segment, SegmentKind};
-pub use engine::{Engine, Latching, Recovered, Settings};
+pub use engine::{Engine, Recovered};
 pub use error::Fault;
 pub use log::Durability;
 pub use session::{FileHandle, Get, LockBias, Session, TransactionKind};
+pub use settings::{Latching, Settings};
 pub use status::Status;
