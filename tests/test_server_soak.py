@@ -54,7 +54,7 @@ def load(server: Server, name: str, seconds: float) -> subprocess.Popen[str]:
     """Sessions of one kind; their rate is bounded so that none starves the others."""
     sessions, commands = LOADS[name]
     line = [str(native.binary("concurve-load")), f"127.0.0.1:{server.port}"]
-    line += ["--sessions", str(sessions), "--duration", str(seconds), "--think-ms", "5"]
+    line += ["--sessions", str(sessions), "--duration", str(seconds), "--think", "5ms"]
     for command in commands:
         line += ["--command", command]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
