@@ -21,6 +21,9 @@ const POISONED: &str = "a thread panicked while it held a mutex of the log";
 /// More than this in the buffer is written, whether somebody waits for it or not.
 const BUFFER_BYTES: usize = 1 << 20;
 
+/// How often it is looked whether somebody else writes one's records, before one sleeps.
+const LOOKS: usize = 300;
+
 /// What an acknowledged transaction survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
@@ -135,14 +138,28 @@ impl Log {
 
     /// Gives all before `lsn` to the kernel.
     pub fn write_to(&self, lsn: u64) -> Result<(), Fault> {
-        if self.written.load(Ordering::Acquire) >= lsn {
+        let Some(mut writer) = self.writer_unless(|| self.written() >= lsn) else {
             return Ok(());
-        }
-        let mut writer = self.writer();
-        if self.written.load(Ordering::Acquire) >= lsn {
-            return Ok(());
-        }
+        };
         self.write(&mut writer)
+    }
+
+    /// The writer, or `None` as soon as somebody else has done what it is wanted for.
+    ///
+    /// A write takes a few microseconds: whoever sleeps meanwhile costs the writer a system call to
+    /// wake him, and finds that his records are written. So it is looked for a while.
+    fn writer_unless(&self, is_done: impl Fn() -> bool) -> Option<MutexGuard<'_, Writer>> {
+        for _ in 0..LOOKS {
+            if is_done() {
+                return None;
+            }
+            if let Ok(writer) = self.writer.try_lock() {
+                return (!is_done()).then_some(writer);
+            }
+            std::hint::spin_loop();
+        }
+        let writer = self.writer();
+        (!is_done()).then_some(writer)
     }
 
     /// Forces all before `lsn` to the disk.

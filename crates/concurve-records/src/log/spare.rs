@@ -15,6 +15,9 @@ use crate::storage::{Disk, Storage};
 const PREFIX: &str = "spare-";
 /// Made, but maybe not whole.
 const UNFINISHED: &str = "unfinished-spare";
+/// Written at a time. The kernel keeps in one piece what comes in one piece, and looks at all of it
+/// when a part is written: of short transactions that was a sixth of the time.
+static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 /// Most that are kept.
 const SPARES_MAX: usize = 8;
 
@@ -50,8 +53,9 @@ impl Spares {
         }
         let what = || "make a spare file of the log".to_owned();
         let file = storage.open(UNFINISHED).when(what)?;
-        let zeros = vec![0; self.file_bytes as usize];
-        file.write_at(&zeros, 0).when(what)?;
+        for at in (0..self.file_bytes).step_by(ZEROS.len()) {
+            file.write_at(&ZEROS, at).when(what)?;
+        }
         file.sync().when(what)?;
         self.keep(storage, UNFINISHED)
     }
