@@ -150,7 +150,8 @@ impl Engine {
     pub fn close(mut self) -> Result<(), Fault> {
         self.stop_checkpointer();
         self.shared.checkpoint()?;
-        self.shared.fail(Fault::Stopped("it was closed".to_owned()));
+        self.shared
+            .fail(Fault::Stopped("it was closed".to_owned(), Status::Io));
         Ok(())
     }
 

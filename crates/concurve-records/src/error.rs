@@ -23,7 +23,7 @@ pub enum Fault {
     #[error("all pages of the cache are in use: make the cache larger")]
     CacheFull,
     #[error("an earlier failure stopped the engine ({0}): mend its cause and open it again")]
-    Stopped(String),
+    Stopped(String, Status),
 }
 
 impl Fault {
@@ -32,6 +32,7 @@ impl Fault {
         match self {
             Fault::CacheFull => Status::NoCacheBuffer,
             Fault::Io { source, .. } if is_full(source) => Status::DiskFull,
+            Fault::Stopped(_, status) => *status,
             _ => Status::Io,
         }
     }

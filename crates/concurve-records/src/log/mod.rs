@@ -10,11 +10,12 @@ mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::error::{Fault, While};
 use crate::log::record::Record;
 use crate::log::spare::Spares;
+use crate::status::Status;
 use crate::storage::{Disk, Storage};
 
 const POISONED: &str = "a thread panicked while it held a mutex of the log";
@@ -45,6 +46,10 @@ pub struct Log {
     file_bytes: u64,
     buffer: Mutex<Buffer>,
     writer: Mutex<Writer>,
+    /// Somebody forces the log to the disk for others too.
+    is_forcing: Mutex<bool>,
+    /// He has done it.
+    forced: Condvar,
     /// All before this byte was given to the kernel.
     written: AtomicU64,
     /// All before this byte was forced to the disk.
@@ -66,7 +71,7 @@ struct Writer {
     /// The buffer that is not in use.
     spare: Vec<u8>,
     /// A write failed: what is on the disk is not known.
-    failure: Option<String>,
+    failure: Option<(String, Status)>,
 }
 
 /// The name of the file that begins at a byte of the log.
@@ -100,6 +105,8 @@ impl Log {
                 spare: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
                 failure: None,
             }),
+            is_forcing: Mutex::new(false),
+            forced: Condvar::new(),
             written: AtomicU64::new(end),
             synced: AtomicU64::new(end),
         })
@@ -162,16 +169,25 @@ impl Log {
         (!is_done()).then_some(writer)
     }
 
-    /// Forces all before `lsn` to the disk.
+    /// Forces all before `lsn` to the disk: one does it for all who wait.
     pub fn sync_to(&self, lsn: u64) -> Result<(), Fault> {
         if self.synced.load(Ordering::Acquire) >= lsn {
             return Ok(());
         }
-        let writer = self.writer();
-        if self.synced.load(Ordering::Acquire) >= lsn {
-            return Ok(());
+        let mut is_forcing = self.is_forcing.lock().expect(POISONED);
+        while *is_forcing {
+            // Not a queue for the writer: all whose records are there go on at once.
+            is_forcing = self.forced.wait(is_forcing).expect(POISONED);
+            if self.synced.load(Ordering::Acquire) >= lsn {
+                return Ok(());
+            }
         }
-        self.sync(writer)
+        *is_forcing = true;
+        drop(is_forcing);
+        let done = self.sync(self.writer());
+        *self.is_forcing.lock().expect(POISONED) = false;
+        self.forced.notify_all();
+        done
     }
 
     /// Writes the buffer if it has grown large. To be called without latches.
@@ -213,8 +229,8 @@ impl Log {
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
-        if let Some(text) = &writer.failure {
-            return Err(Fault::Stopped(text.clone()));
+        if let Some((text, status)) = &writer.failure {
+            return Err(Fault::Stopped(text.clone(), *status));
         }
         let written = self.write_buffer(writer);
         note(writer, written)
@@ -259,7 +275,7 @@ impl Log {
 /// After a failure, what is on the disk is not known, and nothing may be promised any more.
 fn note(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
     if let Err(fault) = &result {
-        writer.failure = Some(fault.to_string());
+        writer.failure = Some((fault.to_string(), fault.status()));
     }
     result
 }
