@@ -7,7 +7,7 @@
 //! From above to below: [`session`] is what clients ask, [`locks`] keep them apart, [`tree`] and
 //! [`slots`] are the pages' contents, [`store`] changes pages and logs the change, [`cache`] and
 //! [`log`] keep both, [`storage`] is the disk. [`recovery`] and [`checkpoint`] tie the log to the
-//! pages. `docs/decisions/0012-record-engine.md` says why.
+//! pages. `docs/decisions/0013-record-engine.md` says why.
 //!
 //! ```
 //! use concurve_records::{

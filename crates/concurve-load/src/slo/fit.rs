@@ -33,7 +33,7 @@ pub struct Root {
 /// Below this many windows nothing is known of their scatter.
 const WINDOWS_MIN: usize = 6;
 /// The dispersion itself is known from the bursts alone, and is rather seen too small where there
-/// are few: it is taken to be greater by this over their number. From simulation, see decision 11.
+/// are few: it is taken to be greater by this over their number. From simulation, see decision 12.
 const FEW_BURSTS: f64 = 15.0;
 const STEPS: usize = 60;
 const LOG_MAX: f64 = 30.0;

@@ -1,5 +1,5 @@
 //! The search for the greatest rate that keeps objectives. Pure: it says which rate to try next,
-//! and judges what was seen; see `docs/decisions/0011-rate-under-objectives.md`.
+//! and judges what was seen; see `docs/decisions/0012-rate-under-objectives.md`.
 
 use super::fit::{Count, Root, root};
 
