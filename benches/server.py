@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import re
 import socket
 import subprocess
 import sys
@@ -167,26 +166,20 @@ def load(server: Running, commands: Sequence[str], seconds: float) -> Load:
     """Put load on a server.
 
     Raises:
-        SystemExit: a request failed, or the load generator says something unknown.
+        SystemExit: a request failed.
     """
     line = [str(native.binary("concurve-load")), f"127.0.0.1:{server.port}"]
     line += ["--sessions", str(SESSIONS), "--duration", str(seconds), "--keys", "uniform:100000"]
     for command in commands:
         line += ["--command", command]
     before = cpu_us(server.pid)
-    said = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    said = json.loads(subprocess.check_output([*line, "--json"]))
     after = cpu_us(server.pid)
-    rate = re.search(r"([\d.,]+) per second", said)
-    p99 = re.search(r"p99 ([\d.]+) (ns|µs|ms|s)\b", said)
-    if rate is None or p99 is None or "0 errors" not in said:
-        raise SystemExit(f"benches: the load generator said\n{said}")
-    per_second = float(rate[1].replace(",", ""))
-    requests = per_second * seconds * len(commands)
+    if said["errors"]:
+        raise SystemExit(f"benches: the load generator met errors: {said['errors_by_kind']}")
+    requests = said["operations"] * len(commands)
     demand = {task: (time - before.get(task, 0.0)) / requests for task, time in after.items()}
-    return Load(per_second, float(p99[1]) * MICROSECONDS[p99[2]], demand)
-
-
-MICROSECONDS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
+    return Load(said["rate_per_second"], said["latency_ns"]["p99"] / 1e3, demand)
 
 
 def cpu_us(pid: int) -> dict[str, float]:

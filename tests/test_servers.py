@@ -128,6 +128,17 @@ def test_a_server_that_dies_is_told(redis: Attended) -> None:
 
 
 @needs_redis
+def test_a_killed_attendant_leaves_no_server(redis: Attended) -> None:
+    redis.wait_until_ready()
+    redis.process.kill()
+    redis.process.wait()
+    deadline = time.monotonic() + PATIENCE
+    while not refused(redis.port):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@needs_redis
 def test_a_taken_port_is_told(redis: Attended) -> None:
     redis.wait_until_ready()
     second = Attended(str(REDIS), redis.port)

@@ -34,6 +34,8 @@ _FACTOR_SHARE = 0.6
 _FACTOR_WIDTH_MIN = 6
 # Longer tables repeat their heading below, and set groups of rows apart.
 _ROWS_LONG = 24
+# Of the indicators that there is no room for, so many are named.
+_NAMES_MAX = 12
 
 _VERDICTS = {
     "supported": "green",
@@ -134,8 +136,10 @@ def _table(contents: Table, width: int) -> Generator[Text, None, list[Column]]:
     if hidden:
         yield from wrapped(Text(f"factors left out here: {', '.join(hidden)}", "dim"), width)
     if dropped:
-        names = ", ".join(fmt.clean(column.name) for column in dropped)
-        hint = f"left out here: {names} (a wider terminal or --export-csv shows them)"
+        names = [fmt.clean(column.name) for column in dropped]
+        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+        some = ", ".join(names[:_NAMES_MAX])
+        hint = f"left out here: {some}{more} (a wider terminal or --export-csv shows them)"
         yield from wrapped(Text(hint, "dim"), width)
     return shown
 

@@ -9,6 +9,7 @@ output goes to standard error. Exit codes: 0 stopped, 1 the server failed, 2 wro
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -27,6 +28,10 @@ from concurve.servers import NAME, SERVERS
 from concurve.servers.server import Reading, Server, Session
 
 REPORT_VARIABLE = "CONCURVE_REPORT"
+
+#: ``linux/prctl.h``: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 
 #: For the server to answer, and to end when it is asked to. Only a hang takes as long.
 PATIENCE_SECONDS = 120.0
@@ -112,8 +117,9 @@ def _running(task: _Task, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     own = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
     try:
         process = subprocess.Popen(
-            argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0
-        )
+            argv, cwd=folder, env=own, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - there is one thread here
+        )  # fmt: skip
     except OSError as error:
         raise AttendanceError(f"{task.file} cannot be started: {error.strerror}") from error
     try:
@@ -122,6 +128,11 @@ def _running(task: _Task, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
+
+
+def _end_with_parent() -> None:
+    """Runs in the server's process before it starts: an attendant that is killed leaves none."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
