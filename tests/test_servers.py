@@ -75,8 +75,8 @@ class Attended:
 def redis() -> Iterator[Attended]:
     attended = Attended(str(REDIS), free_port(), "--io-threads", "2")
     yield attended
-    attended.process.kill()
-    attended.process.wait()
+    attended.process.terminate()
+    attended.process.wait(PATIENCE)
 
 
 def refused(port: int) -> bool:
