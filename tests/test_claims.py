@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from concurve.claim_kinds import check_claims
-from concurve.claims import MissingError, Samples, judge_claims
+from concurve.claims import MissingError, Samples, by_indicator, judge_claims
 from concurve.errors import StudyError
 from concurve.findings import ClaimFinding, Level
 from concurve.stats.best import best_set
@@ -203,3 +203,13 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set(columns, lower_is_better=False).members == (0,)
     assert best_set([around(1.0)]).members == (0,)
     assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials tell nothing"
+
+
+def test_indicators_may_come_from_different_samples() -> None:
+    def samples(value: float) -> Samples:
+        return Samples(lambda _, __: [value], lambda _: [], lambda _: "lower", None)
+
+    chosen = by_indicator(lambda name: name == "cpu_seconds", samples(1.0), samples(2.0))
+    assert chosen.values({}, "cpu_seconds") == [1.0]
+    assert chosen.values({}, "wall_seconds") == [2.0]
+    assert chosen.by_block is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.measures import INDICATORS, MissedExtractError, measure
+from concurve.measures import INDICATORS, MissedExtractError, is_probed, measure
 from concurve.study import Extract
 from concurve.wire import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage, decode_record
 from tests.fakes import record_of
@@ -151,3 +151,10 @@ def test_a_server_is_measured_in_the_phase_that_its_load_marked() -> None:
     assert figures["wall_seconds"] == figures["load.wall_seconds"] < figures["run_seconds"]
     assert figures["cpu_seconds"] < figures["run_cpu_seconds"]
     assert figures["rate_per_second"] == pytest.approx(100 / figures["wall_seconds"])
+
+
+def test_probes_read_cpu_times_and_counts_and_not_times_or_what_a_program_says() -> None:
+    probed = ["cpu_seconds", "context_switches", "load.cpu_seconds", "switches_per_operation"]
+    assert all(is_probed(name) for name in probed)
+    own_clock = ["wall_seconds", "speedup", "seconds_per_operation", "load.latency_ns_p99"]
+    assert not any(is_probed(name) for name in own_clock)

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.best_setting import best_settings
-from concurve.claims import MissingError, Samples
+from concurve.claims import MissingError, Samples, by_indicator
+from concurve.contamination import LATE_READING
 from concurve.cpu_measures import cpu_info
 from concurve.doubt import claims_in_doubt, published_in_doubt
 from concurve.errors import RunError
@@ -29,10 +30,10 @@ from concurve.findings import (
     Reject,
     RunInfo,
 )
-from concurve.measures import INDICATORS, fairness_info, greatest_of, measure
+from concurve.measures import INDICATORS, fairness_info, greatest_of, is_probed, measure
 from concurve.on_demand import OnDemand
 from concurve.plan import Cell, Plan, describe
-from concurve.protocol import CellState, Protocol, replay
+from concurve.protocol import CellState, Protocol, TrialKey, replay
 from concurve.run_head import RunHead, decode_head
 from concurve.sentences import sentences
 from concurve.stats.blocks import without_block_effects
@@ -375,14 +376,21 @@ def _quiet_samples(
     in_use: Sequence[bool],
     infos: tuple[IndicatorInfo, ...],
 ) -> Samples | None:
-    """The same without the trials in use with a doubt; ``None`` if there are none."""
+    """The same without the trials in use with a doubt; ``None`` if there are none. Probes that were
+    read late cast it on what they read, and not on times by the program's own clock."""
     if not protocol.doubtful:
         return None
-    quiet = [
-        used and row.outcome.key not in protocol.doubtful
-        for row, used in zip(trials, in_use, strict=True)
-    ]
-    return _samples(head, plan, protocol, _tables(plan, trials, figures, quiet), infos)
+
+    def without(doubtful: set[TrialKey]) -> Samples:
+        quiet = [
+            used and row.outcome.key not in doubtful
+            for row, used in zip(trials, in_use, strict=True)
+        ]
+        return _samples(head, plan, protocol, _tables(plan, trials, figures, quiet), infos)
+
+    every = set(protocol.doubtful)
+    disturbed = {key for key, (cause, _) in protocol.doubtful.items() if cause != LATE_READING}
+    return by_indicator(is_probed, without(every), without(disturbed))
 
 
 def _best(

@@ -81,6 +81,21 @@ class Samples(NamedTuple):
         return paired_ratio(*pairs, confidence, self.pilot)
 
 
+def by_indicator(chooses: Callable[[str], bool], first: Samples, second: Samples) -> Samples:
+    """Samples that read the indicators that are chosen from ``first``, the others from
+    ``second``."""
+
+    def values(cell: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return (first if chooses(indicator) else second).values(cell, indicator)
+
+    def by_block(cell: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        found = (first if chooses(indicator) else second).by_block
+        assert found is not None
+        return found(cell, indicator)
+
+    return first._replace(values=values, by_block=by_block if first.by_block else None)
+
+
 class _Answer(NamedTuple):
     verdict: VerdictName
     reason: str

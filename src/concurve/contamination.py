@@ -23,6 +23,8 @@ TICKS_MIN = 3
 #: Share of a measured phase by which its probes may be read late, and from when it matters.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
+#: The cause of such a trial: its CPU times and counts are in doubt, its times are not.
+LATE_READING = "late_reading"
 #: A run-queue wait shorter than a scheduling slice or two is no sign of others.
 WAIT_NS_MIN = 10_000_000
 
@@ -111,7 +113,7 @@ def _late(record: TrialRecord, target: str) -> Contamination | None:
     if share <= LATE_SHARE_MAX:
         return None
     return Contamination(
-        "late_reading",
+        LATE_READING,
         share,
         LATE_SHARE_MAX,
         f"the probes of {target} were read {late_ns / 1e6:.1f} ms after an edge of the measured "

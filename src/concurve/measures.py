@@ -105,6 +105,16 @@ _TIMES = {
 }
 
 
+#: What probes read; wall time and whatever a program reports have the program's own clock.
+_PROBED = {*_COUNTS, *_TIMES, "context_switches", "cpus_used"}
+
+
+def is_probed(indicator: str) -> bool:
+    """Does it come from readings of a phase's begin and end, of whichever role?"""
+    name = indicator.rpartition(".")[2]
+    return _PER_OPERATION.get(name, name) in _PROBED
+
+
 #: Why there is nothing per operation where operations are counted, and came to none.
 NOTHING_DONE = "no operation was done in the measured time"
 
