@@ -8,8 +8,11 @@ import msgspec
 import pytest
 
 from concurve.contamination import judge
+from concurve.judgement import Judge
+from concurve.plan import make_plan
+from concurve.study import Indicator
 from concurve.wire import GrantedControls, PhaseRecord, RoleSpec, TrialRecord, TrialSpec
-from tests.fakes import record_of
+from tests.fakes import record_of, small_study
 
 SPEC = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("x",)),))
 SECOND = 1_000_000_000
@@ -122,3 +125,30 @@ def test_lateness_beside_the_measured_role_is_no_matter() -> None:
     phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, late_ns=21_000_000)
     load = msgspec.structs.replace(quiet.roles[0], name="load", phases=(phase,))
     assert causes(msgspec.structs.replace(quiet, roles=(*quiet.roles, load))) == []
+
+
+@pytest.mark.parametrize(("waited", "cause"), [(49_000_000, None), (60_000_000, "run_queue")])
+def test_a_measured_phase_is_judged_and_not_the_start_before_it(
+    waited: int, cause: str | None
+) -> None:
+    trial = record(usage={"run_queue_ns": SECOND // 2})
+    usage = msgspec.structs.replace(trial.roles[0].usage, run_queue_ns=waited, cpu_ns=SECOND)
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=usage)
+    role = msgspec.structs.replace(trial.roles[0], phases=(phase,))
+    assert causes(msgspec.structs.replace(trial, roles=(role,))) == ([cause] if cause else [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"), [("wall_seconds", "ok"), ("cpu_seconds", "contaminated")]
+)
+def test_late_probes_are_a_sign_where_what_they_read_is_asked_for(asked: str, verdict: str) -> None:
+    study = msgspec.structs.replace(
+        small_study(threads=(1,)),
+        indicators=(Indicator(name="wall_seconds"), Indicator(name=asked)),
+    )
+    plan = make_plan(study, "quick", 1)
+    quiet = record()
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, late_ns=21_000_000)
+    role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
+    late = msgspec.structs.replace(quiet, roles=(role,))
+    assert Judge(plan).judge(plan.cells[0], late).verdict == verdict

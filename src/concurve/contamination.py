@@ -77,18 +77,22 @@ def _counter(
 
 def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None:
     """Run-queue wait although every worker had a CPU. Judged for lone roles only: a background
-    role is meant to make others wait."""
+    role is meant to make others wait. Where a phase is measured it is judged by that: while a JVM
+    starts, its compilers take turns with its one worker."""
     if len(record.roles) != 1:
         return None
     role = record.roles[0]
     active = workers if workers is not None else role.threads.peak
     cpus = _granted_cpus(role, record)
-    usage = role.usage
     if active is None or cpus is None or active > cpus:
         return None
-    if not usage.run_queue_ns or not usage.cpu_ns or usage.run_queue_ns < WAIT_NS_MIN:
+    measured = [phase.usage for phase in role.phases if phase.name == MEASURE_PHASE]
+    usages = measured or [role.usage]
+    waited = sum(usage.run_queue_ns or 0 for usage in usages)
+    ran = sum(usage.cpu_ns or 0 for usage in usages)
+    if not ran or waited < WAIT_NS_MIN:
         return None
-    share = usage.run_queue_ns / usage.cpu_ns
+    share = waited / ran
     if share <= WAIT_SHARE_MAX:
         return None
     return Contamination(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from concurve.contamination import LATE_READING
 from concurve.contamination import judge as judge_machine
 from concurve.errors import RunError
 from concurve.hooks import shell
-from concurve.measures import NOTHING_DONE, MissedExtractError, measure
+from concurve.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
 from concurve.plan import Cell, Plan, describe
 from concurve.protocol import Verdict
 from concurve.wire import TrialRecord
@@ -60,6 +61,8 @@ class Judge:
         signs = (
             [] if study.simulation else judge_machine(record, self.plan.workers(cell), study.target)
         )
+        if not any(is_probed(item.name) for item in study.indicators):
+            signs = [sign for sign in signs if sign.cause != LATE_READING]
         if signs:
             detail = "; ".join(sign.detail for sign in signs)
             return Judgement("contaminated", value, signs[0].cause, detail, figures)
