@@ -138,6 +138,18 @@ def test_a_measured_phase_is_judged_and_not_the_start_before_it(
     assert causes(msgspec.structs.replace(trial, roles=(role,))) == ([cause] if cause else [])
 
 
+def test_waiting_that_was_not_read_in_a_measured_phase_is_no_sign() -> None:
+    trial = record(usage={"run_queue_ns": SECOND // 2})
+    read = msgspec.structs.replace(trial.roles[0].usage, run_queue_ns=SECOND // 2, cpu_ns=SECOND)
+    unread = msgspec.structs.replace(read, run_queue_ns=None)
+    phases = tuple(
+        PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=usage)
+        for usage in (read, unread)
+    )
+    role = msgspec.structs.replace(trial.roles[0], phases=phases)
+    assert causes(msgspec.structs.replace(trial, roles=(role,))) == []
+
+
 @pytest.mark.parametrize(
     ("asked", "verdict"), [("wall_seconds", "ok"), ("cpu_seconds", "contaminated")]
 )

@@ -87,9 +87,11 @@ def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None
     if active is None or cpus is None or active > cpus:
         return None
     measured = [phase.usage for phase in role.phases if phase.name == MEASURE_PHASE]
-    usages = measured or [role.usage]
-    waited = sum(usage.run_queue_ns or 0 for usage in usages)
-    ran = sum(usage.cpu_ns or 0 for usage in usages)
+    waits = [usage.run_queue_ns for usage in measured or [role.usage]]
+    runs = [usage.cpu_ns for usage in measured or [role.usage]]
+    if None in waits or None in runs:
+        return None
+    waited, ran = sum(filter(None, waits)), sum(filter(None, runs))
     if not ran or waited < WAIT_NS_MIN:
         return None
     share = waited / ran

@@ -39,10 +39,6 @@ impl WriteCache {
         self.held * 4 > self.capacity * 3
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.lane.is_empty()
-    }
-
     /// What is written out next: one sweep upwards.
     pub fn next_to_write(&mut self) -> Option<Request> {
         let slot = self.lane.from(self.sweep).or_else(|| self.lane.first())?;

@@ -125,11 +125,6 @@ impl Disk {
         }
     }
 
-    /// Is there still something to write that was reported as done?
-    pub fn is_clean(&self) -> bool {
-        self.cache.is_empty() && self.at_work.is_none()
-    }
-
     /// Commands first; the cache is emptied when there are none, or when it is full.
     fn next_work(&mut self, now: Time) -> Option<Work> {
         if self.commands.is_empty() || self.cache.is_pressing() {

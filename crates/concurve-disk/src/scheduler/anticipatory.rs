@@ -33,9 +33,6 @@ pub struct Settings {
     /// Think times above it count as this.
     pub max_think_time: Time,
     pub elevator: Elevator,
-    /// Until 2.6.27 a batch of writes that had to wait for reads to drain kept the end of the
-    /// reads' batch, had therefore expired before it began, and gave way to waiting reads.
-    pub stale_write_batches: bool,
 }
 
 impl Default for Settings {
@@ -51,7 +48,6 @@ impl Default for Settings {
                 back_max: 1 << 20,
                 back_penalty: 2,
             },
-            stale_write_batches: false,
         }
     }
 }
@@ -303,19 +299,16 @@ impl Anticipatory {
             if self.in_flight > 0 {
                 return Decision::Nothing;
             }
-            self.drained(now, true);
+            self.drained(now);
         }
         self.serve(slot)
     }
 
-    fn drained(&mut self, now: Time, at_once: bool) {
+    fn drained(&mut self, now: Time) {
         self.draining = false;
         match self.batch {
             Batch::Sync => self.starting = true,
-            Batch::Async if at_once || !self.settings.stale_write_batches => {
-                self.batch_end = now + self.settings.write_batch_expire;
-            }
-            Batch::Async => {}
+            Batch::Async => self.batch_end = now + self.settings.write_batch_expire,
         }
     }
 
@@ -418,7 +411,7 @@ impl Scheduler for Anticipatory {
 
     fn completed(&mut self, request: &Request, now: Time) {
         if self.draining && self.in_flight == 1 {
-            self.drained(now, false);
+            self.drained(now);
         }
         self.in_flight -= 1;
         if self.starting && self.batch == Batch::of(request) {
