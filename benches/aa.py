@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from measuring import Bound, Figure, alone, busy_iterations, scratch, target
 
 import concurve
-from concurve.comparison import compare_levels
+from concurve.analysis.comparison import compare_levels
 from concurve.estimate import Estimate
 from concurve.findings import Level
 

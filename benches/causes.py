@@ -172,7 +172,7 @@ def _nice(command: Sequence[str]) -> Callable[[Path, int], Run]:
 
 
 def _mandelbrot(db: Path, seed: int) -> Run:
-    from concurve import native
+    from concurve.host import native
 
     command = [str(native.program("mandelbrot", "bench")), "--sync", "none"]
     command += ["--depth", "quick", "--width", "320", "--height", "240"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from measuring import Bound, Figure, alone, median, trial
 
-from concurve import native
+from concurve.host import native
 
 SPEED_MIN = 2e6
 SCHEDULERS = ("noop", "deadline", "as", "cfq", "mq-deadline", "bfq")

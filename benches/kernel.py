@@ -19,7 +19,7 @@ from measuring import (
     require,
 )
 
-from concurve import native
+from concurve.host import native
 
 
 def figures(quick: bool) -> Iterator[Figure]:

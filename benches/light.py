@@ -24,8 +24,8 @@ from measuring import (
     wall_seconds,
 )
 
-from concurve import native
 from concurve.estimate import Estimate
+from concurve.host import native
 from concurve.store import Store
 
 RUNNER_MS_MAX = 3.0

@@ -23,7 +23,7 @@ from measuring import (
     require,
 )
 
-from concurve import native
+from concurve.host import native
 
 SESSIONS = 50
 ROUNDS = 15

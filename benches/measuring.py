@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from concurve import native
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
-from concurve.lock import measurement_lock
+from concurve.host import native
+from concurve.host.lock import measurement_lock
 from concurve.wire import RoleSpec, Sampling, TrialRecord, TrialSpec, decode_record, encode_spec
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -29,7 +29,7 @@ from measuring import (
 )
 
 from concurve.estimate import Estimate
-from concurve.machine import allowed_cpus, describe_machine
+from concurve.host.machine import allowed_cpus, describe_machine
 from concurve.wire import Sampling
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)

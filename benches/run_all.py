@@ -26,7 +26,7 @@ import threads
 from measuring import Bench, exit_code, quiet_warning, show
 
 import models
-from concurve.machine import allowed_cpus, describe_machine
+from concurve.host.machine import allowed_cpus, describe_machine
 
 SUBJECTS: dict[str, Bench] = {
     "exact": exact.figures,  # as exact as hyperfine, perf and the kernel's own accounts

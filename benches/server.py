@@ -29,8 +29,8 @@ from measuring import (
     unless_missing,
 )
 
-from concurve import native
 from concurve.estimate import Estimate
+from concurve.host import native
 
 GIB = 1 << 30
 SESSIONS = 50

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from concurve.definition.study import with_rules
+from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
-from concurve.measures import measure
-from concurve.protocol import Outcome, Protocol, Stop, TrialKey
-from concurve.run_head import RunHead, new_head
+from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey
+from concurve.measuring.run_head import RunHead, new_head
+from concurve.readings.measures import measure
 from concurve.store import RunRow, Store
-from concurve.study import with_rules
-from concurve.study_line import sweep_study
 from concurve.wire import (
     FORMAT,
     Exit,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from measuring import Bound, Figure, alone, interleaved, median, trial
 
-from concurve import native
 from concurve.errors import ConcurveError
-from concurve.machine import allowed_cpus
+from concurve.host import native
+from concurve.host.machine import allowed_cpus
 
 VERSIONS = ("17", "25")
 """The Java versions that the bounds are promised for."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from concurve.definition.study import DEFAULT_RULES, EFFORTS, Effort, Factor, Role, Rules, Study
 from concurve.engine import Problem
-from concurve.study import DEFAULT_RULES, EFFORTS, Effort, Factor, Role, Rules, Study
 from concurve.wire import (
     FORMAT,
     Exit,

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
+from concurve.definition.study import Rules
 from concurve.figures import encode_figures
-from concurve.machine import allowed_cpus
-from concurve.measures import measure
-from concurve.native import command
-from concurve.plan import Cell, trial_spec
-from concurve.run_head import RunHead, new_head
+from concurve.host.machine import allowed_cpus
+from concurve.host.native import command
+from concurve.measuring.plan import Cell, trial_spec
+from concurve.measuring.run_head import RunHead, new_head
+from concurve.readings.measures import measure
 from concurve.store import Store
-from concurve.study import Rules
 from tests.fakes import record_of, small_study
 
 #: Trials of a cell differ from its mean by these shares in turn; they add up to nothing.

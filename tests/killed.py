@@ -8,10 +8,10 @@ import random
 import scipy.special  # noqa: F401  loaded before the fork, so that kills meet the run itself
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
-from concurve.laboratory import Runner
-from concurve.run_head import RunHead
+from concurve.definition.study import Rules
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import RunHead
 from concurve.store import Store
-from concurve.study import Rules
 from concurve.wire import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Rules
 from concurve.findings import Findings, Level
-from concurve.laboratory import Runner
-from concurve.run_head import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
 from concurve.store import Store
-from concurve.study import Rules
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 FIVE = Rules(repeats_min=5, repeats_max=5)

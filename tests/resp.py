@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from concurve import native
 from concurve.errors import HostError
+from concurve.host import native
 
 #: Long enough for any loaded machine; nothing here takes a second on an idle one.
 DEADLINE_S = 60.0

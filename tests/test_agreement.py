@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
-from concurve.agreement import published_tables
-from concurve.claims import MissingError, Samples
+from concurve.analysis.agreement import published_tables
+from concurve.analysis.claims import MissingError, Samples
+from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings import Level, PublishedComparison, PublishedTable
-from concurve.plan import describe
-from concurve.published import Compare, PublishedFigure
+from concurve.measuring.plan import describe
 from concurve.report.campaign.charts import comparison_chart
 from concurve.report.published import how, not_comparable, published_row
 from tests.fakes import small_study

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import concurve
-from concurve.native import binary
+from concurve.host.native import binary
 
 pytestmark = pytest.mark.real
 

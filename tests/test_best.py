@@ -10,14 +10,14 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.findings import Findings
 from concurve.report.json import to_json
 from concurve.stats.best import best_mean, best_set, trials_to_tell
 from concurve.stats.welch import log_ratio
 from concurve.store import Store
-from concurve.study import Rules
 from tests.made import made_run
 
 SCHEMA = json.loads(

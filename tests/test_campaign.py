@@ -11,15 +11,15 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from concurve.campaign_analysis import campaign_findings
-from concurve.campaign_file import load_campaign
-from concurve.campaign_head import CampaignHead, new_campaign_head
-from concurve.campaign_laboratory import CampaignRunner
+from concurve.analysis.campaign import campaign_findings
+from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
 from concurve.findings import CampaignFindings
-from concurve.lock import measurement_lock
+from concurve.host.lock import measurement_lock
+from concurve.measuring.campaign_head import CampaignHead, new_campaign_head
+from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign import terminal
 from concurve.store import STORE_FORMAT, CampaignRow, MemberRow, Store
 from concurve.wire import TrialSpec

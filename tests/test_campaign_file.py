@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.campaign import only
-from concurve.campaign_file import load_campaign
-from concurve.catalogue import campaigns, find, find_study
+from concurve.definition.campaign import only
+from concurve.definition.campaign_file import load_campaign
+from concurve.definition.catalogue import campaigns, find, find_study
+from concurve.definition.published import PublishedFigure, load_published
+from concurve.definition.study import Study
+from concurve.definition.study_file import load_study
 from concurve.errors import StudyError
 from concurve.findings import TestCase as Case
-from concurve.published import PublishedFigure, load_published
-from concurve.study import Study
-from concurve.study_file import load_study
 from tests.campaigns import CAMPAIGN, PUBLISHED, STUDY, write_campaign
 
 HEADING = "table,figure_row,figure_column,value,unit,indicator,parameters,base,compare\n"

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from concurve.campaign_analysis import campaign_findings
-from concurve.campaign_file import load_campaign
-from concurve.campaign_head import new_campaign_head
-from concurve.campaign_laboratory import CampaignRunner
+from concurve.analysis.campaign import campaign_findings
 from concurve.cli import app
+from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import complete_campaign, render_campaign
 from concurve.findings import CampaignFindings, Findings
+from concurve.measuring.campaign_head import new_campaign_head
+from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign.document import document, numbered_charts
 from concurve.store import Store
 from concurve.wire import TrialSpec

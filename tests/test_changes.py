@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from concurve.analysis.history import history_of
 from concurve.errors import ComparisonError
 from concurve.findings import Findings
-from concurve.history import history_of
 from concurve.report.history import lines, to_json
 from concurve.stats.changes import LENGTH_MIN, change_points
 from concurve.store import Store

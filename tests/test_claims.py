@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.claim_kinds import check_claims
-from concurve.claims import MissingError, Samples, by_indicator, judge_claims
+from concurve.analysis.claims import MissingError, Samples, by_indicator, judge_claims
+from concurve.definition.claim_kinds import check_claims
+from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings import ClaimFinding, Level
 from concurve.stats.best import best_set
 from concurve.stats.variation import variation_estimate
-from concurve.study import Claim
 from tests.fakes import small_study
 
 TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)

@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from concurve.native import binary
+from concurve.host.native import binary
 from concurve.store import Store
 from tests.postgres import Server
 from tests.real import CONCURVE, PATIENCE, TARGETS, Lab, missing
@@ -399,7 +399,8 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     # The checkout may stand where others cannot read: load everything, then give root up.
     script = (
         "import os, sys; import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
-        "concurve.study_line, concurve.machine, concurve.hooks, concurve.laboratory; "
+        "concurve.definition.study_line, concurve.host.machine, "
+        "concurve.measuring.hooks, concurve.measuring.laboratory; "
         "from concurve.store import Store; Store(':memory:').close(); "
         "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
         "sys.argv[0] = 'concurve'; concurve.cli.main()"

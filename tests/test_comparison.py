@@ -12,11 +12,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from concurve.comparison import Options, compare_levels, compare_runs
+from concurve.analysis.comparison import Options, compare_levels, compare_runs
+from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.findings import Comparison, Findings, Level
+from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.report.comparison import lines, to_json
-from concurve.same_machine import is_same_machine, machine_differences
 from concurve.stats.comparison import (
     benjamini_hochberg,
     compared,
@@ -24,7 +25,6 @@ from concurve.stats.comparison import (
     directions,
 )
 from concurve.store import Store
-from concurve.study import Rules
 from tests.made import made_run
 
 SCHEMA = json.loads(

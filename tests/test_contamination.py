@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.contamination import judge
-from concurve.judgement import Judge
-from concurve.plan import make_plan
-from concurve.study import Indicator
+from concurve.definition.study import Indicator
+from concurve.measuring.judgement import Judge
+from concurve.measuring.plan import make_plan
+from concurve.readings.contamination import judge
 from concurve.wire import GrantedControls, PhaseRecord, RoleSpec, TrialRecord, TrialSpec
 from tests.fakes import record_of, small_study
 

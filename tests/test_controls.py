@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.controls import ControlsTemplate, parse_cpus, parse_nice, parse_policy
+from concurve.definition.controls import ControlsTemplate, parse_cpus, parse_nice, parse_policy
 from concurve.errors import ConcurveError, HostError, StudyError
 from concurve.wire import Controls, Policy
 

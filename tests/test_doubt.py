@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.analysis import findings_of
-from concurve.claims import MissingError, Samples
-from concurve.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.claims import MissingError, Samples
+from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.run import findings_of
+from concurve.definition.published import PublishedFigure
+from concurve.definition.study import Claim, Rules
 from concurve.findings import ClaimFinding, Level, PublishedComparison
-from concurve.laboratory import Runner
-from concurve.published import PublishedFigure
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
 from concurve.report.claims import claim_rows
-from concurve.run_head import new_head
 from concurve.store import Store
-from concurve.study import Claim, Rules
 from concurve.wire import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 

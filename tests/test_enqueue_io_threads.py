@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from concurve import catalogue
-from concurve.catalogue import find_study
-from concurve.plan import Plan, make_plan, trial_spec
+from concurve.definition import catalogue
+from concurve.definition.catalogue import find_study
+from concurve.measuring.plan import Plan, make_plan, trial_spec
 from concurve.servers import SERVERS
 from tests import real
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.claim_kinds import check_claims
-from concurve.claims import MissingError, Samples, judge_claims
+from concurve.analysis.claims import MissingError, Samples, judge_claims
+from concurve.definition.claim_kinds import check_claims
+from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings import ClaimFinding, Level
 from concurve.stats.interaction import ratio_of_ratios
-from concurve.study import Claim
 from tests.fakes import small_study
 
 Reading = Callable[[str, int], Sequence[float]]

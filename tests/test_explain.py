@@ -9,11 +9,11 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from concurve.definition.study import Role, Study
 from concurve.explain.accounts import Account, Parts, account, parts_of
 from concurve.explain.causes import Verdict, cause_of
 from concurve.explain.cells import Picture, picture
 from concurve.explain.threads import dealer_of
-from concurve.study import Role, Study
 from concurve.wire import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
 from tests.explaining import WALL, Thread, record, role, thread
 from tests.fakes import small_study

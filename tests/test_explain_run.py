@@ -14,17 +14,17 @@ from rich.cells import cell_len
 
 import concurve
 from concurve import explain as explaining
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
 from concurve.cli import main
+from concurve.definition.study import Rules, Study
 from concurve.errors import RunError
 from concurve.exports import render
 from concurve.findings import Explanation
-from concurve.laboratory import Runner
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
 from concurve.report.explain import bar, lines, to_json
 from concurve.report.explain_chart import composition
-from concurve.run_head import new_head
 from concurve.store import Store
-from concurve.study import Rules, Study
 from concurve.wire import TrialRecord, TrialSpec
 from tests.explaining import record, role, thread
 from tests.fakes import FakeClock, FakeEngine, small_study

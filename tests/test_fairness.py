@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from concurve.measures import fairness_info, measure
+from concurve.readings.measures import fairness_info, measure
 from concurve.stats.fairness import fairness, poisson_floor, windows
 from concurve.wire import IndicatorLine
 from tests.fakes import record_of

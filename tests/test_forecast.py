@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.definition.study import Rules, Study
 from concurve.errors import StudyError
-from concurve.forecast import check_allowance, forecast
-from concurve.laboratory import Runner
-from concurve.plan import Plan, make_plan
-from concurve.run_head import new_head
+from concurve.measuring.forecast import check_allowance, forecast
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.plan import Plan, make_plan
+from concurve.measuring.run_head import new_head
 from concurve.store import Store
-from concurve.study import Rules, Study
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 

@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve import machine, native, run_head
-from concurve.controls import ControlsTemplate
+from concurve.analysis.sentences import sentences
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.study import Role, Study, check
+from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
-from concurve.granted import granted
-from concurve.plan import make_plan, trial_spec
-from concurve.sentences import sentences
-from concurve.study import Role, Study, check
-from concurve.study_file import parse_study
+from concurve.host import machine, native
+from concurve.measuring import run_head
+from concurve.measuring.granted import granted
+from concurve.measuring.plan import make_plan, trial_spec
 from tests.fakes import small_study
 
 
@@ -119,7 +120,7 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_head, "_programs", lambda plan: {})
     head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
     assert len(head.plan().cells) == 4
-    from concurve.protocol import replay
+    from concurve.measuring.protocol import replay
 
     said = [
         item.sentence

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from concurve.definition.study import Rules
 from concurve.estimate import Estimate
-from concurve.plan import Plan, make_plan
-from concurve.protocol import Outcome, Protocol, Stop
+from concurve.measuring.plan import Plan, make_plan
+from concurve.measuring.protocol import Outcome, Protocol, Stop
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
 from concurve.stats.moments import mean, median_deviation, stdev
 from concurve.stats.students import t_quantile
-from concurve.study import Rules
 from tests.fakes import small_study
 
 #: A coverage of 95 % in 2000 simulations has a standard error of 0.5 %.

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from concurve import catalogue, native
+import concurve
+from concurve.definition.study_file import load_study
 from concurve.errors import HostError
-from concurve.study_file import load_study
+from concurve.host import native
 from tests import real
 
-FILE = Path(catalogue.__file__).parent / "studies" / "io-schedulers" / "simulated" / "study.toml"
+FILE = Path(concurve.__file__).parent / "studies" / "io-schedulers" / "simulated" / "study.toml"
 
 TINY = """[effort.quick]
 factors = { writing = ["cached"], average-seek-ms = [3.5], layout = ["linear"], \

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from concurve import java, native
+from concurve.definition.study import with_java
+from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
-from concurve.java import find_java, parse_version
-from concurve.study import with_java
-from concurve.study_file import parse_study
+from concurve.host import java, native
+from concurve.host.java import find_java, parse_version
 
 TEMURIN = """openjdk version "25.0.1" 2025-10-21 LTS
 OpenJDK Runtime Environment Temurin-25.0.1+8 (build 25.0.1+8-LTS)

@@ -13,9 +13,9 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from concurve import native
 from concurve.errors import HostError
-from concurve.java import find_java
+from concurve.host import native
+from concurve.host.java import find_java
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("--width", "53", "--height", "37", "--iterations", "300")

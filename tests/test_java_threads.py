@@ -17,24 +17,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve import java, native
-from concurve.agreement import published_tables
-from concurve.campaign import Campaign
-from concurve.catalogue import find
-from concurve.claim_kinds import parse_test
-from concurve.claims import Samples, judge_claims
+import concurve
+from concurve.analysis.agreement import published_tables
+from concurve.analysis.claims import Samples, judge_claims
+from concurve.definition.campaign import Campaign
+from concurve.definition.catalogue import find
+from concurve.definition.claim_kinds import parse_test
+from concurve.definition.published import PublishedFigure, load_published
+from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
 from concurve.findings import Level
-from concurve.machine import allowed_cpus
-from concurve.plan import Plan, make_plan, trial_spec
-from concurve.published import PublishedFigure, load_published
-from concurve.study import EFFORTS, Study, unused_factors
-from concurve.thread_measures import thread_figures
+from concurve.host import java, native
+from concurve.host.machine import allowed_cpus
+from concurve.measuring.plan import Plan, make_plan, trial_spec
+from concurve.readings.thread_measures import thread_figures
 from concurve.wire import RoleRecord, RoleSpec, decode_record
 from tests.fakes import small_study
 
-FOLDER = Path(java.__file__).parent / "studies" / "java-threads"
+FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"
 
 #: Figures in the body of each table: results, and settings that stand among them.
 FIGURES = {

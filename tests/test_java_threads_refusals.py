@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from concurve import java, native
+import concurve
 from concurve.cli import app
+from concurve.definition.study_file import load_study, parse_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, HostError, RunError, StudyError
-from concurve.laboratory import Runner
-from concurve.run_head import new_head
+from concurve.host import java, native
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
 from concurve.store import Store
-from concurve.study_file import load_study, parse_study
 
-FOLDER = Path(java.__file__).parent / "studies" / "java-threads"
+FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Extract, Hooks, Indicator, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
-from concurve.laboratory import Runner
-from concurve.protocol import TrialKey
-from concurve.run_head import RunHead, decode_head, new_head, with_allowance
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.protocol import TrialKey
+from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
 from concurve.store import Store
-from concurve.study import Extract, Hooks, Indicator, Rules, Study
 from concurve.wire import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from concurve.definition.levels import LEVELS_MAX, parse_levels, resolve_levels
 from concurve.errors import StudyError
 from concurve.findings import Level
-from concurve.levels import LEVELS_MAX, parse_levels, resolve_levels
 
 GOOD: dict[str, tuple[Level, ...]] = {
     "1,2,4,8": (1, 2, 4, 8),

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from concurve import native
 from concurve.errors import HostError
+from concurve.host import native
 from tests import real
 from tests.resp import Server, missing, serving
 from tests.test_hdr_log import read

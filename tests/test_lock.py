@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from concurve.errors import HostError
-from concurve.lock import lock_path, measurement_lock
+from concurve.host.lock import lock_path, measurement_lock
 
 HOLD = """
 import subprocess, sys
-from concurve.lock import measurement_lock
+from concurve.host.lock import measurement_lock
 with measurement_lock("concurve run other (study)"):
     child = subprocess.Popen(["sleep", "3600"], stdout=subprocess.DEVNULL) if sys.argv[1:] else None
     print(child.pid if child else 0, flush=True)

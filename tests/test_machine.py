@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from concurve.machine import describe_machine, describe_program
-from concurve.machine_check import inspect
+from concurve.host.machine import describe_machine, describe_program
+from concurve.host.machine_check import inspect
 
 CPUINFO = """processor	: 0
 vendor_id	: GenuineIntel

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from concurve.definition.study import unused_factors
+from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
-from concurve.plan import make_plan, trial_spec
-from concurve.study import unused_factors
-from concurve.study_file import parse_study
+from concurve.measuring.plan import make_plan, trial_spec
 from concurve.wire import RoleSpec
 
 STUDY = """

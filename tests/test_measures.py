@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.measures import INDICATORS, MissedExtractError, is_probed, measure
-from concurve.study import Extract
+from concurve.definition.study import Extract
+from concurve.readings.measures import INDICATORS, MissedExtractError, is_probed, measure
 from concurve.wire import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage, decode_record
 from tests.fakes import record_of
 from tests.test_contamination import SPEC

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from concurve.measures import greatest_of
-from concurve.on_demand import OnDemand
+from concurve.analysis.on_demand import OnDemand
+from concurve.readings.measures import greatest_of
 from concurve.stats.intervals import mean_estimate
 from concurve.store import Store
 from tests.made import FIVE, made_run

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concurve.controls import ControlsTemplate
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.study import Effort, Role, Rules
 from concurve.errors import HostError, StudyError
-from concurve.plan import Plan, describe, make_plan, shell_line, trial_spec
-from concurve.study import Effort, Role, Rules
+from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.wire import Controls, RoleSpec, TrialSpec
 from tests.fakes import small_study
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concurve.plan import make_plan
-from concurve.protocol import Outcome, Protocol, Stop, TrialKey, Verdict, replay
+from concurve.definition.study import Rules
+from concurve.measuring.plan import make_plan
+from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey, Verdict, replay
 from concurve.stats.moments import mean, stdev
 from concurve.stats.students import t_quantile
-from concurve.study import Rules
 from tests.fakes import small_study
 
 Answer = Callable[[TrialKey], tuple[Verdict, float | None]]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from concurve.analysis import findings_of
-from concurve.protocol import TrialKey
+from concurve.analysis.run import findings_of
+from concurve.measuring.protocol import TrialKey
 from concurve.store import RecordRow, Store, TrialRow
 from concurve.wire import decode_record
 from tests import killed

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
 from concurve.estimate import Estimate
 from concurve.exports import raw_trials
 from concurve.findings import Findings
+from concurve.measuring.run_head import RunHead
 from concurve.report import csv
-from concurve.run_head import RunHead
 from concurve.store import Store
 from tests import generate
 from tests.real import Lab, missing

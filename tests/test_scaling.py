@@ -14,15 +14,15 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from concurve.analysis.scaling import scaling_of, throughput_of, with_models
 from concurve.cli import app
 from concurve.exports import render
 from concurve.findings import Findings, ScalingFinding
-from concurve.measures import INDICATORS
 from concurve.models import fit_all, predict
+from concurve.readings.measures import INDICATORS
 from concurve.report.charts import charts
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
-from concurve.scaling import scaling_of, throughput_of, with_models
 from concurve.store import Store
 from tests.made import made_run
 
@@ -255,7 +255,8 @@ def test_plain_show_imports_no_models(two: Findings, store: Store) -> None:
         "import sys; from concurve.cli.showing import show_run; from concurve.store import Store; "
         f"show_run(Store({store.url!r}), {two.run.id!r}); "
         "sys.exit(' '.join(m for m in sys.modules "
-        "if m in ('concurve.models', 'concurve.scaling', 'scipy.optimize', 'altair')) or 0)"
+        "if m in ('concurve.models', 'concurve.analysis.scaling', 'scipy.optimize', 'altair')) "
+        "or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from concurve import native
+from concurve.host import native
 from tests.resp import DEADLINE_S, Client, ReplyError, Server, encode, missing, serving
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))

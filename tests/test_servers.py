@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from concurve import native, servers
+from concurve import servers
 from concurve.errors import HostError
-from concurve.loopback import free_port
+from concurve.host import native
+from concurve.host.loopback import free_port
 from concurve.servers.attend import under_load
 from concurve.servers.redis import parse_info
 from concurve.servers.server import Reading

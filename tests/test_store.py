@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
-from concurve.protocol import Outcome, TrialKey
+from concurve.measuring.protocol import Outcome, TrialKey
 from concurve.store import (
     STORE_FORMAT,
     RunRow,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from concurve.catalogue import entries, find_study
+from concurve.definition.catalogue import entries, find_study
+from concurve.definition.study import DEFAULT_RULES, Extract, Study, unused_factors
+from concurve.definition.study_file import load_study, parse_study
 from concurve.errors import StudyError
-from concurve.study import DEFAULT_RULES, Extract, Study, unused_factors
-from concurve.study_file import load_study, parse_study
 
 HEAD = '[study]\nname = "mine"\nquestion = "How?"\n'
 FACTORS = "[factors]\nthreads = [1, 2]\n"

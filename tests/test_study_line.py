@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from concurve.controls import ControlsTemplate
-from concurve.errors import StudyError
-from concurve.study import Extract, Hooks, Study, choose_work, unused_factors
-from concurve.study_line import (
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.study import Extract, Hooks, Study, choose_work, unused_factors
+from concurve.definition.study_line import (
     parse_base,
     parse_environment,
     parse_extract,
@@ -17,6 +16,7 @@ from concurve.study_line import (
     rules_from_options,
     sweep_study,
 )
+from concurve.errors import StudyError
 
 
 def study_of(*command: str, parameters: tuple[tuple[str, str], ...] = (), **more: Any) -> Study:

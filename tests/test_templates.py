@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concurve.definition.templates import Value, check_placeholders, expand, placeholders, render
 from concurve.errors import StudyError
-from concurve.templates import Value, check_placeholders, expand, placeholders, render
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from concurve.cpu_measures import cpu_figures, cpu_info
-from concurve.measures import measure
-from concurve.thread_measures import THREAD_INDICATORS, kernel_priority, thread_figures
+from concurve.readings.cpu_measures import cpu_figures, cpu_info
+from concurve.readings.measures import measure
+from concurve.readings.thread_measures import THREAD_INDICATORS, kernel_priority, thread_figures
 from concurve.wire import (
     Controls,
     GrantedControls,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import StudyError
-from concurve.units import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

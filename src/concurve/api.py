@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concurve import exports
-from concurve.analysis import findings_of
-from concurve.catalogue import find_study
-from concurve.comparison import EFFECT, Options, compare_runs
-from concurve.controls import ControlsTemplate
+from concurve.analysis.comparison import EFFECT, Options, compare_runs
+from concurve.analysis.run import findings_of
+from concurve.definition.catalogue import find_study
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.study import Hooks, Study, with_rules
+from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.engine.local import LocalEngine
 from concurve.explain import explain_run
 from concurve.findings import BestFinding, Comparison, Explanation, Findings, Level
-from concurve.laboratory import Runner
-from concurve.machine import allowed_cpus
+from concurve.host.machine import allowed_cpus
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import draw_seed, new_head
 from concurve.report.rows import Rows, cell_rows, trial_rows
-from concurve.run_head import draw_seed, new_head
 from concurve.store import Store
-from concurve.study import Hooks, Study, with_rules
-from concurve.study_line import rules_from_options, sweep_study
 from concurve.wire import TrialRecord, decode_record
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from concurve.analysis import findings_of
-from concurve.campaign_analysis import campaign_findings, with_causes, with_each_run
+from concurve.analysis.campaign import campaign_findings, with_causes, with_each_run
+from concurve.analysis.run import findings_of
+from concurve.analysis.told import with_facts
 from concurve.errors import ConcurveError
 from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
 from concurve.store import Store
-from concurve.told import with_facts
 from concurve.wire import decode_record
 
 Format = Literal["json", "csv", "markdown", "html"]
@@ -62,7 +62,7 @@ def complete(findings: Findings, store: Store) -> Findings:
     """A run with all that a report shows of it: the scaling models fitted to it, what limits each
     cell, and what the measured program said of itself."""
     if not findings.scaling:
-        from concurve.scaling import with_models
+        from concurve.analysis.scaling import with_models
 
         findings = with_models(findings)
     if findings.explanation is None:

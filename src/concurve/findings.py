@@ -1,6 +1,6 @@
 """What a run says: the one input of every view.
 
-The types stand here, the computation in :mod:`concurve.analysis`. Views do no arithmetic: what
+The types stand here, the computation in :mod:`concurve.analysis.run`. Views do no arithmetic: what
 they show is in these types.
 """
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
-from concurve.protocol import Outcome, TrialKey
+from concurve.measuring.protocol import Outcome, TrialKey
 
 STORE_FORMAT = 2
 
@@ -104,7 +104,7 @@ _FORMAT_QUERY = sa.select(_meta.c.value).where(_meta.c.key == "format")
 
 
 class RunRow(NamedTuple):
-    """A run as listed; ``head`` is the encoded :class:`concurve.run_head.RunHead`."""
+    """A run as listed; ``head`` is the encoded :class:`concurve.measuring.run_head.RunHead`."""
 
     id: str
     study: str
@@ -115,7 +115,8 @@ class RunRow(NamedTuple):
 
 
 class CampaignRow(NamedTuple):
-    """A campaign as listed; ``head`` is an encoded :class:`concurve.campaign_head.CampaignHead`."""
+    """A campaign as listed; ``head`` is an encoded
+    :class:`~concurve.measuring.campaign_head.CampaignHead`."""
 
     id: str
     name: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from concurve.definition.study import Rules
 from concurve.report.charts import charts
 from concurve.store import Store
-from concurve.study import Rules
 from tests.made import made_run
 
 

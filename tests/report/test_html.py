@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from concurve.definition.study import Rules
 from concurve.findings import Findings, Level
 from concurve.report.charts import Chart, charts, write_static
 from concurve.report.html import to_html
 from concurve.store import Store
-from concurve.study import Rules
 from tests.made import made_run
 from tests.report import samples
 

@@ -6,19 +6,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concurve import machine
-from concurve.campaign import Campaign, only, with_java_everywhere, with_rules_everywhere
-from concurve.campaign_head import CampaignHead, decode_campaign, new_campaign_head
-from concurve.campaign_laboratory import CampaignRunner
 from concurve.cli.measuring import Choices
 from concurve.cli.showing import note
+from concurve.definition.campaign import Campaign, only, with_java_everywhere, with_rules_everywhere
+from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, ConcurveError
 from concurve.exports import Format, check_campaign_format, write_campaign
+from concurve.host import machine
+from concurve.measuring.campaign_head import CampaignHead, decode_campaign, new_campaign_head
+from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.run_head import again_line, draw_seed
 from concurve.report.progress import Progress
-from concurve.run_head import again_line, draw_seed
 from concurve.store import CampaignRow, MemberRow, Store
-from concurve.study_line import rules_from_options
 
 
 def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:
@@ -70,7 +70,7 @@ def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
     """Print a stored campaign."""
-    from concurve.campaign_analysis import campaign_findings
+    from concurve.analysis.campaign import campaign_findings
     from concurve.report.campaign import terminal
 
     row = store.find_campaign(campaign)

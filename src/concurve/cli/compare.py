@@ -9,7 +9,7 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
-    from concurve.comparison import Options
+    from concurve.analysis.comparison import Options
     from concurve.findings import Comparison
     from concurve.stats.comparison import Method
     from concurve.store import Store
@@ -81,12 +81,12 @@ def verb(
     db: str | None,
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
-    from concurve import comparison
+    from concurve.analysis import comparison
+    from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
     from concurve.report.comparison import lines, to_json
     from concurve.report.terminal import print_lines
     from concurve.store import Store
-    from concurve.units import parse_share
 
     chosen = comparison.Options(
         indicators=indicators,
@@ -110,8 +110,8 @@ def verb(
 def _compare(
     store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
 ) -> Comparison:
-    from concurve import comparison
-    from concurve.analysis import findings_of
+    from concurve.analysis import comparison
+    from concurve.analysis.run import findings_of
 
     count = 2 if factor is None else 1
     if len(runs) != count or (factor is None and levels is not None):

@@ -39,8 +39,8 @@ and html.
 def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
-    from concurve.analysis import findings_of
-    from concurve.campaign_analysis import campaign_findings
+    from concurve.analysis.campaign import campaign_findings
+    from concurve.analysis.run import findings_of
     from concurve.report import csv
     from concurve.store import Store
 

@@ -25,9 +25,9 @@ Change points need eight runs of one machine.
 @options.db
 def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str | None) -> None:
     """Print the history of each cell."""
-    from concurve.analysis import findings_of
+    from concurve.analysis.history import history_of
+    from concurve.analysis.run import findings_of
     from concurve.errors import ComparisonError
-    from concurve.history import history_of
     from concurve.report.history import lines, to_json
     from concurve.report.terminal import print_lines
     from concurve.store import Store

@@ -29,7 +29,7 @@ shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
-    from concurve import native
+    from concurve.host import native
 
     program = native.binary(native.PROGRAMS["load"])
     sys.stdout.flush()

@@ -32,8 +32,8 @@ def check(json: bool) -> None:
     import msgspec
 
     from concurve.engine.local import LocalEngine
-    from concurve.machine import describe_machine
-    from concurve.machine_check import inspect
+    from concurve.host.machine import describe_machine
+    from concurve.host.machine_check import inspect
 
     facts, probes = describe_machine(), LocalEngine().probes()
     if json:

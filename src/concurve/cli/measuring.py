@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 
 from concurve.cli.showing import note, show_run
+from concurve.definition.study import Study, unused_factors, with_java, with_rules
+from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
-from concurve.forecast import check_allowance, forecast
-from concurve.laboratory import Runner
+from concurve.measuring.forecast import check_allowance, forecast
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import RunHead, again_line, draw_seed, new_head
 from concurve.report.progress import Progress
-from concurve.run_head import RunHead, again_line, draw_seed, new_head
 from concurve.store import Store
-from concurve.study import Study, unused_factors, with_java, with_rules
-from concurve.study_line import rules_from_options
 
 
 class Exports(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from concurve.study import EFFORTS
+from concurve.definition.study import EFFORTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurve.campaign import Campaign
-from concurve.forecast import forecast
-from concurve.granted import granted
-from concurve.machine import allowed_cpus
-from concurve.native import command
-from concurve.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.definition.campaign import Campaign
+from concurve.definition.study import Study
+from concurve.definition.units import format_duration
+from concurve.host.machine import allowed_cpus
+from concurve.host.native import command
+from concurve.measuring.forecast import forecast
+from concurve.measuring.granted import granted
+from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.store import Store
-from concurve.study import Study
-from concurve.units import format_duration
 from concurve.wire import Controls
 
 

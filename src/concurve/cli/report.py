@@ -67,16 +67,16 @@ def verb(
 
 
 def _charts(store: Store, run: str, folder: Path) -> list[Path]:
-    from concurve.analysis import findings_of
+    from concurve.analysis.run import findings_of
+    from concurve.analysis.scaling import with_models
     from concurve.report.charts import write_static
-    from concurve.scaling import with_models
 
     return write_static(with_models(findings_of(store, store.find_run(run))), folder)
 
 
 def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:
     """The charts of a campaign under their numbers."""
-    from concurve.campaign_analysis import campaign_findings
+    from concurve.analysis.campaign import campaign_findings
     from concurve.exports import complete_campaign
     from concurve.report.campaign.document import document, numbered_charts
     from concurve.report.charts import write_charts

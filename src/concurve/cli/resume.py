@@ -29,9 +29,9 @@ def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -
     """Measure what is missing of a stored run or campaign."""
     from concurve.cli.campaigning import campaign_to_resume, resume_campaign
     from concurve.cli.measuring import Exports, measure
-    from concurve.run_head import decode_head, with_allowance
+    from concurve.definition.units import parse_duration
+    from concurve.measuring.run_head import decode_head, with_allowance
     from concurve.store import Store
-    from concurve.units import parse_duration
 
     asked = Exports(**files).files()
     store = Store(db)

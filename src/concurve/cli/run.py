@@ -35,12 +35,12 @@ campaign.
 @options.db
 def verb(study: str, only: str | None, **common: Any) -> None:
     """Find the study or the campaign and measure it."""
-    from concurve.campaign import Campaign
-    from concurve.catalogue import find
     from concurve.cli.campaigning import measure_campaign
     from concurve.cli.measuring import Choices, measure_study
+    from concurve.definition.campaign import Campaign
+    from concurve.definition.catalogue import find
     from concurve.errors import StudyError
-    from concurve.machine import allowed_cpus
+    from concurve.host.machine import allowed_cpus
 
     found = find(study, len(allowed_cpus()))
     if isinstance(found, Campaign):

@@ -62,12 +62,12 @@ def _show_campaign(
             "concurve show RUN with it; concurve report CAMPAIGN has the models of all its runs",
         )
     if json:
-        from concurve.campaign_analysis import campaign_findings, with_each_run
+        from concurve.analysis.campaign import campaign_findings, with_each_run
         from concurve.exports import render_campaign
 
         findings = campaign_findings(store, campaign)
         if models:
-            from concurve.scaling import with_models
+            from concurve.analysis.scaling import with_models
 
             findings = with_each_run(findings, with_models)
         print(render_campaign(findings, "json").decode(), end="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
 from concurve.findings import Findings
 from concurve.report import terminal
 from concurve.store import Store
@@ -29,7 +29,7 @@ def findings_to_show(store: Store, run: str, best_by: str, models: bool) -> Find
     """A run's findings for views of its cells; fitting models needs every trial, and time."""
     findings = findings_of(store, store.find_run(run), best_by, dots=models)
     if models:
-        from concurve.scaling import with_models
+        from concurve.analysis.scaling import with_models
 
         findings = with_models(findings)
     return findings

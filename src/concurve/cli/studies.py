@@ -15,10 +15,10 @@ Example:
 @click.command("studies", help=HELP)
 def verb() -> None:
     """Print each packaged study with its question, and each campaign with its studies."""
-    from concurve.campaign_file import load_campaign
-    from concurve.catalogue import campaigns, entries, find_study
-    from concurve.machine import allowed_cpus
-    from concurve.study_file import CAMPAIGN_NAME
+    from concurve.definition.campaign_file import load_campaign
+    from concurve.definition.catalogue import campaigns, entries, find_study
+    from concurve.definition.study_file import CAMPAIGN_NAME
+    from concurve.host.machine import allowed_cpus
 
     for entry in entries():
         study = find_study(entry.name, len(allowed_cpus()))

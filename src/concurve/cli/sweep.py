@@ -113,11 +113,11 @@ def verb(
     **common: Any,
 ) -> None:
     """Build the study and measure it."""
-    from concurve import study_line
     from concurve.cli.measuring import Choices, measure_study
-    from concurve.controls import ControlsTemplate
-    from concurve.machine import allowed_cpus
-    from concurve.study import Hooks
+    from concurve.definition import study_line
+    from concurve.definition.controls import ControlsTemplate
+    from concurve.definition.study import Hooks
+    from concurve.host.machine import allowed_cpus
 
     study = study_line.sweep_study(
         command,

@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from concurve import native
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError
+from concurve.host import native
 from concurve.wire import TrialSpec, encode_spec
 
 #: Set by the runner in the environment of every process of a trial, to the trial's name.

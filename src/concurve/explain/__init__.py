@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import msgspec
 
-from concurve.analysis import findings_of
+from concurve.analysis.run import findings_of
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import KINDS, Account, Parts, account, parts_of
 from concurve.explain.causes import LOSS_MIN, Verdict, cause_of
 from concurve.explain.cells import Picture, excess, picture
 from concurve.findings import CellExplanation, CellFindings, Explanation, Findings, Level
-from concurve.run_head import RunHead, decode_head
+from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import RunRow, Store
 from concurve.wire import decode_record
 

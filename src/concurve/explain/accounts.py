@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.definition.study import Extract, Study
 from concurve.explain.stations import Serving, serving_of
 from concurve.explain.threads import Dealer, active_threads, dealer_of, life_of, present
-from concurve.measures import MEASURE_PHASE, NO_CLIENTS, MissedExtractError, extracted
-from concurve.study import Extract, Study
+from concurve.readings.measures import MEASURE_PHASE, NO_CLIENTS, MissedExtractError, extracted
 from concurve.wire import RoleRecord, ThreadRecord, TrialRecord, Usage, Waits
 
 #: What a blocked thread may wait for, as the samples tell.

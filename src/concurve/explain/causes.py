@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 from concurve.explain.accounts import KINDS, Other, is_role
 from concurve.explain.cells import Excess, Picture, excess
 from concurve.explain.threads import Dealer
 from concurve.findings import Cause
+from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 
 #: Share of the base's time per operation from which an excess is one.
 LOSS_MIN = 0.02

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.measures import MEASURE_PHASE
+from concurve.readings.measures import MEASURE_PHASE
 from concurve.servers import NAME as ATTENDANT
 from concurve.stats.moments import mean
 from concurve.wire import RoleRecord, ThreadRecord, TrialRecord

@@ -1,0 +1,1 @@
+"""Stored trials → what a run says: verdicts, comparisons, settings to run, words. Never shows."""

@@ -1,0 +1,248 @@
+"""Published figures beside the new ones: ratios against a base cell, never absolute times. Pure.
+
+A machine of today is many times as fast as that of a source, so its times say nothing about
+ours. What can be held against each other is how a figure relates to that of a base cell, each on
+its own machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from concurve.analysis.claims import MissingError, Samples
+from concurve.definition.published import PublishedFigure
+from concurve.definition.study import Study
+from concurve.estimate import Estimate
+from concurve.findings import Agreement, Level, PublishedComparison, PublishedTable
+from concurve.measuring.plan import describe
+from concurve.stats.moments import mean
+from concurve.stats.welch import difference
+
+#: Our figure may differ by this share of the published one, and still agrees. The source gives
+#: no spread; its own repeats differed by some percent.
+TOLERANCE = 0.10
+
+
+class _Measured(NamedTuple):
+    """Our side: the values of the cells, and the levels of factors that a source leaves open."""
+
+    samples: Samples
+    first: Mapping[str, Level]
+    unit_of: Callable[[str], str]
+
+    def values(
+        self, parameters: Mapping[str, Level], indicator: str, called: str = "the cell"
+    ) -> Sequence[float]:
+        """The values of a cell; a reason why there are none names it by what it is ``called``, so
+        that the same reason of many figures reads the same."""
+        cell = {**self.first, **parameters}
+        try:
+            return self.samples.values(cell, indicator)
+        except MissingError as missing:
+            reason = str(missing).removeprefix(describe(cell)).strip()
+            raise MissingError(f"{called} {reason}") from missing
+
+    def ratio(
+        self, top: Mapping[str, Level], bottom: Mapping[str, Level], indicator: str
+    ) -> Estimate | None:
+        """One cell over another."""
+        return self.samples.ratio({**self.first, **top}, {**self.first, **bottom}, indicator)
+
+
+class _Answer(NamedTuple):
+    verdict: Agreement
+    reason: str
+    published: float | None = None
+    ours: Estimate | None = None
+
+
+def published_tables(
+    study: Study, samples: Samples, first: Mapping[str, Level]
+) -> tuple[PublishedTable, ...]:
+    """Every published figure of a study with its counterpart, by table, in the source's order.
+
+    ``first`` has the first level of each factor: what a cell is looked for at where the source
+    names none.
+    """
+    measured = _Measured(samples, first, study.unit_of)
+    numbers = dict.fromkeys(figure.table for figure in study.published)
+    return tuple(
+        _table(number, [f for f in study.published if f.table == number], measured)
+        for number in numbers
+    )
+
+
+def _table(number: str, figures: Sequence[PublishedFigure], measured: _Measured) -> PublishedTable:
+    def first(texts: list[str]) -> str:
+        return next(filter(None, texts), "")
+
+    return PublishedTable(
+        number=number,
+        title=first([f.title for f in figures]),
+        rows=tuple(dict.fromkeys(f.row for f in figures)),
+        columns=tuple(dict.fromkeys(f.column for f in figures)),
+        figures=tuple(_compared(figure, measured) for figure in figures),
+        figure=first([f.figure for f in figures]),
+        figure_title=first([f.figure_title for f in figures]),
+    )
+
+
+def _compared(figure: PublishedFigure, measured: _Measured) -> PublishedComparison:
+    try:
+        answer = _WAYS[figure.compare](figure, measured)
+    except MissingError as missing:
+        answer = _Answer("not comparable", str(missing), _published(figure))
+    return PublishedComparison(
+        row=figure.row,
+        column=figure.column,
+        printed=figure.printed,
+        unit=figure.unit,
+        indicator=figure.indicator,
+        parameters=figure.parameters,
+        base=figure.base_parameters if figure.compare != "none" else {},
+        compare=figure.compare,
+        verdict=answer.verdict,
+        reason=answer.reason,
+        published=answer.published,
+        ours=answer.ours,
+    )
+
+
+# -- one function a way of comparing --------------------------------------------------------
+
+
+def _ratio(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """The figure over that of its base."""
+    if _is_base(figure):
+        return _base(figure, measured, 1.0)
+    return _judged(figure, _ratio_of(figure, measured), _published(figure))
+
+
+def _factor(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """How many times as good the cell is as its base, as the source printed it."""
+    if _is_base(figure):
+        return _base(figure, measured, 1.0)
+    inverse = measured.samples.better(figure.indicator) != "higher"
+    return _judged(figure, _ratio_of(figure, measured, inverse), figure.value)
+
+
+def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """The figure less that of its base: counts that start from another number."""
+    if _is_base(figure):
+        return _base(figure, measured, 0.0)
+    own, base = _values(figure, measured)
+    value = mean(own) - mean(base)
+    found = difference(own, base, measured.samples.pilot)
+    low, high = found.interval() if found is not None else (None, None)
+    ours = Estimate(value=value, low=low, high=high, n=min(len(own), len(base)), unit=figure.unit)
+    return _judged(figure, ours, _published(figure))
+
+
+def _order(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """Whether it lies below, at or above its base: figures of two systems' own scales, such as
+    priorities, have nothing else in common."""
+    own, base = _values(figure, measured)
+    ours = Estimate(value=mean(own), n=len(own), min=min(own), max=max(own))
+    if _is_base(figure):
+        return _Answer("base", "the others are relative to it", figure.value, ours)
+    assert figure.base_value is not None
+    theirs = _side(figure.value, figure.base_value)
+    sides = {_side(value, other) for value in own for other in base}
+    if len(sides) > 1:
+        return _Answer("undecided", "trials lie on both sides of the base", figure.value, ours)
+    side = sides.pop()
+    reason = f"{theirs} its base there, {side} it here"
+    return _Answer("agrees" if side == theirs else "differs", reason, figure.value, ours)
+
+
+def _side(value: float, base: float) -> str:
+    return "at" if value == base else "below" if value < base else "above"
+
+
+def _beside(figure: PublishedFigure, measured: _Measured) -> _Answer:
+    """The source's figure alone, or ours beside it where one is measured."""
+    if not figure.indicator or not figure.parameters:
+        return _Answer("not comparable", "nothing is measured for it here")
+    values = measured.values(figure.parameters, figure.indicator)
+    value = mean(values)
+    unit = measured.unit_of(figure.indicator)
+    ours = Estimate(value=value, n=len(values), unit=unit, min=min(values), max=max(values))
+    return _Answer("not comparable", "side by side only: the scales differ", None, ours)
+
+
+_WAYS: dict[str, Callable[[PublishedFigure, _Measured], _Answer]] = {
+    "ratio": _ratio,
+    "factor": _factor,
+    "difference": _difference,
+    "order": _order,
+    "none": _beside,
+}
+
+
+def _is_base(figure: PublishedFigure) -> bool:
+    return figure.base_parameters == figure.parameters
+
+
+def _base(figure: PublishedFigure, measured: _Measured, exactly: float) -> _Answer:
+    """The base itself: nothing to compare, but it must have been measured."""
+    own, _ = _values(figure, measured)
+    ours = Estimate(value=exactly, low=exactly, high=exactly, n=len(own))
+    return _Answer("base", "the others are relative to it", exactly, ours)
+
+
+def _published(figure: PublishedFigure) -> float | None:
+    """The published figure relative to its base; as it is where that is what is compared."""
+    if figure.compare in ("factor", "order"):
+        return figure.value
+    if figure.base_value is None:
+        return None
+    if figure.compare == "difference":
+        return figure.value - figure.base_value
+    return figure.value / figure.base_value if figure.compare == "ratio" else None
+
+
+def _ratio_of(figure: PublishedFigure, measured: _Measured, inverse: bool = False) -> Estimate:
+    _values(figure, measured)  # a lack is told by what lacks
+    cells = (figure.parameters, figure.base_parameters)
+    top, bottom = reversed(cells) if inverse else cells
+    estimate = measured.ratio(top, bottom, figure.indicator)
+    if estimate is None:
+        raise MissingError(f"{figure.indicator} is 0 in one of the cells, so there is no ratio")
+    return estimate
+
+
+def _values(
+    figure: PublishedFigure, measured: _Measured
+) -> tuple[Sequence[float], Sequence[float]]:
+    return (
+        measured.values(figure.parameters, figure.indicator),
+        measured.values(figure.base_parameters, figure.indicator, "the base"),
+    )
+
+
+def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) -> _Answer:
+    """Agrees if the whole interval keeps the tolerance, differs if all of it lies beyond."""
+    if published is None:
+        return _Answer("not comparable", "the source has no figure of the base", None, ours)
+    room = _room(figure, published)
+    low, high = published - room, published + room
+    within = f"within {low:.3g} to {high:.3g}"
+    if ours.low is None or ours.high is None:
+        return _Answer("undecided", "one trial has no interval", published, ours)
+    if low <= ours.low and ours.high <= high:
+        return _Answer("agrees", f"the whole interval lies {within}", published, ours)
+    if ours.high < low or ours.low > high:
+        return _Answer("differs", f"none of the interval lies {within}", published, ours)
+    return _Answer("undecided", f"the interval lies only partly {within}", published, ours)
+
+
+def _room(figure: PublishedFigure, published: float) -> float:
+    """The tolerance, and what the source's rounding leaves open."""
+    if figure.compare == "difference":
+        return max(TOLERANCE * abs(published), figure.rounding)
+    if figure.compare == "factor":
+        return TOLERANCE * abs(published) + figure.rounding
+    assert figure.base_value is not None
+    rounded = figure.rounding * (1 + abs(published)) / abs(figure.base_value)
+    return TOLERANCE * abs(published) + rounded

@@ -1,0 +1,76 @@
+"""Verdicts that rest on a machine that was not quiet. Pure.
+
+Trials that could not be redone are used with a doubt. A verdict that they bear is none: it stands
+only where the quiet trials alone give it, too; else it is undecided, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from concurve.analysis.agreement import published_tables
+from concurve.analysis.claims import Samples, judge_claims
+from concurve.definition.study import Study
+from concurve.findings import ClaimFinding, Level, PublishedComparison, PublishedTable
+
+#: Kinds of claims on readings that no neighbour changes, such as a priority.
+EXACT = ("mapping", "same", "distinct", "linear", "overlap", "step")
+
+
+def claims_in_doubt(
+    study: Study, samples: Samples, quiet: Samples | None
+) -> tuple[ClaimFinding, ...]:
+    """The claims judged by all trials in use, with the verdicts withheld that ``quiet``, the same
+    without the trials in doubt, does not bear; ``None`` where no trial is in doubt."""
+    found = judge_claims(study, samples)
+    if quiet is None:
+        return found
+    return tuple(_claim(*pair) for pair in zip(found, judge_claims(study, quiet), strict=True))
+
+
+def published_in_doubt(
+    study: Study, samples: Samples, quiet: Samples | None, first: Mapping[str, Level]
+) -> tuple[PublishedTable, ...]:
+    """The published figures likewise; ``first`` as in
+    :func:`~concurve.analysis.agreement.published_tables`."""
+    tables = published_tables(study, samples, first)
+    if quiet is None:
+        return tables
+    others = published_tables(study, quiet, first)
+    return tuple(_table(*pair) for pair in zip(tables, others, strict=True))
+
+
+def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
+    figures = (_figure(*pair) for pair in zip(found.figures, alone.figures, strict=True))
+    return msgspec.structs.replace(found, figures=tuple(figures))
+
+
+def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
+    judged = found.verdict in ("supported", "refuted") and found.kind not in EXACT
+    if not judged or found.verdict == alone.verdict:
+        return found
+    doubt = _doubt(found.verdict, alone.verdict == "not testable here")
+    return msgspec.structs.replace(found, verdict="undecided", reason=doubt, doubt=doubt)
+
+
+def _figure(found: PublishedComparison, alone: PublishedComparison) -> PublishedComparison:
+    judged = found.verdict in ("agrees", "differs") and not _is_exact(found)
+    if not judged or found.verdict == alone.verdict:
+        return found
+    doubt = _doubt(found.verdict, alone.verdict == "not comparable")
+    return msgspec.structs.replace(found, verdict="undecided", reason=doubt)
+
+
+def _is_exact(found: PublishedComparison) -> bool:
+    """Readings that every trial gave alike, such as counts; priorities."""
+    ours = found.ours
+    if found.compare == "order" or ours is None:
+        return True
+    return ours.low is not None and ours.low == ours.high
+
+
+def _doubt(verdict: str, none_left: bool) -> str:
+    why = "a cell has no other trials" if none_left else "its quiet trials alone do not say so"
+    return f"the machine was not quiet: {verdict} by all trials, but {why}"

@@ -1,0 +1,138 @@
+"""An indicator of a study over its stored runs, with change points. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from concurve.errors import ComparisonError
+from concurve.estimate import Estimate
+from concurve.findings import (
+    CellHistory,
+    Findings,
+    History,
+    HistoryPoint,
+    IndicatorInfo,
+    Level,
+    Step,
+)
+from concurve.host.same_machine import is_same_machine
+from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
+from concurve.stats.comparison import benjamini_hochberg
+from concurve.stats.intervals import ratio_estimate
+
+#: Share of false changes among all that are shown.
+_LEVEL = 0.05
+
+
+def history_of(
+    runs: Sequence[Findings], indicator: str = "", across_machines: bool = False
+) -> History:
+    """The history of each cell that the newest run has; ``runs`` stand in order of time.
+
+    Runs of other machines than the newest one's are left out, unless asked for.
+
+    Raises:
+        ComparisonError: no runs, no such indicator, or its unit changed.
+    """
+    if not runs:
+        raise ComparisonError("no run is stored", "concurve runs lists what there is")
+    newest = runs[-1]
+    own = [run for run in runs if across_machines or is_same_machine(run.machine, newest.machine)]
+    name = indicator or newest.primary
+    info = _info(own, name)
+    series = [
+        CellHistory(parameters=cell.parameters, points=_points(own, cell.parameters, name))
+        for cell in newest.cells
+    ]
+    found = [change_points([point.figure.value for point in cell.points]) for cell in series]
+    cells = tuple(
+        _marked(cell, changes, info) for cell, changes in zip(series, _kept(found), strict=True)
+    )
+    return History(
+        study=newest.run.study,
+        indicator=info,
+        factors=tuple(factor.name for factor in newest.factors if len(factor.levels) > 1),
+        runs=len(own),
+        cells=cells,
+        warnings=tuple(_warnings(runs, own)),
+    )
+
+
+def _info(runs: Sequence[Findings], name: str) -> IndicatorInfo:
+    have = [run for run in runs if any(name in cell.indicators for cell in run.cells)]
+    if not have:
+        known = dict.fromkeys(key for cell in runs[-1].cells for key in cell.indicators)
+        raise ComparisonError(
+            f"no run of {runs[-1].run.study} has the indicator {name!r}",
+            f"one of {', '.join(known) or 'none'}",
+        )
+    units = list(dict.fromkeys(run.indicator(name).unit for run in have))
+    if len(units) > 1:
+        raise ComparisonError(
+            f"the unit of {name} changed over the runs: {', '.join(map(repr, units))}",
+            "another --indicator",
+        )
+    return have[-1].indicator(name)
+
+
+def _points(
+    runs: Sequence[Findings], parameters: dict[str, Level], name: str
+) -> tuple[HistoryPoint, ...]:
+    return tuple(
+        HistoryPoint(
+            run=run.run.id,
+            started=run.run.started,
+            version=run.run.version,
+            figure=cell.indicators[name],
+        )
+        for run in runs
+        for cell in run.cells
+        if cell.parameters == parameters and name in cell.indicators
+    )
+
+
+def _kept(found: list[list[ChangePoint]]) -> list[list[ChangePoint]]:
+    """Changes that hold in view of how many cells were looked at."""
+    adjusted = iter(benjamini_hochberg([c.p_value for changes in found for c in changes]))
+    return [[c for c in changes if next(adjusted) <= _LEVEL] for changes in found]
+
+
+def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
+    """The series with its change points; the level of a stretch is the mean of its runs."""
+    if len(cell.points) < LENGTH_MIN:
+        note = f"{len(cell.points)} runs are too few for change points, {LENGTH_MIN} are needed"
+        return msgspec.structs.replace(cell, note=note)
+    values = [point.figure.value for point in cell.points]
+    bounds = [0, *(change.start for change in changes), len(values)]
+    points = list(cell.points)
+    for before, index, after in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        ratio = ratio_estimate(values[index:after], values[before:index])
+        points[index] = msgspec.structs.replace(
+            points[index],
+            change=ratio and msgspec.structs.replace(ratio, unit="×"),
+            verdict=_verdict(ratio, info),
+        )
+    return msgspec.structs.replace(cell, points=tuple(points))
+
+
+def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:
+    if ratio is None or info.better == "neither" or not math.isfinite(ratio.value):
+        return "changed"
+    return "faster" if (ratio.value > 1) == (info.better == "higher") else "slower"
+
+
+def _warnings(runs: Sequence[Findings], own: Sequence[Findings]) -> list[str]:
+    found = []
+    if len(own) < len(runs):
+        found.append(
+            f"{len(runs) - len(own)} runs of other machines are left out (--across-machines)"
+        )
+    elif any(not is_same_machine(run.machine, own[-1].machine) for run in own):
+        found.append("the runs are of different machines: a change may be one of the machine")
+    unfinished = [run.run.id for run in own if run.run.state != "complete"]
+    if unfinished:
+        found.append(f"{len(unfinished)} runs are not complete, first {unfinished[0]}")
+    return found

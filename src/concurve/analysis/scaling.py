@@ -1,0 +1,219 @@
+"""Scaling models of a run: its throughput against the work factor, for each combination of the
+other factors. Pure; findings in, findings with :class:`~concurve.findings.ScalingFinding` out.
+
+Apart from the analysis, so that views without curves need not wait for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.errors import ConcurveError
+from concurve.findings import CellFindings, CurvePoint, Factor, Findings, Level, ScalingFinding
+from concurve.models import FitResult, Prediction, fit_many, predict
+from concurve.models.curve import LEVELS_MIN, make_curve
+from concurve.models.predict import FAR, curve_of
+from concurve.models.sentences import in_words
+from concurve.readings.measures import greatest_of
+
+#: The throughput that the laboratory itself measures.
+RATE = "rate_per_second"
+#: Ratios of a figure to that of a base cell: no throughput, although more is better.
+_RELATIVE = ("speedup", "efficiency")
+#: Points of a drawn curve, from the least level to twice the greatest.
+_POINTS = 64
+#: Trials do the same work if rate × time differs by no more than this share.
+_SAME_WORK = 1e-6
+
+
+class _Group(NamedTuple):
+    """Cells that differ in the work factor only, with the levels that they share."""
+
+    shared: dict[str, Level]
+    cells: list[CellFindings]
+
+
+def with_models(findings: Findings) -> Findings:
+    """The findings with scaling models, where a numeric factor of three levels or more counts as
+    concurrency."""
+    return msgspec.structs.replace(findings, scaling=scaling_of(findings))
+
+
+def scaling_of(findings: Findings) -> tuple[ScalingFinding, ...]:
+    """The models of each group of cells that differ in the work factor only."""
+    work = findings.work
+    if work is None or len(work.levels) < LEVELS_MIN or not _numeric(work):
+        return ()
+    name = throughput_of(findings)
+    trials = findings.columns(name)
+    if not trials:
+        return ()
+    groups = _groups(findings, work)
+    columns = [_trials_of(group, work.name, trials) for group in groups]
+    reasons = [_refusal(*column) for column in columns]
+    fitted = iter(
+        fit_many(
+            [column for column, reason in zip(columns, reasons, strict=True) if not reason],
+            unit=findings.indicator(name).unit,
+        )
+    )
+    done = work_done(findings, name)
+    return tuple(
+        _refused(findings, work, name, group, reason)
+        if reason
+        else _finding(findings, work, name, group, next(fitted), done)
+        for group, reason in zip(groups, reasons, strict=True)
+    )
+
+
+def throughput_of(findings: Findings) -> str:
+    """The indicator that models are fitted to: the primary one where it is a rate of its own (more
+    of it is better, and nothing bounds it), else the total rate."""
+    primary = findings.indicator(findings.primary)
+    bounded = primary.name in _RELATIVE or greatest_of(primary.name) is not None
+    return primary.name if primary.better == "higher" and not bounded else RATE
+
+
+def work_done(findings: Findings, throughput: str) -> float | None:
+    """What each trial does, as throughput × wall time, where that is the same for all: then the
+    time and the speed-up follow from the throughput. ``None`` where it differs."""
+    found = [
+        dot.values[throughput] * dot.values["wall_seconds"]
+        for dot in findings.dots
+        if dot.used and throughput in dot.values and "wall_seconds" in dot.values
+    ]
+    if not found or min(found) <= 0 or max(found) > min(found) * (1 + _SAME_WORK):
+        return None
+    return found[0]
+
+
+def _numeric(work: Factor) -> bool:
+    return all(isinstance(level, int | float) and math.isfinite(level) for level in work.levels)
+
+
+def _groups(findings: Findings, work: Factor) -> list[_Group]:
+    varied = [f.name for f in findings.factors if len(f.levels) > 1 and f.name != work.name]
+    groups: dict[tuple[Level, ...], _Group] = {}
+    for cell in findings.cells:
+        shared = {name: cell.parameters[name] for name in varied}
+        group = groups.setdefault(tuple(shared.values()), _Group(shared, []))
+        group.cells.append(cell)
+    return list(groups.values())
+
+
+def _trials_of(
+    group: _Group, work: str, trials: dict[int, list[float]]
+) -> tuple[list[float], list[float]]:
+    """Workers and throughput of every trial of a group; a skipped cell's do not count."""
+    n: list[float] = []
+    x: list[float] = []
+    for cell in group.cells:
+        values = () if cell.status == "skipped" else trials.get(cell.index, ())
+        n += [float(cell.parameters[work])] * len(values)
+        x += values
+    return n, x
+
+
+def _refusal(n: Sequence[float], x: Sequence[float]) -> str:
+    """Why no curve can be made of these trials."""
+    try:
+        make_curve(n, x, absolute=False)
+    except ConcurveError as error:
+        return error.what
+    return ""
+
+
+def _refused(
+    findings: Findings, work: Factor, name: str, group: _Group, reason: str
+) -> ScalingFinding:
+    return ScalingFinding(
+        indicator=name,
+        label=findings.indicator(name).label,
+        work=work.name,
+        group=group.shared,
+        reason=reason,
+    )
+
+
+def _finding(
+    findings: Findings,
+    work: Factor,
+    name: str,
+    group: _Group,
+    result: FitResult,
+    done: float | None,
+) -> ScalingFinding:
+    expected = predict(result, [FAR * max(result.levels)])[0]
+    return ScalingFinding(
+        indicator=name,
+        label=findings.indicator(name).label,
+        work=work.name,
+        group=group.shared,
+        fit=result,
+        expected=expected,
+        curves=_curves(findings, name, group, result, done),
+        answers=(in_words(result.best), *result.answers, _ahead(work.name, result, expected)),
+        warnings=result.warnings,
+    )
+
+
+def _ahead(work: str, result: FitResult, expected: Prediction) -> str:
+    """What to expect at twice the greatest level, in words."""
+    figure = expected.throughput
+    assert figure.low is not None and figure.high is not None
+    unit = f" {figure.unit}" if figure.unit else ""
+    return (
+        f"At {work}={expected.n:g}, twice the greatest level measured, {figure.value:.4g}{unit} is "
+        f"expected over all models ({figure.low:.4g} to {figure.high:.4g}); further out any "
+        "prediction is a guess."
+    )
+
+
+def _curves(
+    findings: Findings, name: str, group: _Group, result: FitResult, done: float | None
+) -> dict[str, tuple[CurvePoint, ...]]:
+    """The curve of the throughput, and of what follows from it."""
+    rate = _curve(result)
+    curves = {name: rate}
+    if done is None:
+        return curves
+    curves["wall_seconds"] = tuple(
+        msgspec.structs.replace(
+            point, value=done / point.value, low=done / point.high, high=done / point.low
+        )
+        for point in rate
+    )
+    bases = {cell.base for cell in group.cells if "speedup" in cell.indicators}
+    base = bases.pop() if len(bases) == 1 else None
+    wall = None if base is None else findings.cells[base].indicators.get("wall_seconds")
+    if wall is not None:
+        curves["speedup"] = tuple(_times(point, wall.value / done) for point in rate)
+    return curves
+
+
+def _times(point: CurvePoint, factor: float) -> CurvePoint:
+    return msgspec.structs.replace(
+        point, value=point.value * factor, low=point.low * factor, high=point.high * factor
+    )
+
+
+def _curve(result: FitResult) -> tuple[CurvePoint, ...]:
+    """The chosen model within the measured range, the expectation from its end to twice that."""
+    bottom, top = min(result.levels), max(result.levels)
+    steps = (bottom * (FAR * top / bottom) ** (step / _POINTS) for step in range(_POINTS))
+    inside = sorted({*(n for n in steps if n < top), *result.levels})
+    ahead = [top * FAR ** (step / 16) for step in range(17)]
+    chosen = curve_of(result.best, inside)
+    points = []
+    for number, item in enumerate(predict(result, [*inside, *ahead])):
+        figure, beyond = item.throughput, number >= len(inside)
+        assert figure.low is not None and figure.high is not None
+        value = figure.value if beyond else float(chosen[number])
+        points.append(
+            CurvePoint(n=item.n, value=value, low=figure.low, high=figure.high, beyond=beyond)
+        )
+    return tuple(point for point in points if math.isfinite(point.value))

@@ -1,0 +1,276 @@
+"""What a run says in plain sentences: answers, warnings and notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from concurve.definition.units import format_duration
+from concurve.estimate import Estimate
+from concurve.findings import BestFinding, CellFindings, Finding, Level, Reject
+from concurve.measuring.plan import Plan, describe
+from concurve.measuring.protocol import Protocol
+from concurve.measuring.run_head import RunHead
+from concurve.readings.measures import MEASURE_PHASE
+
+#: A run time this much above the measured phase is worth telling apart from it.
+START_UP_FACTOR = 1.02
+
+#: Groups whose greatest speed-ups are told one by one.
+GROUPS_NAMED = 6
+
+#: Settings of a best set that a sentence names one by one.
+SETTINGS_NAMED = 6
+
+
+def sentences(
+    head: RunHead,
+    protocol: Protocol,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+    state: str,
+    best: tuple[BestFinding, ...],
+) -> list[Finding]:
+    """The answer first, then what casts doubt on it, then how to read it."""
+    plan = protocol.plan
+    answers = [*_answers(plan, cells), *_best(best)]
+    warnings = [
+        *_left_out(head),
+        *_unfinished(head, protocol, state),
+        *_skipped(plan, cells),
+        *_imprecise(head, plan, cells),
+        *_doubtful(plan, rejects),
+    ]
+    notes = _notes(plan, cells)
+    return [
+        *(Finding(kind="answer", sentence=text) for text in answers),
+        *(Finding(kind="warning", sentence=text) for text in warnings),
+        *(Finding(kind="note", sentence=text) for text in notes),
+    ]
+
+
+class _Greatest(NamedTuple):
+    """The greatest speed-up of a group; ``is_gain``: it is shown to be one."""
+
+    group: str
+    cell: CellFindings
+    base: CellFindings
+    is_gain: bool
+
+    @property
+    def speedup(self) -> Estimate:
+        return self.cell.indicators["speedup"]
+
+
+def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    """For each group of the other factors: the greatest speed-up, and where it stands; of many
+    groups the greatest of all, and how many have none."""
+    found = list(_greatest(plan, cells))
+    if len(found) > GROUPS_NAMED:
+        return _of_many(plan, found)
+    answers = []
+    for item in found:
+        place = f"With {item.group}: " if item.group else ""
+        text = _gain(plan, item) if item.is_gain else _no_gain(plan, item)
+        answers.append(place + text if place else text[0].upper() + text[1:])
+    return answers
+
+
+def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
+    gains = [item for item in found if item.is_gain]
+    answers = []
+    if gains:
+        most = max(gains, key=lambda item: item.speedup.value)
+        answers.append(f"With {most.group}: {_gain(plan, most)}")
+    if len(gains) < len(found):
+        answers.append(
+            f"Under {len(found) - len(gains)} of {len(found)} conditions nothing is shown to be "
+            "faster than the base cell."
+        )
+    return answers
+
+
+def _gain(plan: Plan, item: _Greatest) -> str:
+    return (
+        f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.base)} ({_wall(item.base)}), the greatest speed-up."
+    )
+
+
+def _no_gain(plan: Plan, item: _Greatest) -> str:
+    return f"nothing is shown to be faster than {_own(plan, item.base)} ({_wall(item.base)})."
+
+
+def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest]:
+    for group, members in _groups(plan, cells).items():
+        measured = [
+            cell
+            for cell in members
+            if "speedup" in cell.indicators and _same_conditions(plan, cell, cells)
+        ]
+        if len(measured) < 2 or all(cell.index == cell.base for cell in measured):
+            continue
+        best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
+        base = cells[best.index if best.base is None else best.base]
+        low = best.indicators["speedup"].low
+        none = best.index == base.index or (low is not None and low <= 1.0)
+        yield _Greatest(group, best, base, not none)
+
+
+def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
+    """Does the base share the conditions? Else a speed-up over it is nobody's choice."""
+    base = cells[cell.index if cell.base is None else cell.base].parameters
+    return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
+
+
+def _best(best: tuple[BestFinding, ...]) -> list[str]:
+    """Which setting to run, for each group and over all; of many groups first how often which."""
+    each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
+    # Under conditions, what is best of all settings counts, not of the work factor's alone.
+    chosen = max((len(item.factors) for item in best if item.group), default=0)
+    groups = [item for item in best if item.group and len(item.factors) == chosen]
+    if len(groups) <= GROUPS_NAMED:
+        return each
+    counts = Counter(describe(item.recommended) for item in groups)
+    told = ", ".join(f"{setting} under {count}" for setting, count in counts.most_common())
+    return [f"Of {len(groups)} conditions, run {told}.", *each]
+
+
+def _recommendation(item: BestFinding, whole: bool) -> str:
+    place = (
+        f"With {describe(item.group)}: r" if item.group else "Over all cells: r" if whole else "R"
+    )
+    told = f"{place}un {describe(item.recommended)}"
+    if len(item.settings) == 1:
+        return f"{told}; by {item.label} it is the best of {item.compared} settings."
+    which = "the smallest" if len(item.factors) == 1 else "the one that takes least"
+    decide = f"; {item.decide}" if item.decide else ""
+    return (
+        f"{told}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
+        f"told from the best by {item.label}{decide}."
+    )
+
+
+def _settings(item: BestFinding) -> str:
+    """The members of a best set: ``threads 2, 4 and 8``."""
+    one = len(item.factors) == 1
+    names = [str(next(iter(s.values()))) if one else describe(s) for s in item.settings]
+    if len(names) > SETTINGS_NAMED:
+        names = [*names[: SETTINGS_NAMED - 1], f"{len(names) - SETTINGS_NAMED + 1} more"]
+    glue = ", " if one else "; "
+    text = f"{glue.join(names[:-1])} and {names[-1]}"
+    return f"{item.factors[0]} {text}" if one else text
+
+
+def _groups(plan: Plan, cells: tuple[CellFindings, ...]) -> dict[str, list[CellFindings]]:
+    """Cells that share the levels of all factors but the work factor."""
+    groups: dict[str, list[CellFindings]] = {}
+    for cell in cells:
+        others = {k: v for k, v in cell.parameters.items() if plan.work and k != plan.work}
+        name = describe(_varied(plan, others)) if _varied(plan, others) else ""
+        groups.setdefault(name, []).append(cell)
+    return groups
+
+
+def _varied(plan: Plan, parameters: dict[str, Level]) -> dict[str, Level]:
+    """Without the factors that have one level only: naming them tells nothing."""
+    return {
+        name: level
+        for name, level in parameters.items()
+        if any(cell.parameters[name] != level for cell in plan.cells)
+    }
+
+
+def _own(plan: Plan, cell: CellFindings) -> str:
+    """A cell named inside its group."""
+    if plan.work:
+        return f"{plan.work}={cell.parameters[plan.work]}"
+    return _name(plan, cell.parameters)
+
+
+def _name(plan: Plan, parameters: dict[str, Level]) -> str:
+    return describe(_varied(plan, parameters) or parameters)
+
+
+def _figure(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f} (one trial, no interval)"
+    return f"{estimate.value:.2f} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def _wall(cell: CellFindings) -> str:
+    each = cell.indicators.get("seconds_per_operation")
+    if each is not None:
+        return f"{format_duration(each.value)} an operation"
+    wall = cell.indicators.get("wall_seconds")
+    return format_duration(wall.value) if wall else "not measured"
+
+
+def _left_out(head: RunHead) -> list[str]:
+    return [f"Not measured: {item.factor}={item.level}. {item.says}." for item in head.left_out]
+
+
+def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    if state == "complete":
+        return []
+    return [
+        f"This run is {state}: {protocol.done} of {protocol.planned()} trials are in; "
+        f"concurve resume {head.id} goes on."
+    ]
+
+
+def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    return [
+        f"{_name(plan, cell.parameters)} was skipped: {cell.note}."
+        for cell in cells
+        if cell.status == "skipped"
+    ]
+
+
+def _imprecise(head: RunHead, plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    wide = [cell for cell in cells if cell.stop_reason.startswith(("cap", "time"))]
+    if not wide:
+        return []
+    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
+    return [
+        f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
+        f"(±{plan.rules.precision * 100:.0f} %); the widest is {_name(plan, worst.parameters)} "
+        f"with ±{_precision(worst, head.study.primary) * 100:.1f} %."
+    ]
+
+
+def _precision(cell: CellFindings, primary: str) -> float:
+    estimate = cell.indicators.get(primary)
+    return (estimate.precision or 0.0) if estimate else 0.0
+
+
+def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
+    doubtful = [reject for reject in rejects if reject.used]
+    if not doubtful:
+        return []
+    first = doubtful[0]
+    return [
+        f"{len(doubtful)} trials are in use although the machine was not quiet "
+        f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
+    ]
+
+
+def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    notes = []
+    if any(_has_start_up(cell) for cell in cells):
+        notes.append(
+            f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; start-up is "
+            "apart, as run_seconds."
+        )
+    if plan.work:
+        notes.append(
+            "Speed-up is against the base cell of each group; efficiency is speed-up over the "
+            f"ratio of {plan.work}."
+        )
+    return notes
+
+
+def _has_start_up(cell: CellFindings) -> bool:
+    run, wall = cell.indicators.get("run_seconds"), cell.indicators.get("wall_seconds")
+    return run is not None and wall is not None and run.value > START_UP_FACTOR * wall.value

@@ -1,0 +1,70 @@
+"""A campaign: studies that answer one question together, and the texts of its report. Data."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from concurve.definition.study import Study, with_java, with_rules
+from concurve.errors import StudyError
+from concurve.findings import CampaignTexts
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A study of a campaign under the name of its folder."""
+
+    name: str
+    study: Study
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One campaign, whole: its studies in the order in which they run."""
+
+    name: str
+    question: str
+    studies: tuple[Member, ...]
+    title: str = ""
+    source: str = ""
+    texts: CampaignTexts = CampaignTexts()
+    glossary: dict[str, str] = {}
+
+
+def only(campaign: Campaign, names: Sequence[str]) -> Campaign:
+    """The campaign with the named studies only, in its own order, each once.
+
+    Raises:
+        StudyError: a name that is none of its studies', with the nearest one.
+    """
+    known = [member.name for member in campaign.studies]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise StudyError(
+                f"--only: {campaign.name} has no study {name!r}",
+                f"did you mean {near[0]!r}?" if near else f"some of {','.join(known)}",
+            )
+    if not names:
+        raise StudyError("--only: no study is named", f"some of {','.join(known)}")
+    chosen = tuple(member for member in campaign.studies if member.name in names)
+    return msgspec.structs.replace(campaign, studies=chosen)
+
+
+def with_java_everywhere(campaign: Campaign, java: str) -> Campaign:
+    """The campaign with this Java in every study that does not name one."""
+    members = tuple(
+        msgspec.structs.replace(member, study=with_java(member.study, java))
+        for member in campaign.studies
+    )
+    return msgspec.structs.replace(campaign, studies=members)
+
+
+def with_rules_everywhere(campaign: Campaign, given: dict[str, Any]) -> Campaign:
+    """The campaign with these fields of the rules replaced in every study, at every effort."""
+    members = tuple(
+        msgspec.structs.replace(member, study=with_rules(member.study, given))
+        for member in campaign.studies
+    )
+    return msgspec.structs.replace(campaign, studies=members)

@@ -1,0 +1,124 @@
+"""``campaign.toml`` and the folders beside it → :class:`~concurve.definition.campaign.Campaign`;
+every refusal names file, key and remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from concurve.definition.campaign import Campaign, Member
+from concurve.definition.published import load_published
+from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
+from concurve.definition.templates import NAME
+from concurve.definition.toml_file import read_tables, read_text
+from concurve.errors import StudyError
+from concurve.findings import CampaignTexts
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of the tables of a campaign file."""
+
+
+class _Head(_Table, frozen=True):
+    name: str
+    question: str
+    studies: list[str]
+    title: str = ""
+    source: str = ""
+
+
+class _Texts(_Table, frozen=True):
+    introduction: str = ""
+    scope: str = ""
+    platform: str = ""
+    procedure: str = ""
+    deviations: str = ""
+
+
+class _File(_Table, frozen=True):
+    campaign: _Head
+    texts: _Texts = _Texts()
+    glossary: dict[str, str] = {}
+
+
+_KEYS: dict[str, type[msgspec.Struct]] = {"": _File, "campaign": _Head, "texts": _Texts}
+
+
+def load_campaign(path: Path, cpus: int) -> Campaign:
+    """Read a campaign file and the studies in the folders beside it.
+
+    ``cpus`` is what levels such as ``50%`` refer to.
+
+    Raises:
+        StudyError: unreadable, an unknown key, a wrong type, a study that is missing or malformed,
+            or published figures of a study that is not there.
+    """
+    where = str(path)
+    file = read_tables(read_text(path, "a campaign file"), where, _File, _KEYS, "docs/campaigns.md")
+    _check_head(file.campaign, path)
+    _check_published(file.campaign.studies, path)
+    return Campaign(
+        name=file.campaign.name,
+        title=file.campaign.title,
+        question=file.campaign.question,
+        source=file.campaign.source,
+        studies=tuple(_members(file.campaign.studies, path, cpus)),
+        texts=CampaignTexts(**msgspec.structs.asdict(file.texts)),
+        glossary=file.glossary,
+    )
+
+
+def _check_head(head: _Head, path: Path) -> None:
+    if not NAME.fullmatch(head.name):
+        raise StudyError(
+            f"{path}: campaign, name {head.name!r}: not a name",
+            "letters, digits, _ and -, no blanks",
+        )
+    if not head.studies:
+        raise StudyError(f"{path}: campaign, studies: none", 'folders beside it: ["tc01", "tc02"]')
+    for name in head.studies:
+        if not NAME.fullmatch(name):
+            raise StudyError(
+                f"{path}: campaign, studies: {name!r} is no name of a folder beside it",
+                "letters, digits, _ and -, no blanks",
+            )
+        if head.studies.count(name) > 1:
+            raise StudyError(f"{path}: campaign, studies: {name!r} stands twice", "each once")
+
+
+def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
+    folders = [folder.parent.name for folder in sorted(path.parent.glob("*/study.toml"))]
+    taken: dict[str, str] = {}
+    for name in names:
+        file = path.parent / name / "study.toml"
+        if name not in folders:
+            near = difflib.get_close_matches(name, folders, n=1)
+            raise StudyError(
+                f"{path}: campaign, studies: {name!r} has no {file}",
+                f"did you mean {near[0]!r}?" if near else f"a study file at {file}",
+            )
+        study = load_study(file, cpus)
+        if study.name in taken:
+            raise StudyError(
+                f"{file}: study, name {study.name!r} is that of {taken[study.name]} too",
+                "a name of its own: runs are stored under it",
+            )
+        taken[study.name] = name
+        yield Member(name=name, study=study)
+
+
+def _check_published(names: list[str], path: Path) -> None:
+    """Refuse figures that no study would show."""
+    file = path.parent / PUBLISHED_NAME
+    if not file.is_file():
+        return
+    for case in load_published(file):
+        if case not in names:
+            near = difflib.get_close_matches(case, names, n=1)
+            raise StudyError(
+                f"{file}: test_case {case!r} is no study of {CAMPAIGN_NAME}",
+                f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names)}",
+            )

@@ -1,0 +1,98 @@
+"""The packaged studies and campaigns."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from concurve.definition.campaign import Campaign
+from concurve.definition.campaign_file import load_campaign
+from concurve.definition.study import Study
+from concurve.definition.study_file import CAMPAIGN_NAME, load_study
+from concurve.errors import StudyError
+
+
+class Entry(NamedTuple):
+    """A packaged study or campaign and its folder."""
+
+    name: str
+    folder: Path
+
+
+def entries() -> list[Entry]:
+    """All packaged studies, by name."""
+    return _holding("study.toml")
+
+
+def campaigns() -> list[Entry]:
+    """All packaged campaigns, by name."""
+    return _holding(CAMPAIGN_NAME)
+
+
+def find(name: str, cpus: int) -> Study | Campaign:
+    """A packaged study or campaign by name, one from a ``.toml`` file, or a campaign's study as
+    ``CAMPAIGN/STUDY``.
+
+    Raises:
+        StudyError: no such one, or one that cannot be run.
+    """
+    if name.endswith(".toml"):
+        path = Path(name)
+        return (load_campaign if path.name == CAMPAIGN_NAME else load_study)(path, cpus)
+    packaged = {entry.name: entry.folder for entry in campaigns()}
+    if name in packaged:
+        return load_campaign(packaged[name] / CAMPAIGN_NAME, cpus)
+    campaign, _, member = name.partition("/")
+    if campaign in packaged:
+        return _member(load_campaign(packaged[campaign] / CAMPAIGN_NAME, cpus), member)
+    return load_study(_study_file(name, list(packaged)), cpus)
+
+
+def find_study(name: str, cpus: int) -> Study:
+    """As :func:`find`, of a study.
+
+    Raises:
+        StudyError: no such study, or a campaign, or one that cannot be run.
+    """
+    found = find(name, cpus)
+    if isinstance(found, Campaign):
+        raise StudyError(
+            f"{name!r} is a campaign of {len(found.studies)} studies",
+            f"one of them, such as {found.name}/{found.studies[0].name}",
+        )
+    return found
+
+
+def _holding(file: str) -> list[Entry]:
+    root = Path(str(resources.files("concurve") / "studies"))
+    return [
+        Entry(folder.name, folder) for folder in sorted(root.iterdir()) if (folder / file).is_file()
+    ]
+
+
+def _member(campaign: Campaign, name: str) -> Study:
+    studies = {member.name: member.study for member in campaign.studies}
+    if name not in studies:
+        near = difflib.get_close_matches(name, list(studies), n=1)
+        raise StudyError(
+            f"campaign {campaign.name} has no study {name!r}",
+            f"did you mean {near[0]!r}?" if near else f"one of {', '.join(studies)}",
+        )
+    return studies[name]
+
+
+def _study_file(name: str, others: list[str]) -> Path:
+    if "/" in name:
+        return Path(name)
+    known = {entry.name: entry.folder for entry in entries()}
+    if name not in known:
+        near = difflib.get_close_matches(name, [*known, *others], n=1)
+        raise StudyError(
+            f"no packaged study {name!r}",
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"one of {', '.join([*known, *others])}, or the path of a .toml file",
+        )
+    return known[name] / "study.toml"

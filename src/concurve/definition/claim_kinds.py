@@ -1,0 +1,256 @@
+"""The kinds of claims: what each needs, typed, and what of it can be refused before any run."""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from concurve.definition.study import Claim, Study
+from concurve.errors import StudyError
+from concurve.findings import Level
+
+Cell = dict[str, Level]
+
+
+class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a kind needs; ``published`` is the source's figure, shown beside ours.
+
+    A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
+    table ``each`` names the levels, none for all.
+    """
+
+    published: float | None = None
+    indicator: str = "wall_seconds"
+    each: tuple[str, ...] | dict[str, tuple[Level, ...]] = ()
+
+
+class Ratio(ClaimTest, frozen=True, kw_only=True):
+    """``indicator`` in cell ``of`` over that in cell ``over``, against bounds.
+
+    ``speedup`` is the inverse for times: how many times as fast ``of`` is.
+    """
+
+    of: Cell
+    over: Cell
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
+    """Over all levels of ``factor`` in the cells ``where``, the means stay within the share
+    ``within`` of their common mean."""
+
+    factor: str
+    within: float
+    where: Cell = {}
+
+
+class BestSetting(ClaimTest, frozen=True, kw_only=True):
+    """The best level of ``factor`` in the cells ``where`` is one of ``among``."""
+
+    factor: str
+    among: tuple[Level, ...]
+    where: Cell = {}
+
+
+class BestRatio(ClaimTest, frozen=True, kw_only=True):
+    """The best mean of ``indicator`` over the levels of ``factor`` in the cells ``of``, over the
+    best one in the cells ``over``, or over the figure ``over_value`` of the source."""
+
+    factor: str
+    of: Cell
+    over: Cell | None = None
+    over_value: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Mapping_(ClaimTest, frozen=True, kw_only=True):  # noqa: N801
+    """Each level of ``factor`` gives exactly this value of ``indicator``: ``table`` has pairs of
+    level (as text) and value."""
+
+    factor: str
+    table: dict[str, float]
+    where: Cell = {}
+
+
+class Spread(ClaimTest, frozen=True, kw_only=True):
+    """The coefficient of variation of ``indicator`` over the trials of cell ``of``."""
+
+    of: Cell
+    at_most: float | None = None
+    at_least: float | None = None
+
+
+class Order(ClaimTest, frozen=True, kw_only=True):
+    """``cells`` stand in order, the best first."""
+
+    cells: tuple[Cell, ...]
+
+
+class RatioOfRatios(ClaimTest, frozen=True, kw_only=True):
+    """``indicator`` in cell ``of`` over that in cell ``over``, against the same ratio of the cells
+    ``than_of`` and ``than_over``: how many times as strong an effect is here as there."""
+
+    of: Cell
+    over: Cell
+    than_of: Cell
+    than_over: Cell
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Step(ClaimTest, frozen=True, kw_only=True):
+    """The exact reading of ``indicator`` in cell ``of`` less that in cell ``over``."""
+
+    of: Cell
+    over: Cell
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Same(ClaimTest, frozen=True, kw_only=True):
+    """The exact reading of ``indicator`` is the same at all levels of ``factor``, or at those
+    ``among`` them."""
+
+    factor: str
+    among: tuple[Level, ...] = ()
+    where: Cell = {}
+
+
+class Linear(ClaimTest, frozen=True, kw_only=True):
+    """The exact readings of ``indicator`` over the levels of ``factor``, which are numbers, lie
+    within ``within`` of a straight line that is not level."""
+
+    factor: str
+    within: float = 0.5
+    where: Cell = {}
+
+
+class Distinct(ClaimTest, frozen=True, kw_only=True):
+    """How many different exact readings of ``indicator`` the levels of ``factor`` give."""
+
+    factor: str
+    where: Cell = {}
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Overlap(ClaimTest, frozen=True, kw_only=True):
+    """Some exact reading of ``indicator`` is reached at two levels of ``factor`` at least (of
+    those ``among`` them), over all levels of ``across``."""
+
+    factor: str
+    across: str
+    among: tuple[Level, ...] = ()
+    where: Cell = {}
+
+
+class Untestable(ClaimTest, frozen=True, kw_only=True):
+    """No machine of today can test it; ``reason`` says why."""
+
+    reason: str
+
+
+KINDS: dict[str, type[ClaimTest]] = {
+    "speedup": Ratio,
+    "ratio": Ratio,
+    "constant_within": ConstantWithin,
+    "best_setting": BestSetting,
+    "best_ratio": BestRatio,
+    "mapping": Mapping_,
+    "spread": Spread,
+    "order": Order,
+    "ratio_of_ratios": RatioOfRatios,
+    "step": Step,
+    "same": Same,
+    "linear": Linear,
+    "distinct": Distinct,
+    "overlap": Overlap,
+    "untestable": Untestable,
+}
+
+
+_BOUNDED = Ratio | BestRatio | Spread | RatioOfRatios | Step | Distinct
+
+#: Fields that name a cell, and those that name a factor.
+_CELL_FIELDS = ("of", "over", "than_of", "than_over", "where")
+_FACTOR_FIELDS = ("factor", "across")
+
+
+def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
+    """The test with every cell that it names narrowed to ``levels``."""
+    changed: dict[str, object] = {
+        field: {**getattr(test, field), **levels}
+        for field in test.__struct_fields__
+        if field in _CELL_FIELDS and getattr(test, field) is not None
+    }
+    if isinstance(test, Order):
+        changed["cells"] = tuple({**cell, **levels} for cell in test.cells)
+    return msgspec.structs.replace(test, each=(), **changed)
+
+
+def parse_test(claim: Claim, where: str) -> ClaimTest:
+    """What a claim's kind needs, typed.
+
+    Raises:
+        StudyError: an unknown kind, or keys that do not fit it.
+    """
+    if claim.kind not in KINDS:
+        near = difflib.get_close_matches(claim.kind, KINDS, n=1)
+        raise StudyError(
+            f"{where}: claims {claim.id!r}: unknown kind {claim.kind!r}",
+            f"did you mean {near[0]!r}?" if near else f"one of {', '.join(KINDS)}",
+        )
+    kind = KINDS[claim.kind]
+    try:
+        return msgspec.convert(claim.test, kind)
+    except msgspec.ValidationError as error:
+        raise StudyError(
+            f"{where}: claims {claim.id!r}: {str(error).replace('Object', 'claim')}",
+            f"a {claim.kind} has {', '.join(kind.__struct_fields__)}",
+        ) from error
+
+
+def check_claims(study: Study, where: str) -> None:
+    """Refuse claims that no run could test: unknown kinds, factors or levels.
+
+    Raises:
+        StudyError: names the claim and the remedy.
+    """
+    factors = {factor.name for factor in study.factors}
+    for claim in study.claims:
+        test = parse_test(claim, where)
+        for name in _factors_of(test):
+            if name not in factors:
+                near = difflib.get_close_matches(name, factors, n=1)
+                raise StudyError(
+                    f"{where}: claims {claim.id!r}: {name!r} is no factor",
+                    f"did you mean {near[0]!r}?" if near else f"one of {', '.join(factors)}",
+                )
+        if isinstance(test, _BOUNDED) and test.at_least is None and test.at_most is None:
+            raise StudyError(
+                f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
+            )
+        if isinstance(test, BestRatio) and (test.over is None) == (test.over_value is None):
+            raise StudyError(
+                f"{where}: claims {claim.id!r}: one of over and over_value is needed, not both",
+                "over = { cpus = 1 }, or over_value = 0.255",
+            )
+
+
+def _factors_of(test: ClaimTest) -> list[str]:
+    cells: list[Cell] = []
+    names: list[str] = []
+    for field in test.__struct_fields__:
+        value = getattr(test, field)
+        if field in _CELL_FIELDS and value is not None:
+            cells.append(value)
+        elif field == "cells":
+            cells.extend(value)
+        elif field == "each":
+            names.extend(value)
+        elif field in _FACTOR_FIELDS:
+            names.append(value)
+    return names + [name for cell in cells for name in cell]

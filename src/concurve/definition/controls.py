@@ -1,0 +1,133 @@
+"""Controls of a role: CPUs, nice and policy, from text to what the runner is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+import msgspec
+
+from concurve.definition.templates import Value, render
+from concurve.errors import HostError, StudyError
+from concurve.wire import Controls, Policy, PolicyClass
+
+#: The CPUs that no other role of the study is bound to.
+SPARE = "spare"
+
+POLICIES = ("other", "batch", "idle", "fifo", "rr")
+
+
+class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Controls as written: texts in which ``{parameter}`` may stand."""
+
+    cpus: str | None = None
+    nice: str | None = None
+    policy: str | None = None
+
+    def texts(self) -> dict[str, str]:
+        """The texts that are given, by control."""
+        pairs = {"cpus": self.cpus, "nice": self.nice, "policy": self.policy}
+        return {name: text for name, text in pairs.items() if text is not None}
+
+    def resolve(
+        self,
+        values: Mapping[str, Value],
+        allowed_cpus: Sequence[int],
+        where: str,
+        spare_cpus: Sequence[int] = (),
+    ) -> Controls:
+        """What the runner is told, for one cell on this machine; a control whose text is empty
+        there is left out. ``spare_cpus`` are what ``spare`` stands for.
+
+        Raises:
+            StudyError: a text is malformed.
+            HostError: the machine has not got the CPUs.
+        """
+        rendered = {name: render(text, values) for name, text in self.texts().items()}
+        rendered = {name: text for name, text in rendered.items() if text}
+        return Controls(
+            cpus=_cpus(rendered["cpus"], allowed_cpus, spare_cpus, f"{where} cpus")
+            if "cpus" in rendered
+            else None,
+            nice=parse_nice(rendered["nice"], f"{where} nice") if "nice" in rendered else None,
+            policy=parse_policy(rendered["policy"], f"{where} policy")
+            if "policy" in rendered
+            else None,
+        )
+
+
+def _cpus(text: str, allowed: Sequence[int], spare: Sequence[int], where: str) -> tuple[int, ...]:
+    return tuple(spare) if text == SPARE else parse_cpus(text, allowed, where)
+
+
+def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]:
+    """CPUs of ``2`` (the first two allowed), ``0,1``, ``2-3`` or ``all``.
+
+    Raises:
+        StudyError: neither a count nor a list.
+        HostError: more CPUs, or others, than this process may use.
+    """
+    text = text.strip()
+    if text == "all":
+        return tuple(allowed)
+    if re.fullmatch(r"\d+", text):
+        count = int(text)
+        if count < 1:
+            raise StudyError(f"{where}: 0 CPUs", "a count from 1, or a list like 0,1 or 2-3")
+        if count > len(allowed):
+            raise HostError(
+                f"{where}: {count} CPUs asked for, this machine grants {len(allowed)}",
+                f"at most {len(allowed)}, or a bigger machine",
+            )
+        return tuple(allowed[:count])
+    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*,?", text):
+        raise StudyError(
+            f"{where}: {text!r} is neither a count nor a list of CPUs",
+            "2, or 0,1, or 0-3, or all, or spare",
+        )
+    cpus: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    missing = sorted(cpus - set(allowed))
+    if missing or not cpus:
+        raise HostError(
+            f"{where}: CPU {', '.join(map(str, missing)) or text} is not among those that this "
+            f"process may use ({', '.join(map(str, allowed))})",
+            "a list of these, or a count",
+        )
+    return tuple(sorted(cpus))
+
+
+def parse_nice(text: str, where: str) -> int:
+    """A nice value, −20…19.
+
+    Raises:
+        StudyError: no integer in that range.
+    """
+    if not re.fullmatch(r"[+-]?\d+", text.strip()) or not -20 <= int(text) <= 19:
+        raise StudyError(f"{where}: {text!r} is no nice value", "an integer from -20 to 19")
+    return int(text)
+
+
+def parse_policy(text: str, where: str) -> Policy:
+    """A scheduling policy: ``other``, ``batch``, ``idle``, ``fifo:P`` or ``rr:P``.
+
+    Raises:
+        StudyError: an unknown class, or a priority that does not fit it.
+    """
+    name, colon, number = text.strip().partition(":")
+    if name not in POLICIES or name not in get_args(PolicyClass):
+        raise StudyError(
+            f"{where}: {name!r} is no scheduling policy", "other, batch, idle, fifo:P or rr:P"
+        )
+    if name in ("fifo", "rr"):
+        if not number.isdigit() or not 1 <= int(number) <= 99:
+            raise StudyError(
+                f"{where}: {name} needs a priority from 1 to 99", f"for example {name}:10"
+            )
+        return Policy(class_=name, priority=int(number))  # type: ignore[arg-type]
+    if colon:
+        raise StudyError(f"{where}: {name} takes no priority", f"{name}, or fifo:{number or 10}")
+    return Policy(class_=name)  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+"""What the levels of a factor stand for, where one word sets several things.
+
+A priority class is a nice value and a policy, a kernel is a program and its options: with
+``[levels.class]`` in a study file, ``{class.nice}`` is the part ``nice`` of the cell's level.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+from concurve.definition.templates import (
+    NAME,
+    Value,
+    check_placeholders,
+    is_whole,
+    placeholders,
+    render,
+)
+from concurve.errors import StudyError
+from concurve.findings import Level
+
+#: By factor, by level as text, by part. The texts may hold placeholders of factors.
+Meanings = Mapping[str, Mapping[str, Mapping[str, Value]]]
+
+
+def part_names(meanings: Meanings) -> list[str]:
+    """The placeholders that the meanings fill: ``class.nice``."""
+    return [
+        f"{factor}.{part}"
+        for factor, levels in meanings.items()
+        for part in dict.fromkeys(part for parts in levels.values() for part in parts)
+    ]
+
+
+def part_values(meanings: Meanings, parameters: Mapping[str, Level]) -> dict[str, Value]:
+    """What each part stands for in a cell."""
+    return {
+        f"{factor}.{part}": _filled(value, parameters)
+        for factor, levels in meanings.items()
+        for part, value in levels[str(parameters[factor])].items()
+    }
+
+
+def _filled(value: Value, parameters: Mapping[str, Level]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(render(text, parameters) for text in value)
+    return render(value, parameters) if isinstance(value, str) else value
+
+
+def meaning_texts(meanings: Meanings) -> Iterator[tuple[str, str]]:
+    """Every text of the meanings, with the place it stands."""
+    for factor, levels in meanings.items():
+        for level, parts in levels.items():
+            for part, value in parts.items():
+                for text in value if isinstance(value, tuple) else (str(value),):
+                    yield f"levels.{factor}, {level}, {part}", text
+
+
+def check_meanings(meanings: Meanings, levels: Mapping[str, Iterable[Level]], where: str) -> None:
+    """Refuse meanings that leave a level of a factor (by ``levels``) without its parts.
+
+    Raises:
+        StudyError: names the place and the remedy.
+    """
+    for factor, entries in meanings.items():
+        if factor not in levels:
+            raise StudyError(f"{where}: levels.{factor} is no factor", _near(factor, levels))
+        wanted = [str(level) for level in levels[factor]]
+        for level in entries:
+            if level not in wanted:
+                raise StudyError(
+                    f"{where}: levels.{factor}: {level!r} is no level", _near(level, wanted)
+                )
+        for level in wanted:
+            _check_level(factor, level, entries, where)
+    for place, text in meaning_texts(meanings):
+        check_placeholders(text, levels, f"{where}: {place}")
+
+
+def _check_level(
+    factor: str, level: str, entries: Mapping[str, Mapping[str, Value]], where: str
+) -> None:
+    place = f"{where}: levels.{factor}"
+    if level not in entries:
+        raise StudyError(f"{place}: {level!r} stands for nothing", f"an entry for {level!r}")
+    for part in dict.fromkeys(part for parts in entries.values() for part in parts):
+        if not NAME.fullmatch(part):
+            raise StudyError(f"{place}: {part!r}: not a name", "letters, digits, _ and -")
+        if part not in entries[level]:
+            raise StudyError(f"{place}: {level!r} has no {part!r}", f"{part} for every level")
+
+
+def check_lists(
+    meanings: Meanings, texts: Iterable[tuple[str, str]], where: str, *, arguments: bool
+) -> None:
+    """Refuse a list where one text is wanted; among ``arguments`` it may stand alone.
+
+    Raises:
+        StudyError: names the place and the remedy.
+    """
+    lists = {
+        f"{factor}.{part}"
+        for factor, levels in meanings.items()
+        for parts in levels.values()
+        for part, value in parts.items()
+        if isinstance(value, tuple)
+    }
+    for place, text in texts:
+        for name in placeholders(text):
+            if name in lists and not (arguments and is_whole(text)):
+                raise StudyError(
+                    f"{where}: {place}: {{{name}}} is a list",
+                    f'an argument of its own, "{{{name}}}", or a text instead of the list',
+                )
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known) or 'none'}"

@@ -1,0 +1,211 @@
+"""A command line → :class:`~concurve.definition.study.Study`: what ``concurve sweep`` measures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.levels import parse_levels
+from concurve.definition.study import (
+    DEFAULT_RULES,
+    EFFORTS,
+    Effort,
+    Extract,
+    Factor,
+    Hooks,
+    Indicator,
+    Role,
+    Study,
+    check,
+)
+from concurve.definition.units import parse_duration
+from concurve.errors import StudyError
+from concurve.findings import Level
+
+WHERE = "command line"
+
+_UNIT = re.compile(r"[A-Za-zµ%/·²³0-9]{1,16}")
+
+
+def sweep_study(
+    command: Sequence[str],
+    parameters: Sequence[tuple[str, str]],
+    cpus: int,
+    *,
+    controls: ControlsTemplate | None = None,
+    env: Mapping[str, str] | None = None,
+    hooks: Hooks | None = None,
+    background: Sequence[str] = (),
+    extracts: Sequence[str] = (),
+    work: str | None = None,
+    base_text: str | None = None,
+    rules: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Study:
+    """A study of one command over a full factorial of parameters.
+
+    ``cpus`` is what levels such as ``50%`` refer to; ``rules`` overrides fields of
+    :class:`~concurve.definition.study.Rules` in every effort. The texts are those of the options of
+    ``concurve sweep``.
+
+    Raises:
+        StudyError: anything that cannot be run as written.
+    """
+    if not command:
+        raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
+    program = Path(command[0]).name
+    parsed = tuple(parse_extract(text) for text in extracts)
+    factors = tuple(
+        Factor(name=factor, levels=parse_levels(levels, cpus, f"-P {factor}"))
+        for factor, levels in parameters
+    )
+    study = Study(
+        name=name or f"sweep-{re.sub(r'[^A-Za-z0-9_-]+', '-', program).strip('-') or 'command'}",
+        question=f"How does {program} scale"
+        + (f" with {' and '.join(name for name, _ in parameters)}?" if parameters else "?"),
+        factors=factors,
+        roles=(
+            *(_background(text, number) for number, text in enumerate(background)),
+            Role(
+                name="target",
+                command=tuple(command),
+                env=dict(env or {}),
+                controls=controls or ControlsTemplate(),
+            ),
+        ),
+        efforts={
+            effort: Effort(rules=msgspec.structs.replace(DEFAULT_RULES[effort], **(rules or {})))
+            for effort in EFFORTS
+        },
+        hooks=hooks or Hooks(),
+        extracts=parsed,
+        indicators=(
+            Indicator(name="wall_seconds", better="lower", unit="s"),
+            *(Indicator(name=extract.name, unit=extract.unit) for extract in parsed),
+        ),
+        work=work,
+        base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
+    )
+    check(study, WHERE)
+    return study
+
+
+def parse_extract(text: str) -> Extract:
+    """``rate=([0-9.]+) req/s:1/s`` → name, pattern and unit.
+
+    What follows the last colon is the unit if it looks like one.
+
+    Raises:
+        StudyError: no name or no pattern.
+    """
+    name, equals, pattern = text.partition("=")
+    if not equals or not name or not pattern:
+        raise StudyError(
+            f"--extract {text!r}: not NAME=REGEX[:unit]", r"--extract 'rate=(\d+) req/s:1/s'"
+        )
+    head, colon, unit = pattern.rpartition(":")
+    if colon and head and _UNIT.fullmatch(unit):
+        return Extract(name=name, pattern=head, unit=unit)
+    return Extract(name=name, pattern=pattern)
+
+
+def parse_environment(texts: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` texts as a mapping.
+
+    Raises:
+        StudyError: no equals sign, or no name.
+    """
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise StudyError(f"--env {text!r}: not NAME=VALUE", "--env OMP_NUM_THREADS={threads}")
+        pairs[name] = value
+    return pairs
+
+
+def parse_base(text: str | None, factors: Mapping[str, Sequence[Level]]) -> dict[str, Level]:
+    """``threads=1,cpus=1`` as levels of the factors.
+
+    Raises:
+        StudyError: not that form, or a level that is not there.
+    """
+    base: dict[str, Level] = {}
+    for part in filter(None, (text or "").split(",")):
+        name, equals, value = part.partition("=")
+        levels = {str(level): level for level in factors.get(name, ())}
+        if not equals or value not in levels:
+            raise StudyError(
+                f"--base {part!r}: not a factor with one of its levels",
+                "; ".join(f"{k} is one of {', '.join(map(str, v))}" for k, v in factors.items()),
+            )
+        base[name] = levels[value]
+    return base
+
+
+def parse_repeats(text: str) -> tuple[int, int]:
+    """``5..30`` or ``10`` as the least and the greatest number of trials a cell.
+
+    Raises:
+        StudyError: not that form.
+    """
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    if not match or int(match[1]) < 1 or int(match[2] or match[1]) < int(match[1]):
+        raise StudyError(f"--repeats {text!r}: not MIN..MAX", "5..30, or 10 for exactly ten")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def rules_from_options(
+    repeats: str | None, precision: float | None, timeout: str | None, max_time: str | None
+) -> dict[str, Any]:
+    """The fields of :class:`~concurve.definition.study.Rules` that options set.
+
+    Raises:
+        StudyError: a malformed option.
+    """
+    rules: dict[str, Any] = {}
+    if repeats is not None:
+        rules["repeats_min"], rules["repeats_max"] = parse_repeats(repeats)
+    if precision is not None:
+        rules["precision"] = precision
+    if timeout is not None:
+        rules["timeout_seconds"] = parse_duration(timeout, "--timeout")
+    if max_time is not None:
+        rules["time_allowed_seconds"] = parse_duration(max_time, "--max-time")
+    return rules
+
+
+_BACKGROUND_KEYS = ("nice", "cpus", "policy")
+
+
+def _background(text: str, number: int) -> Role:
+    """``2@nice=5,cpus=0-1``: busy competitors of the target."""
+    count, _, settings = text.partition("@")
+    controls: dict[str, str] = {}
+    key = ""
+    for part in filter(None, settings.split(",")):
+        name, equals, value = part.partition("=")
+        if equals and name in _BACKGROUND_KEYS:
+            key, controls[name] = name, value
+        elif not equals and key == "cpus":
+            controls["cpus"] += f",{part}"
+        else:
+            raise StudyError(
+                f"--background {text!r}: {part!r} is no setting", "2, or 2@nice=5,cpus=0-1"
+            )
+    if not re.fullmatch(r"\d+|\{[A-Za-z_][\w-]*\}", count.strip()):
+        raise StudyError(f"--background {text!r}: no number of competitors", "2@nice=5,cpus=0-1")
+    return Role(
+        name="background" if number == 0 else f"background{number + 1}",
+        program="targets",
+        command=("busy", "--threads", "1", "--until-stopped"),
+        controls=ControlsTemplate(**controls),
+        end="serve",
+        ready="report",
+        copies=count.strip(),
+    )

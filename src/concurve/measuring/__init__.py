@@ -1,0 +1,1 @@
+"""From a study to stored trials: what is planned, which trial comes next, what is kept of a run."""

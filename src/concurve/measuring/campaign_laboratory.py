@@ -1,0 +1,164 @@
+"""A campaign: its studies one after another, each a run of its own in the store.
+
+A study that fails or cannot run here is written down with its reason, and the next one begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from concurve.definition.campaign import Member
+from concurve.definition.study import Study, with_rules
+from concurve.engine import Engine
+from concurve.errors import (
+    BusyError,
+    ConcurveError,
+    RunError,
+    RunInterruptedError,
+    StoreError,
+)
+from concurve.measuring.campaign_head import CampaignHead
+from concurve.measuring.forecast import check_allowance, forecast
+from concurve.measuring.laboratory import Progress, Runner, Silence
+from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
+from concurve.store import MemberRow, RunRow, Store
+
+ENDED = ("complete", "failed", "not run")
+
+
+class CampaignRunner:
+    """Runs a campaign, or what is missing of it. Effects come in from outside; ``tell`` is told
+    of each study's beginning and of what went wrong."""
+
+    def __init__(
+        self,
+        head: CampaignHead,
+        store: Store,
+        engine: Engine,
+        tell: Callable[[str], None] = lambda text: None,
+        progress: Callable[[], Progress] = Silence,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.head = head
+        self.store = store
+        self.engine = engine
+        self._tell = tell
+        self._progress = progress
+        self._clock = clock
+
+    def start(self) -> list[MemberRow]:
+        """Store the campaign and run its studies; what became of each.
+
+        Raises:
+            RunInterruptedError: the user stopped it.
+            BusyError: another measurement runs on this machine.
+            StoreError: the store cannot be written.
+        """
+        self.store.add_campaign(self.head.row(), self.head.member_rows())
+        return self._run(None)
+
+    def resume(self, seconds_allowed: float | None = None) -> list[MemberRow]:
+        """Go on with every study that is not complete; as :meth:`start`.
+
+        ``seconds_allowed`` is a longer time allowance for each of their runs.
+        """
+        self.store.set_campaign_state(self.head.id, "running", "")
+        return self._run(seconds_allowed)
+
+    def _run(self, allowed: float | None) -> list[MemberRow]:
+        """The table of contents of a campaign."""
+        try:
+            for row in self.store.members(self.head.id):
+                if row.state != "complete":
+                    self._study(row, allowed)
+        except (KeyboardInterrupt, RunInterruptedError):
+            raise self._stopped("stopped by the user") from None
+        except BusyError as error:
+            self._stopped(error.what)
+            raise BusyError(error.what, f"{error.remedy}; then {self._resume_line()}") from error
+        return self._ended()
+
+    def _study(self, row: MemberRow, allowed: float | None) -> None:
+        member = self.head.campaign.studies[row.position]
+        case = member.study.test_case
+        total = len(self.head.campaign.studies)
+        says = case.objective if case else member.study.question
+        self._tell(f"study {row.position + 1} of {total}, {row.name}: {says}")
+        try:
+            run = self._measure(row, member, allowed)
+        except (BusyError, RunInterruptedError, StoreError):
+            raise
+        except ConcurveError as error:
+            self._went_wrong(row, error)
+        else:
+            self.store.set_member(self.head.id, row._replace(run=run, state="complete", reason=""))
+
+    def _measure(self, row: MemberRow, member: Member, allowed: float | None) -> str:
+        """Run the study, or go on with its run; the run's id."""
+        begun = self._begun(row, allowed)
+        if begun is not None:
+            self._runner(begun).resume()
+            return begun.id
+        head = self._new_head(member, allowed)
+        runner = self._runner(head)
+        check_allowance(runner.plan, forecast(runner.plan, self.store))
+        self.store.set_member(self.head.id, row._replace(run=head.id, state="begun", reason=""))
+        runner.start()
+        return head.id
+
+    def _runner(self, head: RunHead) -> Runner:
+        return Runner(head, self.store, self.engine, self._progress(), self._clock)
+
+    def _begun(self, row: MemberRow, allowed: float | None) -> RunHead | None:
+        """The head of the study's run, if it got as far as to be stored."""
+        found = self._stored(row)
+        if found is None:
+            return None
+        head = decode_head(found)
+        return head if allowed is None else with_allowance(head, allowed)
+
+    def _stored(self, row: MemberRow) -> RunRow | None:
+        return next((run for run in self.store.runs() if row.run and run.id == row.run), None)
+
+    def _new_head(self, member: Member, allowed: float | None) -> RunHead:
+        study: Study = member.study
+        if allowed is not None:
+            study = with_rules(study, {"time_allowed_seconds": allowed})
+        again = self.head.again_alone(member.name)
+        return new_head(study, self.head.effort, self.head.seed, again)
+
+    def _went_wrong(self, row: MemberRow, error: ConcurveError) -> None:
+        """A run that began and failed keeps its trials; what never began has its reason only."""
+        now = self.store.members(self.head.id)[row.position]
+        stored = self._stored(now) is not None
+        state = "failed" if stored and isinstance(error, RunError) else "not run"
+        reason = f"{error.what}; try: {error.remedy}" if error.remedy else error.what
+        self.store.set_member(
+            self.head.id,
+            now._replace(run=now.run if stored else "", state=state, reason=reason),
+        )
+        self._tell(f"{row.name} {'failed' if state == 'failed' else 'was not run'}: {reason}")
+
+    def _stopped(self, reason: str) -> RunInterruptedError:
+        self.store.set_campaign_state(self.head.id, "interrupted", reason)
+        rows = self.store.members(self.head.id)
+        done = sum(row.state == "complete" for row in rows)
+        return RunInterruptedError(
+            f"campaign {self.head.id} was stopped after {done} of {len(rows)} studies; every "
+            "finished trial is stored",
+            self._resume_line(),
+        )
+
+    def _resume_line(self) -> str:
+        return f"concurve resume {self.head.id}"
+
+    def _ended(self) -> list[MemberRow]:
+        rows = self.store.members(self.head.id)
+        missing = [row.name for row in rows if row.state != "complete"]
+        if missing:
+            reason = f"{len(missing)} of {len(rows)} studies are missing: {', '.join(missing)}"
+            self.store.set_campaign_state(self.head.id, "incomplete", reason)
+        else:
+            self.store.set_campaign_state(self.head.id, "complete", "all studies done")
+        return rows

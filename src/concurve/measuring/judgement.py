@@ -1,0 +1,119 @@
+"""Record → what the protocol needs to know of a trial: figures, and whether they count."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.errors import RunError
+from concurve.measuring.hooks import shell
+from concurve.measuring.plan import Cell, Plan, describe
+from concurve.measuring.protocol import Verdict
+from concurve.readings.contamination import LATE_READING
+from concurve.readings.contamination import judge as judge_machine
+from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
+from concurve.wire import TrialRecord
+
+
+class Judgement(NamedTuple):
+    """A verdict with its cause, the primary value, and all figures of the trial."""
+
+    verdict: Verdict
+    value: float | None
+    cause: str
+    detail: str
+    figures: dict[str, float]
+
+
+class Judge:
+    """Judges the trials of one run.
+
+    ``matched`` names the extracts that have matched in this run: a pattern that never did is a
+    mistake in the study and stops the run, one that misses later is an error of that trial.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.matched: set[str] = set()
+
+    def judge(self, cell: Cell, record: TrialRecord) -> Judgement:
+        """Judge one record.
+
+        Raises:
+            RunError: nothing that another trial could mend.
+        """
+        kind, message = record.outcome.kind, record.outcome.message or ""
+        if kind in ("exec_failed", "control_refused"):
+            raise self._error(cell, message, "mend it, then concurve resume last")
+        if kind != "ok":
+            return Judgement("program_error", None, kind, message, {})
+        try:
+            figures = self._figures(cell, record)
+        except MissedExtractError as missed:
+            return self._missed(cell, missed)
+        value = figures.get(self.plan.study.primary)
+        if value is None:
+            return Judgement("program_error", None, "nothing done", NOTHING_DONE, figures)
+        refused = self._check(cell, record, value)
+        if refused is not None:
+            return refused._replace(figures=figures)
+        # A simulation has a clock of its own: what else the machine does changes nothing.
+        study = self.plan.study
+        signs = (
+            [] if study.simulation else judge_machine(record, self.plan.workers(cell), study.target)
+        )
+        if not any(is_probed(item.name) for item in study.indicators):
+            signs = [sign for sign in signs if sign.cause != LATE_READING]
+        if signs:
+            detail = "; ".join(sign.detail for sign in signs)
+            return Judgement("contaminated", value, signs[0].cause, detail, figures)
+        return Judgement("ok", value, "", "", figures)
+
+    def _figures(self, cell: Cell, record: TrialRecord) -> dict[str, float]:
+        study = self.plan.study
+        measures = measure(record, study.target, study.extracts, self.plan.workers(cell))
+        self.matched.update(extract.name for extract in study.extracts)
+        absent = study.primary not in measures.values
+        if absent and measures.absent.get(study.primary) != NOTHING_DONE:
+            reason = measures.absent.get(study.primary, "the program did not report it")
+            raise self._error(
+                cell,
+                f"the primary indicator {study.primary} is absent: {reason}",
+                "another first [[indicators]] entry, or a program that reports it",
+            )
+        return measures.values
+
+    def _missed(self, cell: Cell, missed: MissedExtractError) -> Judgement:
+        name, pattern = missed.extract.name, missed.extract.pattern
+        detail = f"--extract {name}: {pattern!r} matched no number in the output"
+        if name in self.matched:
+            return Judgement("program_error", None, "no match", detail, {})
+        raise self._error(
+            cell,
+            f"{detail}; its end was: {missed.excerpt!r}",
+            "a pattern with one group around the figure; try it with grep -P",
+        )
+
+    def _check(self, cell: Cell, record: TrialRecord, value: float) -> Judgement | None:
+        """The validator's word: 0 accept, 1 redo, 2 give up; any other code is an error."""
+        text = self.plan.study.hooks.check
+        if not text:
+            return None
+        target = record.role(self.plan.study.target)
+        output = target.stdout.text() if target else ""
+        done = shell(self.plan, text, cell, output, {"CONCURVE_VALUE": repr(value)})
+        said = (done.stdout + done.stderr).strip().splitlines()
+        detail = said[-1] if said else "--check said nothing"
+        if done.returncode == 0:
+            return None
+        if done.returncode == 1:
+            return Judgement("wrong", value, "check", detail, {})
+        if done.returncode == 2:
+            return Judgement("abandon", value, "check", detail, {})
+        raise self._error(
+            cell,
+            f"--check exited with {done.returncode}: {detail}",
+            "0 accepts, 1 asks for a redo, 2 gives the cell up",
+        )
+
+    def _error(self, cell: Cell, what: str, remedy: str) -> RunError:
+        return RunError(f"{describe(cell.parameters)}: {what}", remedy)

@@ -1,0 +1,243 @@
+"""A run: the protocol drives an engine, and every trial is stored before the next begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from concurve.definition.study import uses_free_port
+from concurve.definition.units import format_duration
+from concurve.engine import Engine
+from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.estimate import Estimate
+from concurve.figures import encode_figures
+from concurve.findings import Level
+from concurve.host import machine, native
+from concurve.host.lock import measurement_lock
+from concurve.host.loopback import free_port
+from concurve.measuring.hooks import run_hook
+from concurve.measuring.judgement import Judge
+from concurve.measuring.plan import Cell, Plan, describe, trial_spec
+from concurve.measuring.protocol import Outcome, Stop, TrialKey, replay
+from concurve.measuring.protocol import Protocol as TrialProtocol
+from concurve.measuring.run_head import RunHead
+from concurve.stats.intervals import mean_estimate
+from concurve.store import Store
+from concurve.wire import TrialSpec, decode_record
+
+
+class Progress(Protocol):
+    """Who is told how a run goes on; called between trials only."""
+
+    def begin(self, total: int, title: str) -> None: ...
+
+    def trial_starts(
+        self,
+        parameters: dict[str, Level],
+        block: int,
+        attempt: int,
+        done: int,
+        planned: int,
+        seconds_left: float | None,
+    ) -> None: ...
+
+    def trial_ended(
+        self, parameters: dict[str, Level], estimate: Estimate | None, status: str, cause: str
+    ) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class Silence:
+    """Progress for nobody."""
+
+    def begin(self, *_: Any) -> None: ...
+
+    def trial_starts(self, *_: Any) -> None: ...
+
+    def trial_ended(self, *_: Any) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class Trial(NamedTuple):
+    """A finished trial on its way to the store."""
+
+    outcome: Outcome
+    figures: dict[str, float]
+    record: bytes
+
+
+def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
+    """Refuse before the first trial what this machine cannot do.
+
+    Every distinct launch (program and controls) is tried once, suspended.
+
+    Raises:
+        StudyError: a program that does not exist, a malformed control.
+        HostError: a control that is refused, with the missing capability.
+    """
+    seen: set[bytes] = set()
+    for cell in plan.cells:
+        spec = trial_spec(plan, cell, "check", cpus, native.command)
+        for role in spec.roles:
+            launch = msgspec.json.encode(
+                (role.argv[0], role.env.get("PATH"), role.cwd, role.controls)
+            )
+            if launch in seen:
+                continue
+            seen.add(launch)
+            lone = msgspec.structs.replace(role, after=(), end="exit")
+            for problem in engine.check(TrialSpec(trial="check", roles=(lone,))):
+                where = f"{describe(cell.parameters)}, role {problem.role}: {problem.message}"
+                if problem.kind == "control_refused":
+                    raise HostError(where, "run as root, or leave the control out")
+                raise StudyError(where, "the command after --, as a shell would find it")
+
+
+class Runner:
+    """Runs or resumes one run. Effects come in from outside: store, engine, clock, progress."""
+
+    def __init__(
+        self,
+        head: RunHead,
+        store: Store,
+        engine: Engine,
+        progress: Progress | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.head = head
+        self.plan = head.plan()
+        self.store = store
+        self.engine = engine
+        self.progress: Progress = progress or Silence()
+        self._clock = clock
+        self._cpus = machine.allowed_cpus()
+        self._judge = Judge(self.plan)
+        self._wants_port = uses_free_port(head.study)
+
+    def start(self) -> Stop:
+        """Check, store the run's head, and run it to its end."""
+        check_plan(self.plan, self.engine, self._cpus)
+        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            self.store.add_run(self.head.row())
+            return self._run()
+
+    def resume(self) -> Stop:
+        """Go on where the stored trials end."""
+        check_plan(self.plan, self.engine, self._cpus)
+        with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            self.store.set_head(self.head.id, self.head.row().head)
+            self.store.set_state(self.head.id, "running", "")
+            return self._run()
+
+    def _run(self) -> Stop:
+        """The table of contents of a run."""
+        protocol = self._replay()
+        self.progress.begin(protocol.planned(), self._title())
+        try:
+            self._for_each_cell("setup")
+            try:
+                stop = self._trials(protocol)
+            finally:
+                self._for_each_cell("cleanup")
+            self._refuse_failure(protocol, stop)
+        except KeyboardInterrupt:
+            self.store.set_state(self.head.id, "interrupted", "stopped by the user")
+            raise RunInterruptedError(
+                f"run {self.head.id} was stopped after {protocol.done} trials, all of them stored",
+                f"concurve resume {self.head.id}",
+            ) from None
+        except RunError as error:
+            self.store.set_state(self.head.id, "failed", error.what)
+            raise
+        finally:
+            self.progress.finish()
+        self.store.set_state(self.head.id, "complete", stop.reason)
+        return stop
+
+    def _replay(self) -> TrialProtocol:
+        outcomes = [row.outcome for row in self.store.trials(self.head.id)]
+        if any(outcome.verdict == "ok" for outcome in outcomes):
+            self._judge.matched.update(extract.name for extract in self.head.study.extracts)
+        return replay(self.plan, outcomes, self.head.id)
+
+    def _title(self) -> str:
+        head = self.head
+        return (
+            f"{head.study.name}: {len(self.plan.cells)} cells, effort {head.effort}, "
+            f"seed {head.seed}, run {head.id}"
+        )
+
+    def _for_each_cell(self, hook: str) -> None:
+        for cell in self.plan.cells:
+            run_hook(self.plan, hook, cell)
+
+    def _trials(self, protocol: TrialProtocol) -> Stop:
+        while not isinstance(key := protocol.next(), Stop):
+            cell = self.plan.cells[key.cell]
+            self.progress.trial_starts(
+                cell.parameters,
+                key.block,
+                key.attempt,
+                protocol.done,
+                max(protocol.planned(), protocol.done + 1),
+                protocol.seconds_left(),
+            )
+            trial = self._trial(cell, key)
+            self.store.add_trial(
+                self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
+            )
+            protocol.record(trial.outcome)
+            self._tell(protocol, cell, trial.outcome)
+        return key
+
+    def _trial(self, cell: Cell, key: TrialKey) -> Trial:
+        """One trial from its preparation to its judgement."""
+        started = self._clock()
+        run_hook(self.plan, "prepare", cell)
+        name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
+        raw = self.engine.run(self._spec(cell, name, key.block))
+        record = decode_record(raw)
+        if record.outcome.kind == "interrupted":
+            raise KeyboardInterrupt
+        run_hook(self.plan, "conclude", cell)
+        verdict, value, cause, detail, figures = self._judge.judge(cell, record)
+        seconds = self._clock() - started
+        return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
+
+    def _spec(self, cell: Cell, name: str, block: int) -> TrialSpec:
+        port: Level = free_port() if self._wants_port else ""
+        return trial_spec(self.plan, cell, name, self._cpus, native.command, port, block)
+
+    def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
+        values = protocol.cells[cell.index].values()
+        self.progress.trial_ended(
+            cell.parameters,
+            mean_estimate(values, self.head.study.primary_unit, pilot=self.plan.rules.repeats_min)
+            if values
+            else None,
+            outcome.verdict,
+            outcome.cause and f"{outcome.cause}: {outcome.detail}",
+        )
+
+    def _refuse_failure(self, protocol: TrialProtocol, stop: Stop) -> None:
+        """A run that could not do its pilot, or none of its cells, has failed."""
+        rules = self.plan.rules
+        if stop.kind == "too_long":
+            expected = float(stop.reason)
+            raise RunError(
+                f"the plan is longer than its time allowance: the first block took "
+                f"{format_duration(protocol.elapsed)}, so {rules.repeats_min} blocks need about "
+                f"{format_duration(expected)} of {format_duration(rules.time_allowed_seconds)}",
+                f"concurve resume {self.head.id} --max-time {round(expected * 1.5) + 1}s, "
+                "or fewer levels, or fewer --repeats",
+            )
+        if all(cell.skipped for cell in protocol.cells):
+            raise RunError(
+                f"every cell failed; the first: {protocol.cells[0].skipped}",
+                f"concurve show {self.head.id}, and the command by hand",
+            )

@@ -1,0 +1,228 @@
+"""Study → cells and trial specs: pure and seeded.
+
+The same study, effort and seed give the same cells, the same blocks and the same specs, so a
+killed run resumes from nothing but what is stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import random
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.definition.controls import SPARE, parse_cpus
+from concurve.definition.meanings import part_values
+from concurve.definition.study import BLOCK_SEED, FREE_PORT, Role, Rules, Study, choose_work
+from concurve.definition.templates import Value, expand, render
+from concurve.errors import HostError, StudyError
+from concurve.findings import Level
+from concurve.wire import RoleSpec, TrialSpec
+
+#: Name, place, Java and JVM options → how the command line begins:
+#: :func:`concurve.host.native.command`.
+ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
+
+COPIES_MAX = 1024
+
+CELLS_MAX = 100_000
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One combination of levels; ``base`` is the index of the cell it is compared with."""
+
+    index: int
+    parameters: dict[str, Level]
+    base: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What will be run: the cells, the rules and the seed that orders them."""
+
+    study: Study
+    effort: str
+    seed: int
+    cells: tuple[Cell, ...]
+    rules: Rules
+    work: str | None
+
+    def order(self, block: int) -> list[int]:
+        """The cells of a block in their randomised order."""
+        cells = list(range(len(self.cells)))
+        random.Random(f"{self.seed}/{block}").shuffle(cells)
+        return cells
+
+    def block_seed(self, block: int) -> int:
+        """A number for the draws of a block's trials: the same in all its cells, so that they
+        differ by their levels alone (common random numbers), and another one in each block."""
+        return random.Random(f"{self.seed}/draws/{block}").randrange(1 << 31)
+
+    def values(self, cell: Cell, port: Level = "", block: int = 0) -> dict[str, Value]:
+        """What the placeholders of a cell stand for; ``port`` is a free one."""
+        of_trial: dict[str, Level] = {FREE_PORT: port, BLOCK_SEED: self.block_seed(block)}
+        levels = {**cell.parameters, "effort": self.effort, **of_trial}
+        return {**levels, **part_values(self.study.meanings, levels)}
+
+    def workers(self, cell: Cell) -> float | None:
+        """The level of the factor that counts as concurrency, if there is one."""
+        level = cell.parameters[self.work] if self.work else None
+        return level if isinstance(level, int | float) else None
+
+
+def make_plan(study: Study, effort: str, seed: int) -> Plan:
+    """Lay out the cells of a study at an effort.
+
+    Raises:
+        StudyError: too many cells, or a base that the effort leaves out.
+    """
+    factors = study.factors_at(effort)
+    names = [factor.name for factor in factors]
+    count = math.prod(len(factor.levels) for factor in factors)
+    if count > CELLS_MAX:
+        raise StudyError(
+            f"{count} combinations of levels ({' × '.join(str(len(f.levels)) for f in factors)}), "
+            f"at most {CELLS_MAX} can be planned",
+            "fewer levels, or a wider step: 1..64*2",
+        )
+    combinations = [
+        dict(zip(names, levels, strict=True))
+        for levels in itertools.product(*(factor.levels for factor in factors))
+    ]
+    work = choose_work(study)
+    base_levels = _base_levels(study, effort, work)
+    position = {tuple(parameters.values()): i for i, parameters in enumerate(combinations)}
+    cells = tuple(
+        Cell(i, parameters, position[tuple({**parameters, **base_levels}.values())])
+        for i, parameters in enumerate(combinations)
+    )
+    return Plan(study, effort, seed, cells, study.effort(effort).rules, work)
+
+
+def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level]:
+    """Levels that lead from any cell to the one it is compared with.
+
+    Without a named base: the lowest level of the work factor, the others equal; without a work
+    factor: the first level of every factor.
+    """
+    factors = {factor.name: factor.levels for factor in study.factors_at(effort)}
+    if study.base:
+        for name, level in study.base.items():
+            if level not in factors[name]:
+                raise StudyError(
+                    f"base {name}={level} is not among the levels at effort {effort}",
+                    f"one of {', '.join(map(str, factors[name]))}",
+                )
+        return dict(study.base)
+    if work:
+        return {work: min(factors[work], key=float)}
+    return {name: levels[0] for name, levels in factors.items()}
+
+
+def trial_spec(
+    plan: Plan,
+    cell: Cell,
+    trial: str,
+    cpus: Sequence[int],
+    find_program: ProgramFinder,
+    port: Level = "PORT",
+    block: int = 0,
+) -> TrialSpec:
+    """What the runner is told for one trial of a cell in a block.
+
+    ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
+    packaged program's command line; ``port`` is what ``{free_port}`` stands for.
+
+    Raises:
+        StudyError: a rendered control is malformed.
+        HostError: the machine has not got what a level asks for.
+    """
+    limit = plan.rules.timeout_seconds
+    values = plan.values(cell, port, block)
+    places = _Places(cpus, _spare_cpus(plan, cpus), find_program)
+    copies: dict[str, tuple[RoleSpec, ...]] = {}
+    for role in plan.study.roles:
+        after = tuple(spec.name for other in role.after for spec in copies[other])
+        copies[role.name] = _role_specs(plan, cell, role, after, values, places)
+    return TrialSpec(
+        trial=trial,
+        roles=tuple(spec for specs in copies.values() for spec in specs),
+        time_limit_ns=msgspec.UNSET if limit is None else round(limit * 1e9),
+    )
+
+
+class _Places(NamedTuple):
+    """What of this machine a trial may use: its CPUs, those for roles that take what is spare, and
+    its programs."""
+
+    cpus: Sequence[int]
+    spare: Sequence[int]
+    find_program: ProgramFinder
+
+
+def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
+    """The CPUs that no role is bound to in any cell, all if none are left: so those of a load stay
+    the same while a server's vary."""
+    texts = {role.name: role.controls.cpus for role in plan.study.roles}
+    if SPARE not in texts.values():
+        return tuple(cpus)
+    bound: set[int] = set()
+    for cell in plan.cells:
+        for role, text in texts.items():
+            if text and text != SPARE and (rendered := render(text, plan.values(cell))):
+                with contextlib.suppress(HostError):  # told where that cell is to be run
+                    bound.update(parse_cpus(rendered, cpus, f"role {role}"))
+    return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
+
+
+def _role_specs(
+    plan: Plan,
+    cell: Cell,
+    role: Role,
+    after: tuple[str, ...],
+    values: Mapping[str, Value],
+    places: _Places,
+) -> tuple[RoleSpec, ...]:
+    """The copies of a role; ``after`` names the copies of the roles that it waits for."""
+    where = f"{describe(cell.parameters)}: role {role.name}"
+    copies = render(role.copies, values)
+    if not copies.isdigit() or not 0 <= int(copies) <= COPIES_MAX:
+        raise StudyError(f"{where}: {copies!r} copies", f"a count from 0 to {COPIES_MAX}")
+    if role.name == plan.study.target and copies != "1":
+        raise StudyError(
+            f"{where}: the measured role has {copies} copies",
+            "one copy, or another [protocol] target",
+        )
+    argv = expand(role.command, values)
+    if role.program is not None:
+        java = None if role.java is None else render(role.java, values)
+        jvm = expand(role.jvm, values)
+        argv[:0] = places.find_program(render(role.program, values), where, java, jvm)
+    argv[:0] = expand(role.prefix, values)
+    return tuple(
+        RoleSpec(
+            name=role.name if copies == "1" else f"{role.name}-{copy + 1}",
+            argv=tuple(argv),
+            env={key: render(value, values) for key, value in role.env.items()},
+            cwd=None if role.cwd is None else render(role.cwd, values),
+            controls=role.controls.resolve(values, places.cpus, where, places.spare),
+            end=role.end,
+            ready=role.ready,
+            after=after,
+        )
+        for copy in range(int(copies))
+    )
+
+
+def describe(parameters: dict[str, Level]) -> str:
+    """A cell in words: ``cpus=2 threads=8``."""
+    return " ".join(f"{name}={level}" for name, level in parameters.items()) or "the only cell"
+
+
+def shell_line(spec: RoleSpec) -> str:
+    """A role's command as one would type it."""
+    return shlex.join(spec.argv)

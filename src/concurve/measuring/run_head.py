@@ -1,0 +1,134 @@
+"""What is known of a run before its first trial, and stored with it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+import secrets
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from concurve.definition.study import Role, Rules, Study
+from concurve.definition.templates import Value, render
+from concurve.definition.units import format_duration
+from concurve.errors import StudyError
+from concurve.host import machine, native
+from concurve.measuring.granted import LeftOut, granted
+from concurve.measuring.plan import Plan, make_plan
+from concurve.store import RunRow
+
+
+class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Study, effort and seed, the rules in force, and the machine with everything that ran.
+
+    ``left_out`` are optional levels that the machine could not run; the study is without them.
+    """
+
+    id: str
+    study: Study
+    effort: str
+    seed: int
+    started: str
+    again: str
+    machine: dict[str, Any]
+    programs: dict[str, Any]
+    versions: dict[str, str]
+    rules: Rules
+    left_out: tuple[LeftOut, ...] = ()
+
+    def plan(self) -> Plan:
+        """The plan that this run follows."""
+        plan = make_plan(self.study, self.effort, self.seed)
+        return msgspec.structs.replace(plan, rules=self.rules)
+
+    def row(self) -> RunRow:
+        """The run as it is stored when it begins."""
+        return RunRow(
+            self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
+        )
+
+
+def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
+    """The head of a new run on this machine, without the optional levels that it cannot run.
+
+    Raises:
+        HostError: a program is not installed that no optional level asks for.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    study, left_out = granted(study, effort, machine.allowed_cpus(), native.command)
+    plan = make_plan(study, effort, seed)
+    return RunHead(
+        id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        study=study,
+        effort=effort,
+        seed=seed,
+        started=now.isoformat(timespec="seconds"),
+        again=again,
+        machine=machine.describe_machine(),
+        programs=_programs(plan),
+        versions=machine.versions(),
+        rules=plan.rules,
+        left_out=left_out,
+    )
+
+
+def decode_head(row: RunRow) -> RunHead:
+    """The head of a stored run."""
+    return msgspec.json.decode(row.head, type=RunHead)
+
+
+def with_allowance(head: RunHead, seconds: float) -> RunHead:
+    """The head with a longer time allowance, for a run that is resumed.
+
+    Raises:
+        StudyError: a shorter one, by which the stored trials would not have been made.
+    """
+    allowed = head.rules.time_allowed_seconds
+    if seconds < allowed:
+        raise StudyError(
+            f"run {head.id} was allowed {format_duration(allowed)}, "
+            f"{format_duration(seconds)} are less",
+            f"--max-time {math.ceil(allowed)}s or more, or no --max-time",
+        )
+    rules = msgspec.structs.replace(head.rules, time_allowed_seconds=seconds)
+    return msgspec.structs.replace(head, rules=rules)
+
+
+def draw_seed() -> int:
+    """A seed for the order of trials, to be recorded."""
+    return random.SystemRandom().randrange(2**31)
+
+
+def again_line(seed: int) -> str:
+    """The command line of this process, with the seed that it drew."""
+    given = sys.argv[1:]
+    drawn = [] if "--seed" in given else ["--seed", str(seed)]
+    return shlex.join(["concurve", *given[:1], *drawn, *given[1:]])
+
+
+def _programs(plan: Plan) -> dict[str, Any]:
+    """Which files the roles' commands stand for, by role, and by program where a role has several;
+    commands with placeholders left out."""
+    programs: dict[str, Any] = {}
+    for role in plan.study.roles:
+        if role.program is not None:
+            launches = dict.fromkeys(_launch(role, plan.values(cell)) for cell in plan.cells)
+            for name, java in launches:
+                label = f"{name} on Java {java}" if java else name
+                key = role.name if len(launches) == 1 else f"{role.name}: {label}"
+                programs[key] = native.describe(name, f"role {role.name}", java)
+        elif "{" not in role.command[0]:
+            programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
+    return programs
+
+
+def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:
+    """A role's packaged program in a cell, and the Java it asks for."""
+    name = render(role.program or "", values)
+    is_jar = role.java and name in native.JAVA_PROGRAMS
+    return name, render(role.java, values) if role.java and is_jar else None

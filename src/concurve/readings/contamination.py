@@ -1,0 +1,131 @@
+"""Was the machine ours during a trial? Pure judgement of a record.
+
+Three signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial
+used CPU; threads waited for a CPU although there were no more workers than CPUs. Coarse counters
+are only judged where they moved by several of their ticks. A fourth is the runner's own: it had
+no CPU when a phase began or ended, and read the probes late.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.readings.measures import MEASURE_PHASE
+from concurve.wire import RoleRecord, TrialRecord
+
+#: Share of the CPU time that the machine could give above which others disturbed the trial.
+STEAL_SHARE_MAX = 0.02
+FOREIGN_SHARE_MAX = 0.05
+#: Share of the workers' own CPU time that they may wait while there is a CPU for each.
+WAIT_SHARE_MAX = 0.05
+#: A tick counter must have moved this often to mean anything.
+TICKS_MIN = 3
+#: Share of a measured phase by which its probes may be read late, and from when it matters.
+LATE_SHARE_MAX = 0.02
+LATE_NS_MIN = 1_000_000
+#: The cause of such a trial: its CPU times and counts are in doubt, its times are not.
+LATE_READING = "late_reading"
+#: A run-queue wait shorter than a scheduling slice or two is no sign of others.
+WAIT_NS_MIN = 10_000_000
+
+
+class Contamination(NamedTuple):
+    """One sign that others took CPU: ``share`` of the limit's base, and the limit itself."""
+
+    cause: str
+    share: float
+    limit: float
+    detail: str
+
+
+def judge(
+    record: TrialRecord, workers: float | None = None, target: str = "target"
+) -> list[Contamination]:
+    """Signs of contamination in a record, worst first.
+
+    ``workers`` is the level of the factor that counts as concurrency; without it the peak number
+    of threads counts. ``target`` is the measured role.
+    """
+    machine = record.machine
+    capacity = record.wall_ns * (machine.cpus or 1)
+    found = [
+        _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
+                 "the hypervisor took"),
+        _counter("foreign_cpu", machine.foreign_cpu_ns, capacity, machine.tick_ns,
+                 FOREIGN_SHARE_MAX, "processes outside the trial used"),
+        _waiting(record, workers),
+        _late(record, target),
+    ]  # fmt: skip
+    return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
+
+
+def _counter(
+    cause: str, value: int | None, capacity: int, tick: int | None, limit: float, words: str
+) -> Contamination | None:
+    if value is None or capacity <= 0 or value < TICKS_MIN * (tick or 10_000_000):
+        return None
+    share = value / capacity
+    if share <= limit:
+        return None
+    return Contamination(
+        cause,
+        share,
+        limit,
+        f"{words} {share * 100:.1f} % of the machine's CPU time (limit {limit * 100:.0f} %)",
+    )
+
+
+def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None:
+    """Run-queue wait although every worker had a CPU. Judged for lone roles only: a background
+    role is meant to make others wait. Where a phase is measured it is judged by that: while a JVM
+    starts, its compilers take turns with its one worker."""
+    if len(record.roles) != 1:
+        return None
+    role = record.roles[0]
+    active = workers if workers is not None else role.threads.peak
+    cpus = _granted_cpus(role, record)
+    if active is None or cpus is None or active > cpus:
+        return None
+    measured = [phase.usage for phase in role.phases if phase.name == MEASURE_PHASE]
+    waits = [usage.run_queue_ns for usage in measured or [role.usage]]
+    runs = [usage.cpu_ns for usage in measured or [role.usage]]
+    if None in waits or None in runs:
+        return None
+    waited, ran = sum(filter(None, waits)), sum(filter(None, runs))
+    if not ran or waited < WAIT_NS_MIN:
+        return None
+    share = waited / ran
+    if share <= WAIT_SHARE_MAX:
+        return None
+    return Contamination(
+        "run_queue",
+        share,
+        WAIT_SHARE_MAX,
+        f"{active:g} workers on {cpus} CPUs waited {share * 100:.1f} % of their CPU time for a CPU "
+        f"(limit {WAIT_SHARE_MAX * 100:.0f} %)",
+    )
+
+
+def _late(record: TrialRecord, target: str) -> Contamination | None:
+    """The worst of the measured phases of the measured role."""
+    role = record.role(target)
+    lateness = [
+        (phase.late_ns / phase.wall_ns, phase.late_ns)
+        for phase in (role.phases if role else ())
+        if phase.name == MEASURE_PHASE and phase.late_ns and phase.wall_ns
+        if phase.late_ns >= LATE_NS_MIN
+    ]
+    share, late_ns = max(lateness, default=(0.0, 0))
+    if share <= LATE_SHARE_MAX:
+        return None
+    return Contamination(
+        LATE_READING,
+        share,
+        LATE_SHARE_MAX,
+        f"the probes of {target} were read {late_ns / 1e6:.1f} ms after an edge of the measured "
+        f"phase, {share * 100:.1f} % of it (limit {LATE_SHARE_MAX * 100:.0f} %)",
+    )
+
+
+def _granted_cpus(role: RoleRecord, record: TrialRecord) -> int | None:
+    return len(role.controls.cpus) if role.controls.cpus else record.machine.cpus
