@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use crate::workload::{Answer, Numbers};
 
+#[allow(dead_code)]
+pub mod mysql;
 pub mod resp;
 
 /// A protocol with everything that the connections of a run share, such as prepared statements.
@@ -59,6 +61,8 @@ pub enum ProtocolError {
     Garbage(String, &'static str),
     #[error("the server refused the log-in: {0}; {1}")]
     Login(String, &'static str),
+    #[error("the server refused {0:?}: {1}")]
+    Statement(String, String),
     #[error("the server sent an answer to nothing: {0:?}")]
     Unasked(String),
 }

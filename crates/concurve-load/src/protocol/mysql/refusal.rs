@@ -1,0 +1,53 @@
+//! Why a connection cannot go on, and what to try.
+
+use super::reply::ServerError;
+use crate::protocol::ProtocolError;
+
+/// "This command is not supported in the prepared statement protocol yet".
+pub const CANNOT_BE_PREPARED: u16 = 1295;
+
+/// The server does not let the client in.
+pub fn of_login(error: &ServerError) -> ProtocolError {
+    let remedy = match error.code {
+        1040 | 1203 | 1226 => "fewer --sessions, or a greater max_connections",
+        1044 | 1049 => {
+            "name a database that this user may use in mysql://USER@HOST:PORT/DATABASE, or none"
+        }
+        1129 => "mariadb-admin flush-hosts lets this host in again",
+        1130 => "this user may not come from this host: CREATE USER name@host",
+        3159 => {
+            "TLS is not spoken here: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
+        }
+        _ => {
+            "--password-from VARIABLE names the environment variable with the password, and the \
+             user is named in mysql://USER@HOST:PORT/DATABASE; of a user with REQUIRE SSL the \
+             server wants TLS, which is not spoken here"
+        }
+    };
+    ProtocolError::Login(error.to_string(), remedy)
+}
+
+/// The server wants to be shown the password in a way that is not known here.
+pub fn of_plugin(name: &[u8]) -> ProtocolError {
+    let name = String::from_utf8_lossy(name);
+    ProtocolError::Login(
+        format!("it wants the password by {name}"),
+        "mysql_native_password and caching_sha2_password are known here: ALTER USER name \
+         IDENTIFIED VIA mysql_native_password USING PASSWORD('…') on MariaDB",
+    )
+}
+
+/// The server wants the password itself, over a connection where others could read it.
+pub fn of_whole_password() -> ProtocolError {
+    ProtocolError::Login(
+        "caching_sha2_password wants the password itself, which is not sent over TCP without TLS"
+            .to_owned(),
+        "connect by the Unix socket, or log in once with another client: the server remembers it \
+         until it is restarted",
+    )
+}
+
+/// The server does not take a statement of the workload.
+pub fn of_statement(text: &str, error: &ServerError) -> ProtocolError {
+    ProtocolError::Statement(text.to_owned(), error.to_string())
+}

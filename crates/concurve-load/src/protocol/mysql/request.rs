@@ -1,0 +1,194 @@
+//! Commands: made once from the workload's statements, and sent with other numbers each time.
+
+use super::packet::{self, HEADER};
+use crate::workload::Numbers;
+use crate::workload::statement::{Piece, Statement};
+
+const QUERY: u8 = 0x03;
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+/// The type of every parameter: MYSQL_TYPE_LONGLONG, signed.
+const LONGLONG: [u8; 2] = [8, 0];
+const NUMBER: usize = 8;
+
+/// A statement in the two ways to send it.
+#[derive(Debug)]
+pub struct Template {
+    pieces: Vec<Piece>,
+    /// The text to prepare: a `?` for each number.
+    pub text: String,
+    /// The packet that executes it, but for the number of the prepared statement and the values,
+    /// which stand at its end.
+    execute: Vec<u8>,
+    /// Places in [`Numbers`], in the order of the values.
+    places: Vec<usize>,
+}
+
+impl Template {
+    pub fn of(statement: &Statement) -> Self {
+        let pieces = statement.pieces.clone();
+        let mut text = Vec::new();
+        put_text(&pieces, &mut text, |_, text| text.push(b'?'));
+        let places: Vec<usize> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Number(place) => Some(*place),
+                _ => None,
+            })
+            .collect();
+        let mut execute = Vec::new();
+        packet::put(0, &mut execute, |out| put_execute(places.len(), out));
+        Self {
+            pieces,
+            text: String::from_utf8_lossy(&text).into_owned(),
+            execute,
+            places,
+        }
+    }
+
+    /// Values that it takes.
+    pub fn parameters(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Asks to prepare it.
+    pub fn put_prepare(&self, out: &mut Vec<u8>) {
+        packet::put(0, out, |out| {
+            out.push(PREPARE);
+            out.extend_from_slice(self.text.as_bytes());
+        });
+    }
+
+    /// Executes it as the prepared statement of this number.
+    pub fn put_execute(&self, prepared: u32, numbers: &Numbers, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.execute);
+        let id = begin + HEADER + 1;
+        out[id..id + 4].copy_from_slice(&prepared.to_le_bytes());
+        let values = out.len() - self.places.len() * NUMBER;
+        let values = out[values..].chunks_exact_mut(NUMBER);
+        for (value, place) in values.zip(&self.places) {
+            value.copy_from_slice(&numbers[*place].to_le_bytes());
+        }
+    }
+}
+
+/// "COM_STMT_EXECUTE", with zeros for all that changes.
+fn put_execute(parameters: usize, out: &mut Vec<u8>) {
+    out.push(EXECUTE);
+    out.extend_from_slice(&[0; 4]); // number of the prepared statement
+    out.push(0); // no cursor
+    out.extend_from_slice(&1_u32.to_le_bytes()); // once
+    if parameters == 0 {
+        return;
+    }
+    out.extend(std::iter::repeat_n(0, parameters.div_ceil(8))); // none is NULL
+    out.push(1); // types follow
+    for _ in 0..parameters {
+        out.extend_from_slice(&LONGLONG);
+    }
+    out.extend(std::iter::repeat_n(0, parameters * NUMBER));
+}
+
+/// Sends statements as one text: the server goes on to the next one only if all went well.
+pub fn put_query(templates: &[Template], numbers: &Numbers, out: &mut Vec<u8>) {
+    packet::put(0, out, |out| {
+        out.push(QUERY);
+        for (index, template) in templates.iter().enumerate() {
+            if index > 0 {
+                out.push(b';');
+            }
+            put_text(&template.pieces, out, |place, out| {
+                out.extend_from_slice(itoa::Buffer::new().format(numbers[place]).as_bytes());
+            });
+        }
+    });
+}
+
+/// Sends a statement that is not of the workload.
+pub fn put_command(text: &str, out: &mut Vec<u8>) {
+    packet::put(0, out, |out| {
+        out.push(QUERY);
+        out.extend_from_slice(text.as_bytes());
+    });
+}
+
+/// Writes a statement; values that never change are written as hexadecimal literals.
+fn put_text(pieces: &[Piece], out: &mut Vec<u8>, number: impl Fn(usize, &mut Vec<u8>)) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Piece::Bytes(bytes) => {
+                out.extend_from_slice(b"x'");
+                for byte in bytes {
+                    out.push(DIGITS[usize::from(byte >> 4)]);
+                    out.push(DIGITS[usize::from(byte & 15)]);
+                }
+                out.push(b'\'');
+            }
+            Piece::Number(place) => number(*place, out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template() -> Template {
+        Template::of(&Statement {
+            pieces: vec![
+                Piece::Text("UPDATE a SET b = b + ".to_owned()),
+                Piece::Number(1),
+                Piece::Text(", c = ".to_owned()),
+                Piece::Bytes(b"x\n".to_vec()),
+                Piece::Text(" WHERE d = ".to_owned()),
+                Piece::Number(0),
+            ],
+        })
+    }
+
+    const NUMBERS: Numbers = [258, -1, 0, 0, 0, 0, 0, 0];
+
+    #[test]
+    fn a_statement_is_prepared_with_places_for_its_numbers() {
+        let text = "UPDATE a SET b = b + ?, c = x'780a' WHERE d = ?";
+        assert_eq!(template().text, text);
+        assert_eq!(template().parameters(), 2);
+        let mut out = Vec::new();
+        template().put_prepare(&mut out);
+        assert_eq!(out[..5], [text.len() as u8 + 1, 0, 0, 0, PREPARE]);
+        assert_eq!(out[5..], *text.as_bytes());
+    }
+
+    #[test]
+    fn the_numbers_are_sent_as_they_are() {
+        let mut out = vec![9];
+        template().put_execute(0x0102_0304, &NUMBERS, &mut out);
+        let mut expected = vec![9, 32, 0, 0, 0, EXECUTE, 4, 3, 2, 1, 0, 1, 0, 0, 0];
+        expected.extend_from_slice(&[0, 1, 8, 0, 8, 0]);
+        expected.extend_from_slice(&(-1_i64).to_le_bytes());
+        expected.extend_from_slice(&258_i64.to_le_bytes());
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn several_statements_are_one_text() {
+        let mut out = Vec::new();
+        put_query(&[template(), template()], &NUMBERS, &mut out);
+        let text = "UPDATE a SET b = b + -1, c = x'780a' WHERE d = 258";
+        assert_eq!(out[4], QUERY);
+        assert_eq!(out[5..], *format!("{text};{text}").as_bytes());
+    }
+
+    #[test]
+    fn a_statement_without_numbers() {
+        let begin = Template::of(&Statement {
+            pieces: vec![Piece::Text("BEGIN".to_owned())],
+        });
+        let mut out = Vec::new();
+        begin.put_execute(7, &NUMBERS, &mut out);
+        assert_eq!(out, [10, 0, 0, 0, EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0]);
+    }
+}
