@@ -66,7 +66,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield memory(10_000 if quick else 5_000_000)
     yield from engine(3 if quick else 15, held, generic)
     yield from costs(2 if quick else 9, held, generic)
-    yield from throughput(2 if quick else 9, 0.2 if quick else 2.0)
+    yield from throughput(2 if quick else 21, 0.2 if quick else 2.0)
 
 
 # -- without the network ----------------------------------------------------------------------

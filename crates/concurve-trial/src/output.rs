@@ -41,15 +41,16 @@ impl Excerpt {
         self.bytes
     }
 
-    /// The last line that is not blank, if the stream had any.
-    pub fn last_line(&self) -> Option<String> {
+    /// The line that says most of a failure, if the stream had any that is not blank: the first that
+    /// begins with `error`, since usage and hints stand behind it, or else the last.
+    pub fn telling_line(&self) -> Option<String> {
         let mut kept = self.head.clone();
         kept.extend(&self.tail);
-        String::from_utf8_lossy(&kept)
-            .lines()
-            .rev()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
+        let text = String::from_utf8_lossy(&kept);
+        let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("error"))
+            .or_else(|| lines().next_back())
             .map(|line| line.chars().take(400).collect())
     }
 
@@ -106,7 +107,23 @@ mod tests {
     fn bytes_that_are_no_text_are_replaced() {
         let mut excerpt = Excerpt::new(100);
         excerpt.push(&[b'a', 0xff, b'\n', b'\n']);
-        assert_eq!(excerpt.last_line().unwrap(), "a\u{fffd}");
+        assert_eq!(excerpt.telling_line().unwrap(), "a\u{fffd}");
         assert_eq!(excerpt.finish().head, "a\u{fffd}\n\n");
+    }
+
+    #[test]
+    fn the_error_tells_more_than_the_hint_behind_it() {
+        let told = |text: &str| {
+            let mut excerpt = Excerpt::new(1000);
+            excerpt.push(text.as_bytes());
+            excerpt.telling_line()
+        };
+        let clap = "error: unexpected argument '--x'\n\nUsage: y\n\nFor more, try '--help'.\n";
+        assert_eq!(told(clap).unwrap(), "error: unexpected argument '--x'");
+        assert_eq!(
+            told("warming up\ndivision by zero\n").unwrap(),
+            "division by zero"
+        );
+        assert_eq!(told(" \n"), None);
     }
 }

@@ -417,8 +417,8 @@ fn failure_message(role: &Role, exit: Exit) -> String {
         (End::Serve, true) => " before the others were done",
         (End::Exit, true) => "",
     };
-    match role.stderr.excerpt.last_line() {
-        Some(line) => format!("{how}{early}; last line of its standard error: {line}"),
+    match role.stderr.excerpt.telling_line() {
+        Some(line) => format!("{how}{early}; its standard error: {line}"),
         None => format!("{how}{early}; it wrote nothing to standard error"),
     }
 }
