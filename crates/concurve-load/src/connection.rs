@@ -1,7 +1,7 @@
 //! A connection: bytes in, bytes out, and what is kept between.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -80,6 +80,15 @@ impl Connection {
         let sent = self.write(&unsent)?;
         self.unsent.extend_from_slice(&unsent[sent..]);
         Ok(self.unsent.is_empty())
+    }
+
+    /// Lets the server know that nothing more will be asked or heard.
+    pub fn close(&mut self) {
+        // It is lost already: that it cannot be closed either changes nothing.
+        let _ = match &self.stream {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -87,8 +87,12 @@ impl Crew {
         Ok(())
     }
 
-    /// What each of them counted, when all have ended the task.
-    pub fn finish(&mut self, watch: &mut dyn FnMut(usize, &Interval)) -> Result<Vec<Tally>, Error> {
+    /// What each of them counted, when all have ended the task; `watch` hears of each interval,
+    /// and of nothing when there are no more.
+    pub fn finish(
+        &mut self,
+        watch: &mut dyn FnMut(usize, Option<&Interval>),
+    ) -> Result<Vec<Tally>, Error> {
         let mut tallies: Vec<Option<Tally>> = self.members.iter().map(|_| None).collect();
         let mut told: Vec<Option<Interval>> = self.members.iter().map(|_| None).collect();
         let mut ended = 0;
@@ -96,7 +100,7 @@ impl Crew {
             match self.hear()? {
                 (_, Said::Ready) => {}
                 (number, Said::Interval(interval)) => {
-                    watch(number, &interval);
+                    watch(number, Some(&interval));
                     match &mut told[number] {
                         Some(sum) => sum.add(&interval),
                         first => *first = Some(interval),
@@ -106,6 +110,7 @@ impl Crew {
                     if let Some(interval) = &told[number] {
                         tally.add_interval(interval);
                     }
+                    watch(number, None);
                     tallies[number] = Some(*tally);
                     ended += 1;
                 }

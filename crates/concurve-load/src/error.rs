@@ -1,10 +1,12 @@
 //! What can go wrong, in the user's words.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
 use concurve_wire::reporter::ReporterError;
 
+use crate::figures::by_kind;
 use crate::plan::Plan;
 use crate::protocol::ProtocolError;
 use crate::workload::keys::KeysError;
@@ -25,11 +27,13 @@ pub enum Error {
         source: io::Error,
         remedy: &'static str,
     },
-    #[error("session {session} lost its connection to {server}: {source}")]
-    Lost {
-        session: u64,
+    #[error(
+        "no session is left: all {sessions} lost their connection to {server} ({why}); these are the figures until then; what does the server's log say?"
+    )]
+    AllLost {
+        sessions: u64,
         server: String,
-        source: io::Error,
+        why: String,
     },
     #[error("session {session} at {server}: {source}")]
     Protocol {
@@ -67,12 +71,16 @@ impl Error {
         }
     }
 
-    pub fn lost(plan: &Plan, session: u64, source: io::Error) -> Self {
-        Self::Lost {
-            session,
-            server: plan.server.text(),
-            source,
+    /// An error if no session is left.
+    pub fn if_all_lost(plan: &Plan, lost: &BTreeMap<String, u64>) -> Result<(), Self> {
+        if lost.values().sum::<u64>() < plan.sessions {
+            return Ok(());
         }
+        Err(Self::AllLost {
+            sessions: plan.sessions,
+            server: plan.server.text(),
+            why: by_kind(lost),
+        })
     }
 
     pub fn protocol(plan: &Plan, session: u64, source: ProtocolError) -> Self {

@@ -1,5 +1,7 @@
 //! Counts → figures. Pure.
 
+use std::collections::BTreeMap;
+
 use crate::plan::{Pace, Plan};
 use crate::run::Counted;
 use crate::tally::{KindTally, Tally};
@@ -14,6 +16,8 @@ pub const LITTLE_TOLERANCE: f64 = 0.05;
 pub struct Figures {
     pub wall_seconds: f64,
     pub all: Tally,
+    /// Sessions that lost their connection.
+    pub sessions_lost: u64,
     /// Latencies of each thread or process, if there are several.
     pub members: Vec<KindTally>,
     pub total: KindTally,
@@ -63,6 +67,7 @@ impl Figures {
             busiest_thread_share,
             concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
             fairness: fairness(&all),
+            sessions_lost: all.lost.values().sum(),
             all,
             members,
             total,
@@ -77,6 +82,9 @@ impl Figures {
         let Pace::Closed { think_ns } = plan.pace else {
             return None;
         };
+        if self.sessions_lost > 0 {
+            return None;
+        }
         let asked = plan.sessions as f64 * f64::from(plan.pipeline);
         let pausing = self.rate_per_second * think_ns as f64 / 1e9;
         let found = self.concurrency + pausing;
@@ -90,7 +98,13 @@ impl Figures {
     }
 
     fn doubts(&self, plan: &Plan) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = Vec::from_iter(lost_sessions(plan, &self.all.lost));
+        if self.all.not_begun > 0 {
+            found.push(format!(
+                "{} of the transactions asked for were not begun: they were those of lost sessions",
+                self.all.not_begun
+            ));
+        }
         if self.total.answered() == 0 {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;
@@ -109,16 +123,30 @@ impl Figures {
             ));
         }
         if self.total.failed() > 0 {
-            let kinds: Vec<String> = self
-                .total
-                .errors
-                .iter()
-                .map(|(kind, count)| format!("{count} × {kind}"))
-                .collect();
-            found.push(format!("errors: {}", kinds.join(", ")));
+            found.push(format!("errors: {}", by_kind(&self.total.errors)));
         }
         found
     }
+}
+
+/// What it means that sessions lost their connection, if some did.
+pub fn lost_sessions(plan: &Plan, lost: &BTreeMap<String, u64>) -> Option<String> {
+    let count: u64 = lost.values().sum();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} sessions lost their connection and did no more ({})",
+            plan.sessions,
+            by_kind(lost)
+        )
+    })
+}
+
+/// Counts by kind, as people read them.
+pub fn by_kind(counts: &BTreeMap<String, u64>) -> String {
+    let counts = counts
+        .iter()
+        .map(|(kind, count)| format!("{count} × {kind}"));
+    Vec::from_iter(counts).join(", ")
 }
 
 /// Share of a CPU that the busiest thread used.

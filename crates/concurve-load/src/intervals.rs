@@ -27,11 +27,24 @@ impl Intervals {
             Some(sum) => sum.add(part),
             None => drop(self.open.insert(part.number, part.clone())),
         }
+        self.complete()
+    }
+
+    /// A thread tells no more; hands out what is complete by that.
+    pub fn end(&mut self, member: usize) -> Vec<Interval> {
+        self.last[member] = Some(u64::MAX);
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Vec<Interval> {
         // A thread that has told of a later one tells no more of those before.
         let Some(complete) = self.last.iter().copied().min().flatten() else {
             return Vec::new();
         };
-        let rest = self.open.split_off(&(complete + 1));
+        let rest = match complete.checked_add(1) {
+            Some(next) => self.open.split_off(&next),
+            None => BTreeMap::new(),
+        };
         let done = std::mem::replace(&mut self.open, rest);
         done.into_values().collect()
     }
@@ -66,6 +79,9 @@ mod tests {
         assert_eq!(counts(&intervals.add(0, &part(1))), []);
         assert_eq!(counts(&intervals.add(1, &part(0))), [(0, 2)]);
         assert_eq!(counts(&intervals.add(1, &part(2))), [(1, 1)]);
-        assert_eq!(counts(&intervals.rest()), [(2, 1)]);
+        assert_eq!(counts(&intervals.add(0, &part(3))), [(2, 1)]);
+        assert_eq!(counts(&intervals.end(1)), [(3, 1)]);
+        assert_eq!(counts(&intervals.add(0, &part(4))), [(4, 1)]);
+        assert_eq!(counts(&intervals.rest()), []);
     }
 }

@@ -18,6 +18,7 @@ mod arrivals;
 mod cli;
 mod client;
 mod connection;
+mod counting;
 mod crew;
 mod error;
 mod figures;
@@ -79,6 +80,7 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
                 true => println!("{:#}", slo::json(&plan, &found)),
                 false => print!("{}", slo::text(&plan, &found)),
             }
+            Error::if_all_lost(&plan, &found.lost)?;
         }
     }
     Ok(match stop.signal() {
@@ -104,5 +106,5 @@ fn measure(
         true => println!("{:#}", json::figures(plan, &figures)),
         false => print!("{}", text::table(plan, &figures)),
     }
-    Ok(())
+    Error::if_all_lost(plan, &figures.all.lost)
 }

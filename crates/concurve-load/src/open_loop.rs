@@ -57,6 +57,11 @@ impl OpenLoop {
         }
         due_ns
     }
+
+    /// A session is lost, and begins nothing any more.
+    pub fn remove(&mut self, session: usize) {
+        self.idle.retain(|it| *it != session);
+    }
 }
 
 #[cfg(test)]
@@ -80,5 +85,8 @@ mod tests {
         assert_eq!((open.free(7), open.free(7)), (Some(2), None));
         let begin = Due::Begin { session, due_ns: 4 };
         assert_eq!(open.next(4, &mut random), Some(begin));
+        assert_eq!(open.free(7), None);
+        open.remove(7);
+        assert_eq!(open.next(5, &mut random), Some(Due::Waits));
     }
 }

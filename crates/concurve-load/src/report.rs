@@ -21,6 +21,8 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         ("errors", total.failed() as f64, None),
         ("acknowledged", figures.all.acknowledged as f64, None),
         ("in_doubt", figures.all.in_doubt as f64, None),
+        ("sessions_lost", figures.sessions_lost as f64, None),
+        ("not_begun", figures.all.not_begun as f64, None),
         ("late", figures.all.late as f64, None),
         ("skipped", figures.all.skipped as f64, None),
         ("lag_ns_max", figures.all.lag_ns_max as f64, Some("ns")),
@@ -67,6 +69,10 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         .collect();
     reporter.fact("round_trips_per_transaction", trips)?;
     reporter.fact("errors_by_kind", serde_json::json!(total.errors))?;
+    reporter.fact(
+        "sessions_lost_by_reason",
+        serde_json::json!(figures.all.lost),
+    )?;
     reporter.fact("warnings", serde_json::json!(figures.warnings))?;
     Ok(())
 }

@@ -38,9 +38,14 @@ pub fn run(
     crew.begin(&task)?;
     watch.begin(&task, &plan.server.text())?;
     mark_phases(&task, reporter, stop)?;
-    let threads = crew.finish(&mut |member, interval| watch.hear(member, interval))?;
+    let threads = crew.finish(&mut |member, said| watch.hear(member, said))?;
     watch.end()?;
-    let end_ns = threads.iter().map(|it| it.end_ns).max();
+    // None that measured: all sessions were lost before.
+    let end_ns = threads
+        .iter()
+        .map(|it| it.end_ns)
+        .max()
+        .filter(|it| *it > 0);
     edge(reporter, "measure", Edge::End, end_ns)?;
     Ok(Counted { threads })
 }

@@ -32,6 +32,8 @@ pub struct Session {
     pub remaining: u64,
     /// The socket is waited for because not everything could be sent.
     pub blocked: bool,
+    /// Its connection is gone.
+    pub lost: bool,
 }
 
 struct UnderWay {
@@ -61,12 +63,22 @@ impl Session {
             under_way: VecDeque::new(),
             remaining: 0,
             blocked: false,
+            lost: false,
         })
     }
 
     /// Transactions under way.
     pub fn under_way(&self) -> u32 {
         self.under_way.len() as u32
+    }
+
+    /// Ends it because its connection is lost: what was under way, and how many transactions it
+    /// has not begun.
+    pub fn end(&mut self) -> (Vec<Order>, u64) {
+        self.lost = true;
+        let remaining = std::mem::take(&mut self.remaining);
+        let under_way = self.under_way.drain(..);
+        (under_way.map(|it| it.order).collect(), remaining)
     }
 
     /// Begins a transaction; what is to be sent is appended to `out`.

@@ -16,6 +16,7 @@ pub struct KindTally {
     pub latency_ns: Histogram<u64>,
     pub ok: u64,
     pub refused: u64,
+    /// By kind: answered with an error, or never answered because the connection was lost.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -49,6 +50,10 @@ pub struct Tally {
     pub acknowledged: u64,
     /// Begun, and not answered at the end: the server may have them.
     pub in_doubt: u64,
+    /// Sessions that lost their connection, by reason.
+    pub lost: BTreeMap<String, u64>,
+    /// Of a number asked for, those that lost sessions had not begun.
+    pub not_begun: u64,
     #[serde(with = "encoded")]
     pub connection_ns: Histogram<u64>,
     pub begin_ns: u64,
@@ -120,10 +125,15 @@ impl Default for KindTally {
 impl KindTally {
     /// Transactions that were answered, whatever the answer was.
     pub fn answered(&self) -> u64 {
+        self.latency_ns.len()
+    }
+
+    /// Answered, or lost with their connection.
+    pub fn ended(&self) -> u64 {
         self.ok + self.refused + self.failed()
     }
 
-    /// Answered with an error.
+    /// Those that ended with an error.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -132,9 +142,14 @@ impl KindTally {
         self.latency_ns += &other.latency_ns;
         self.ok += other.ok;
         self.refused += other.refused;
-        for (kind, count) in &other.errors {
-            *self.errors.entry(kind.clone()).or_default() += count;
-        }
+        add_counts(&mut self.errors, &other.errors);
+    }
+}
+
+/// Adds counts by kind to others.
+pub fn add_counts(own: &mut BTreeMap<String, u64>, other: &BTreeMap<String, u64>) {
+    for (kind, count) in other {
+        *own.entry(kind.clone()).or_default() += count;
     }
 }
 
@@ -150,6 +165,8 @@ impl Tally {
             lag_ns_max: 0,
             acknowledged: 0,
             in_doubt: 0,
+            lost: BTreeMap::new(),
+            not_begun: 0,
             connection_ns: histogram(),
             begin_ns: u64::MAX,
             end_ns: 0,
@@ -188,6 +205,11 @@ impl Tally {
         session.latency_ns_max = session.latency_ns_max.max(latency_ns);
     }
 
+    /// Counts a transaction that was lost with its connection while it was measured.
+    pub fn lose(&mut self, kind: usize, error: String) {
+        *self.kinds[kind].errors.entry(error).or_default() += 1;
+    }
+
     /// All threads together; their sessions one after the other.
     pub fn merged(tallies: Vec<Self>) -> Self {
         let kinds = tallies.first().map_or(0, |tally| tally.kinds.len());
@@ -202,6 +224,8 @@ impl Tally {
             all.lag_ns_max = all.lag_ns_max.max(tally.lag_ns_max);
             all.acknowledged += tally.acknowledged;
             all.in_doubt += tally.in_doubt;
+            add_counts(&mut all.lost, &tally.lost);
+            all.not_begun += tally.not_begun;
             all.connection_ns += &tally.connection_ns;
             all.begin_ns = all.begin_ns.min(tally.begin_ns);
             all.end_ns = all.end_ns.max(tally.end_ns);
@@ -243,7 +267,7 @@ mod tests {
         assert_eq!(all.sessions[2].transactions, 1);
         let total = all.total();
         assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
-        assert_eq!((total.answered(), total.latency_ns.len()), (3, 3));
+        assert_eq!((total.answered(), total.ended()), (3, 3));
         assert_eq!(total.latency_ns.max(), 3_001);
     }
 

@@ -55,9 +55,13 @@ impl Watch {
         log.begin(start, server)
     }
 
-    /// A thread has told its counts of an interval.
-    pub fn hear(&mut self, member: usize, part: &Interval) {
-        for interval in self.intervals.add(member, part) {
+    /// A thread has told its counts of an interval, or that it tells no more.
+    pub fn hear(&mut self, member: usize, part: Option<&Interval>) {
+        let complete = match part {
+            Some(part) => self.intervals.add(member, part),
+            None => self.intervals.end(member),
+        };
+        for interval in complete {
             self.show(&interval);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::mem;
 use std::sync::mpsc::Receiver;
 
 use concurve_wire::reporter::monotonic_ns;
@@ -12,22 +11,21 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 use crate::arrivals::Schedule;
+use crate::counting::{Counting, Moved};
 use crate::crew::Said;
 use crate::error::Error;
 use crate::open_loop::OpenLoop;
 use crate::plan::{End, Pace, Plan};
-use crate::session::{Failure, Session};
+use crate::session::Session;
 use crate::stop::Stop;
-use crate::tally::{Spent, Tally};
+use crate::tally::Tally;
 use crate::task::Task;
 
-mod counting;
+mod losing;
 mod sending;
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
-/// A request that begins this much after it was due is late.
-const LATE_NS: u64 = 1_000_000;
 /// Of an event that is not a session's.
 const STOP: u64 = u64::MAX;
 
@@ -44,8 +42,7 @@ pub fn run(
     while let Ok(task) = tasks.recv() {
         client.begin(task);
         client.serve(say)?;
-        let new = client.new_tally();
-        let tally = mem::replace(&mut client.tally, new);
+        let tally = client.finish(say);
         say(Said::Ended(Box::new(tally)));
     }
     Ok(())
@@ -57,18 +54,12 @@ struct Client<'a> {
     epoll: rustix::fd::OwnedFd,
     sessions: Vec<Session>,
     random: SmallRng,
-    tally: Tally,
-    task: Task,
-    measuring: bool,
-    /// Of this thread when measuring began.
-    before: Spent,
-    /// When the counts of an interval are told next.
-    interval_end_ns: u64,
+    counting: Counting,
     stopped: bool,
     /// Sessions that begin at a time: after the ramp, after thinking.
     timers: BinaryHeap<Reverse<(u64, usize)>>,
     open: Option<OpenLoop>,
-    /// Sessions that have not done all they are to do.
+    /// Sessions that have not done all they are to do, and are not lost.
     unfinished: usize,
     out: Vec<u8>,
     scratch: Vec<u8>,
@@ -84,11 +75,7 @@ impl<'a> Client<'a> {
             epoll,
             sessions: Vec::new(),
             random: SmallRng::seed_from_u64(plan.seed ^ (thread << 32)),
-            tally: Tally::new(0, 0),
-            task: plan.task(0),
-            measuring: false,
-            before: Spent::default(),
-            interval_end_ns: u64::MAX,
+            counting: Counting::new(plan, &[]),
             stopped: false,
             timers: BinaryHeap::new(),
             open: None,
@@ -106,10 +93,7 @@ impl<'a> Client<'a> {
             client.sessions.push(session);
         }
         client.watch(stop, STOP)?;
-        client.tally = client.new_tally();
-        for ns in taken_ns {
-            client.tally.connection_ns.saturating_record(ns.max(1));
-        }
+        client.counting = Counting::new(plan, &taken_ns);
         Ok(client)
     }
 
@@ -118,27 +102,22 @@ impl<'a> Client<'a> {
         epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN).map_err(poll_error)
     }
 
-    fn new_tally(&self) -> Tally {
-        Tally::new(self.plan.workload.kinds().len(), self.sessions.len())
-    }
-
     /// Gives every session what it does first in a task.
     fn begin(&mut self, task: Task) {
         let plan = self.plan;
-        self.task = task;
-        self.measuring = false;
-        self.interval_end_ns = u64::MAX;
+        self.counting.begin(task);
         self.timers.clear();
         self.open = None;
         for session in &mut self.sessions {
             session.remaining = match task.end {
+                _ if session.lost => 0,
                 End::Transactions(total) => plan.transactions_of(session.number, total),
                 End::After { .. } => u64::MAX,
             };
         }
         self.unfinished = self.sessions.iter().filter(|it| it.remaining > 0).count();
         // Those that still wait for an answer go on when it has come.
-        let free = |it: &(usize, &Session)| it.1.under_way() == 0;
+        let free = |it: &(usize, &Session)| it.1.remaining > 0 && it.1.under_way() == 0;
         let free = self.sessions.iter().enumerate().filter(free);
         match task.pace {
             Pace::Closed { .. } => {
@@ -170,9 +149,9 @@ impl<'a> Client<'a> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
             let now = monotonic_ns();
-            self.turn(now, say);
-            if self.unfinished == 0 || self.stopped || now >= self.task.end_ns() {
-                self.finish(now, say);
+            self.counting.turn(now, || moved(&self.sessions), say);
+            let over = now >= self.counting.task.end_ns();
+            if self.unfinished == 0 || self.stopped || over {
                 return Ok(());
             }
             self.send_due(now)?;
@@ -187,7 +166,7 @@ impl<'a> Client<'a> {
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.flush(index)?;
                 }
-                if flags != epoll::EventFlags::OUT {
+                if flags != epoll::EventFlags::OUT && !self.sessions[index].lost {
                     self.receive(index)?;
                 }
             }
@@ -199,18 +178,10 @@ impl<'a> Client<'a> {
             plan,
             sessions,
             scratch,
-            tally,
-            task,
+            counting,
             out,
-            measuring,
             ..
         } = self;
-        // By number, each that counts was due when measuring had begun; by time, each that ends
-        // while it lasts, but for those of a task before.
-        let first_ns = match task.ends_by_number() {
-            true => task.measure_ns(),
-            false => task.begin_ns,
-        };
         let mut now = 0;
         let mut any_ended = false;
         let kinds = plan.workload.kinds();
@@ -218,13 +189,11 @@ impl<'a> Client<'a> {
             if !any_ended {
                 (any_ended, now) = (true, monotonic_ns());
             }
-            tally.note_end(&ending);
-            if *measuring && order.due_ns >= first_ns && now <= task.end_ns() {
-                tally.end(order.kind, index, now - order.due_ns, ending);
-                tally.sessions[index].last_ns = now - task.measure_ns();
-            }
+            counting.ended(index, order, now, ending);
         });
-        received.map_err(|failure| self.failed(index, failure))?;
+        if let Err(failure) = received {
+            return self.lose(index, failure);
+        }
         if any_ended {
             self.ended(index, now)?;
         }
@@ -241,7 +210,7 @@ impl<'a> Client<'a> {
             self.unfinished -= 1;
             return Ok(());
         }
-        match (&mut self.open, self.task.pace) {
+        match (&mut self.open, self.counting.task.pace) {
             (Some(open), _) => {
                 if let Some(due_ns) = open.free(index) {
                     self.order(index, due_ns, now);
@@ -260,9 +229,7 @@ impl<'a> Client<'a> {
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
         let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
-        let measure = Some(self.task.measure_ns()).filter(|_| !self.measuring);
-        let interval = Some(self.interval_end_ns);
-        let due = [timer, arrival, measure, interval, Some(self.task.end_ns())];
+        let due = [timer, arrival, Some(self.counting.due_ns())];
         let due_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
         let timeout = match due_ns {
             u64::MAX => None,
@@ -280,12 +247,19 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn failed(&self, index: usize, failure: Failure) -> Error {
-        let session = self.sessions[index].number;
-        match failure {
-            Failure::Io(source) => Error::lost(self.plan, session, source),
-            Failure::Protocol(source) => Error::protocol(self.plan, session, source),
-        }
+    /// What was counted in a task.
+    fn finish(&mut self, say: &mut dyn FnMut(Said)) -> Tally {
+        let under_way = self.sessions.iter().map(|it| u64::from(it.under_way()));
+        let (under_way, moved) = (under_way.sum(), moved(&self.sessions));
+        self.counting.finish(monotonic_ns(), under_way, moved, say)
+    }
+}
+
+fn moved(sessions: &[Session]) -> Moved {
+    let connections = || sessions.iter().map(|it| &it.connection);
+    Moved {
+        sent: connections().map(|it| it.bytes_sent).sum(),
+        received: connections().map(|it| it.bytes_received).sum(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rand::Rng;
 use rustix::event::epoll;
 
-use super::{Client, LATE_NS, poll_error};
+use super::{Client, poll_error};
 use crate::error::Error;
 use crate::open_loop::Due;
 use crate::session::Order;
@@ -22,14 +22,13 @@ impl Client<'_> {
         while let Some(open) = &mut self.open
             && let Some(due) = open.next(now, &mut self.random)
         {
-            self.tally.due += u64::from(self.measuring);
+            self.counting.due(due == Due::Skipped);
             match due {
                 Due::Begin { session, due_ns } => {
                     self.order(session, due_ns, now);
                     self.send(session)?;
                 }
-                Due::Waits => {}
-                Due::Skipped => self.tally.skipped += u64::from(self.measuring),
+                Due::Waits | Due::Skipped => {}
             }
         }
         Ok(())
@@ -49,17 +48,13 @@ impl Client<'_> {
         let kind = self.kind();
         let session = &mut self.sessions[index];
         // Those of the warm-up come on top of the number asked for.
-        if due_ns >= self.task.measure_ns() {
+        if due_ns >= self.counting.task.measure_ns() {
             session.remaining -= 1;
         }
         let kinds = self.plan.workload.kinds();
         let order = Order { kind, due_ns };
         session.begin(order, kinds, &mut self.random, &mut self.out);
-        if self.measuring {
-            let lag_ns = now - due_ns;
-            self.tally.late += u64::from(lag_ns > LATE_NS);
-            self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
-        }
+        self.counting.begun(due_ns, now);
     }
 
     fn kind(&mut self) -> usize {
@@ -83,14 +78,18 @@ impl Client<'_> {
         }
         let sent = self.sessions[index].connection.send(&self.out);
         self.out.clear();
-        let done = sent.map_err(|source| self.failed(index, source.into()))?;
-        self.block(index, !done)
+        match sent {
+            Ok(done) => self.block(index, !done),
+            Err(source) => self.lose(index, source.into()),
+        }
     }
 
     pub(super) fn flush(&mut self, index: usize) -> Result<(), Error> {
         let flushed = self.sessions[index].connection.flush();
-        let done = flushed.map_err(|source| self.failed(index, source.into()))?;
-        self.block(index, !done)
+        match flushed {
+            Ok(done) => self.block(index, !done),
+            Err(source) => self.lose(index, source.into()),
+        }
     }
 
     /// Waits for room in the socket as well, or no longer.

@@ -1,5 +1,6 @@
 //! The search on a real server: windows of load, one after the other, on the same connections.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use concurve_wire::report::Edge;
@@ -15,7 +16,7 @@ use crate::plan::{End, Pace, Plan};
 use crate::progress::Progress;
 use crate::run::{HEAD_START_NS, edge};
 use crate::stop::Stop;
-use crate::tally::Tally;
+use crate::tally::{Tally, add_counts};
 use crate::task::Task;
 
 /// Windows that there is time for, if the limits are not too long.
@@ -37,6 +38,15 @@ pub struct Found {
     pub window_ns: u64,
     /// Share of a CPU that the busiest client thread used at the rates up to the one found.
     pub busiest_thread_share: f64,
+    /// Sessions that lost their connection, by reason.
+    pub lost: BTreeMap<String, u64>,
+}
+
+impl Found {
+    /// Sessions that lost their connection.
+    pub fn sessions_lost(&self) -> u64 {
+        self.lost.values().sum()
+    }
 }
 
 /// Connects all sessions and tries rates until the time is over, or until it is stopped.
@@ -60,6 +70,7 @@ pub fn find(
         window_ns: length_ns,
         end_ns: begin_ns + duration_ns(plan) + plan.warm_up_ns,
         busy: Vec::new(),
+        lost: BTreeMap::new(),
     };
     let shares: Vec<f64> = objectives.iter().map(|it| it.share).collect();
     let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
@@ -69,6 +80,7 @@ pub fn find(
         busiest_thread_share: live.busiest_up_to(search.rate()),
         search,
         window_ns: length_ns,
+        lost: live.lost,
     })
 }
 
@@ -108,10 +120,12 @@ struct Live<'a> {
     end_ns: u64,
     /// Rates, and the share of a CPU that the busiest client thread used.
     busy: Vec<(f64, f64)>,
+    /// Sessions that lost their connection so far, by reason.
+    lost: BTreeMap<String, u64>,
 }
 
 impl Live<'_> {
-    /// Measures one window; none if there is no time for it.
+    /// Measures one window; none if there is no time for it, or no session left.
     fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Tally>, Error> {
         let task = Task {
             begin_ns: monotonic_ns() + HEAD_START_NS,
@@ -135,7 +149,13 @@ impl Live<'_> {
         {
             self.busy.push((rate_per_second, busiest_share(&threads)));
         }
-        Ok(Some(Tally::merged(threads)))
+        let tally = Tally::merged(threads);
+        add_counts(&mut self.lost, &tally.lost);
+        Ok(Some(tally).filter(|_| self.sessions_lost() < self.plan.sessions))
+    }
+
+    fn sessions_lost(&self) -> u64 {
+        self.lost.values().sum()
     }
 
     fn busiest_up_to(&self, rate: f64) -> f64 {
@@ -174,9 +194,14 @@ impl Server for Live<'_> {
             spread,
             backlog_max,
         };
-        let Some(tally) = self.measure(pace, 0)? else {
+        let Some(mut tally) = self.measure(pace, 0)? else {
             return Ok(None);
         };
+        if self.sessions_lost() > 0 {
+            // A thread without sessions does not know any more what becomes due.
+            let asked = rate * self.window_ns as f64 / 1e9;
+            tally.due = tally.due.max(asked as u64);
+        }
         let window = judged(rate, &tally, self.objectives);
         let shares: Vec<f64> = self.objectives.iter().map(|it| it.share).collect();
         let verdict = match window.missed(&shares) {
@@ -193,7 +218,7 @@ impl Server for Live<'_> {
 /// Counts as what the objectives ask for.
 fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
     let total = tally.total();
-    let requests = total.answered() + tally.skipped;
+    let requests = total.ended() + tally.skipped;
     let sustained = total.answered() as f64 >= SUSTAINED * tally.due as f64;
     let bad = |it: &Objective| match sustained {
         true => it.bad(&total) + tally.skipped,

@@ -18,9 +18,9 @@ pub struct Objective {
 /// Which requests are bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
-    /// Answered later than this after they were due.
+    /// Answered later than this after they were due, or never.
     Slower { ns: u64 },
-    /// Answered with an error.
+    /// Answered with an error, or lost with their connection.
     Error,
 }
 
@@ -54,15 +54,15 @@ impl FromStr for Objective {
 }
 
 impl Objective {
-    /// How many of the answered requests were bad.
-    pub fn bad(&self, answered: &KindTally) -> u64 {
+    /// How many of the requests that ended were bad.
+    pub fn bad(&self, ended: &KindTally) -> u64 {
         match self.bad {
-            Bad::Error => answered.failed(),
+            Bad::Error => ended.failed(),
             Bad::Slower { ns } => {
-                let latency = &answered.latency_ns;
                 // A bucket counts where its values are equivalent to the limit: to three digits.
-                let within = latency.count_between(0, ns);
-                latency.len() - within
+                // One that was never answered is slower than any limit.
+                let within = ended.latency_ns.count_between(0, ns);
+                ended.ended() - within
             }
         }
     }
@@ -109,7 +109,8 @@ mod tests {
             tally.end(0, 0, ns, Ending::Ok);
         }
         tally.end(0, 0, 100_000, Ending::Error("ERR".to_owned()));
+        tally.lose(0, "connection lost".to_owned());
         let bad = |text: &str| text.parse::<Objective>().unwrap().bad(&tally.kinds[0]);
-        assert_eq!((bad("p99=2ms"), bad("errors=1%")), (2, 1));
+        assert_eq!((bad("p99=2ms"), bad("errors=1%")), (3, 2));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::live::Found;
 use super::search::Outcome;
 use crate::error::Error;
-use crate::figures::BUSY_SHARE_MAX;
+use crate::figures::{BUSY_SHARE_MAX, lost_sessions};
 use crate::numbers::{count, time};
 use crate::plan::Plan;
 
@@ -26,7 +26,7 @@ pub fn text(plan: &Plan, found: &Found) -> String {
         search.windows.len(),
         time(found.window_ns as f64)
     ));
-    for warning in warnings(found) {
+    for warning in warnings(plan, found) {
         text.push_str(&format!("warning: {warning}\n"));
     }
     text
@@ -69,8 +69,9 @@ fn verdict(found: &Found) -> String {
     }
 }
 
-fn warnings(found: &Found) -> Vec<String> {
+fn warnings(plan: &Plan, found: &Found) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
+    warnings.extend(lost_sessions(plan, &found.lost));
     if found.busiest_thread_share > BUSY_SHARE_MAX {
         warnings.push(format!(
             "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
@@ -109,7 +110,8 @@ pub fn json(plan: &Plan, found: &Found) -> Value {
         "closed_rate_per_second": search.capacity,
         "window_seconds": found.window_ns as f64 / 1e9,
         "client_threads_busy_share_max": found.busiest_thread_share,
-        "warnings": warnings(found),
+        "sessions_lost": found.sessions_lost(),
+        "warnings": warnings(plan, found),
         "windows": search.windows.iter().map(|window| json!({
             "rate_per_second": window.rate,
             "requests": window.requests,
@@ -145,6 +147,7 @@ pub fn report(plan: &Plan, found: &Found, reporter: &Reporter) -> Result<(), Err
     }
     let capacity = found.search.capacity;
     reporter.indicator("closed_rate_per_second", capacity, None)?;
+    reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
     let busy = found.busiest_thread_share;
     reporter.indicator("client_threads_busy_share_max", busy, None)?;
     reporter.fact("slo", json(plan, found))?;
