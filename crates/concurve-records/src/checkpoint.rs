@@ -14,6 +14,7 @@ pub struct Checkpoints {
     last: Mutex<(Control, Checkpoint)>,
     /// Due when the log reaches this byte.
     due: AtomicU64,
+    made: AtomicU64,
     is_stopped: AtomicBool,
     thread: OnceLock<Thread>,
 }
@@ -23,6 +24,7 @@ impl Checkpoints {
         Self {
             last: Mutex::new((control, last)),
             due: AtomicU64::new(u64::MAX),
+            made: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
             thread: OnceLock::new(),
         }
@@ -37,6 +39,16 @@ impl Checkpoints {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
+    }
+
+    /// Has one made at once, by the thread that makes them.
+    pub fn ask(&self) {
+        self.due.store(0, Relaxed);
+        self.wake();
+    }
+
+    pub fn made(&self) -> u64 {
+        self.made.load(Relaxed)
     }
 
     pub fn stop(&self) {
@@ -74,6 +86,7 @@ impl Shared {
             durable: end,
         };
         control.write(checkpoint)?;
+        self.checkpoints.made.fetch_add(1, Relaxed);
         log.forget_before(start)
     }
 }

@@ -17,6 +17,7 @@ use crate::recovery;
 use crate::registry::Registry;
 use crate::session::Session;
 use crate::settings::{Latching, Settings, stripes};
+use crate::statistics::Statistics;
 use crate::status::Status;
 use crate::storage::{Folder, Storage};
 use crate::store::Store;
@@ -131,6 +132,20 @@ impl Engine {
             .try_for_each(|file| crate::verify::verify(&self.shared.store, file))
     }
 
+    /// What was done since it was opened.
+    pub fn statistics(&self) -> Statistics {
+        let shared = &self.shared;
+        let (cache_hits, cache_misses) = shared.store.cache.hits_and_misses();
+        Statistics {
+            log_syncs: shared.store.log.syncs(),
+            log_bytes: shared.store.log.bytes_written(),
+            cache_hits,
+            cache_misses,
+            checkpoints: shared.checkpoints.made(),
+            ..shared.sessions.statistics()
+        }
+    }
+
     /// How many locks are held or waited for.
     pub fn locks(&self) -> usize {
         self.shared.locks.count()
@@ -143,7 +158,8 @@ impl Engine {
 
     /// Why the engine cannot go on, if so. Every operation answers with its status.
     pub fn failure(&self) -> Option<String> {
-        self.shared.failure.get().map(ToString::to_string)
+        let failed = self.shared.failure.get();
+        failed.map(ToString::to_string)
     }
 
     /// Ends the engine with a checkpoint. Sessions that are still there can do nothing any more.
@@ -209,7 +225,7 @@ impl Shared {
         files.iter().find(|it| it.name == name).cloned()
     }
 
-    fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
+    pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         file::check_name(name)?;
         definition.check()?;
         let _making = self.making.lock().expect(POISONED);
@@ -247,6 +263,12 @@ impl Shared {
             return Err(self.failure.get().map_or(Status::Io, Fault::status));
         }
         Ok(())
+    }
+
+    /// Why the engine cannot go on.
+    pub fn why_failed(&self) -> String {
+        let failed = self.failure.get();
+        failed.map_or_else(String::new, ToString::to_string)
     }
 
     /// Notes that something failed, and that the engine cannot go on; returns the status for it.

@@ -31,6 +31,7 @@ impl Fault {
     pub fn status(&self) -> Status {
         match self {
             Fault::CacheFull => Status::NoCacheBuffer,
+            Fault::Exists(_) => Status::FileExists,
             Fault::Io { source, .. } if is_full(source) => Status::DiskFull,
             Fault::Stopped(_, status) => *status,
             _ => Status::Io,

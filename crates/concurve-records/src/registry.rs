@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use crate::engine::POISONED;
+use crate::statistics::{SessionCounts, Statistics};
 
 /// What others see of a session; on a cache line of its own.
 #[repr(align(128))]
@@ -14,11 +15,14 @@ pub struct Place {
     /// No record of its transaction is before this byte of the log; the greatest number if it has
     /// written none.
     pub first_lsn: AtomicU64,
+    pub counts: SessionCounts,
 }
 
 #[derive(Default)]
 pub struct Registry {
     places: Mutex<Vec<Option<Arc<Place>>>>,
+    /// What the sessions did that have ended.
+    left: Mutex<Statistics>,
 }
 
 impl Registry {
@@ -29,6 +33,7 @@ impl Registry {
         let place = Arc::new(Place {
             number: number as u32,
             first_lsn: AtomicU64::new(u64::MAX),
+            counts: SessionCounts::default(),
         });
         match free {
             Some(index) => places[index] = Some(Arc::clone(&place)),
@@ -38,7 +43,20 @@ impl Registry {
     }
 
     pub fn leave(&self, number: u32) {
-        self.places.lock().expect(POISONED)[number as usize] = None;
+        let mut places = self.places.lock().expect(POISONED);
+        if let Some(place) = places[number as usize].take() {
+            place.counts.add_to(&mut self.left.lock().expect(POISONED));
+        }
+    }
+
+    /// What all sessions did; the rest of it is 0.
+    pub fn statistics(&self) -> Statistics {
+        let places = self.places.lock().expect(POISONED);
+        let mut sum = *self.left.lock().expect(POISONED);
+        for place in places.iter().flatten() {
+            place.counts.add_to(&mut sum);
+        }
+        sum
     }
 
     /// Where the oldest transaction that runs begins.

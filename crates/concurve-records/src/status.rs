@@ -37,6 +37,8 @@ pub enum Status {
     KeyLength,
     #[error("22: the record is not as long as the records of this file")]
     RecordLength,
+    #[error("59: there is a file of this name already")]
+    FileExists,
     #[error("37: the session has a transaction already")]
     TransactionActive,
     #[error("39: the session has no transaction")]
@@ -58,30 +60,47 @@ pub enum Status {
     /// All pages of the cache are in use at this moment: make the cache larger.
     #[error("100: no page of the cache is free")]
     NoCacheBuffer,
+    /// Not Btrieve's, and only for sessions that share a thread ([`Waiting::Parks`]): the session
+    /// is in the queue for a lock. Ask for the same again once it is called.
+    ///
+    /// [`Waiting::Parks`]: crate::session::Waiting::Parks
+    #[error("the operation waits for a lock: ask for the same again")]
+    Waiting,
 }
 
 impl Status {
     /// Btrieve's number.
     pub fn code(self) -> u8 {
+        self.code_and_word().0
+    }
+
+    /// A word for programs.
+    pub fn word(self) -> &'static str {
+        self.code_and_word().1
+    }
+
+    fn code_and_word(self) -> (u8, &'static str) {
         match self {
-            Status::Io => 2,
-            Status::FileNotOpen => 3,
-            Status::KeyNotFound => 4,
-            Status::DuplicateKey => 5,
-            Status::InvalidKeyNumber => 6,
-            Status::InvalidPosition => 8,
-            Status::EndOfFile => 9,
-            Status::FileNotFound => 12,
-            Status::DiskFull => 18,
-            Status::KeyLength => 21,
-            Status::RecordLength => 22,
-            Status::TransactionActive => 37,
-            Status::NoTransaction => 39,
-            Status::Deadlock => 78,
-            Status::Conflict => 80,
-            Status::RecordInUse => 84,
-            Status::FileInUse => 85,
-            Status::NoCacheBuffer => 100,
+            Status::Waiting => (0, "WAITING"),
+            Status::Io => (2, "IOERROR"),
+            Status::FileNotOpen => (3, "FILENOTOPEN"),
+            Status::KeyNotFound => (4, "KEYNOTFOUND"),
+            Status::DuplicateKey => (5, "DUPLICATEKEY"),
+            Status::InvalidKeyNumber => (6, "INVALIDKEYNUMBER"),
+            Status::InvalidPosition => (8, "INVALIDPOSITION"),
+            Status::EndOfFile => (9, "ENDOFFILE"),
+            Status::FileNotFound => (12, "FILENOTFOUND"),
+            Status::DiskFull => (18, "DISKFULL"),
+            Status::KeyLength => (21, "KEYLENGTH"),
+            Status::RecordLength => (22, "RECORDLENGTH"),
+            Status::TransactionActive => (37, "TRANSACTIONACTIVE"),
+            Status::NoTransaction => (39, "NOTRANSACTION"),
+            Status::FileExists => (59, "FILEEXISTS"),
+            Status::Deadlock => (78, "DEADLOCK"),
+            Status::Conflict => (80, "CONFLICT"),
+            Status::RecordInUse => (84, "RECORDINUSE"),
+            Status::FileInUse => (85, "FILEINUSE"),
+            Status::NoCacheBuffer => (100, "NOCACHEBUFFER"),
         }
     }
 }

@@ -41,8 +41,34 @@ pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
     Ok(())
 }
 
+/// How many records a file has, those of open transactions too.
+pub fn count_records(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
+    let mut live = 0;
+    each_slot(store, file, |_, _, state| {
+        live += u64::from(state == State::Live);
+        Ok(())
+    })?;
+    Ok(live)
+}
+
 fn count_live(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
     let mut live = 0;
+    each_slot(store, file, |page, slot, state| {
+        if state == State::Ghost {
+            let text = format!("slot {slot} of {page} is neither live nor free");
+            return Err(Fault::Damaged(text));
+        }
+        live += u64::from(state == State::Live);
+        Ok(())
+    })?;
+    Ok(live)
+}
+
+fn each_slot(
+    store: &Store,
+    file: &RecordFile,
+    mut look: impl FnMut(PageId, u16, State) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     for number in 0..file.room.pages() {
         let page = store.read(PageId {
             file: file.id,
@@ -52,15 +78,9 @@ fn count_live(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
             continue;
         }
         for slot in 0..slots::slots_per_page(file.record_bytes()) as u16 {
-            match slots::read(&page, slot, file.record_bytes()).0 {
-                State::Live => live += 1,
-                State::Free => {}
-                State::Ghost => {
-                    let text = format!("slot {slot} of {} is neither live nor free", page.id());
-                    return Err(Fault::Damaged(text));
-                }
-            }
+            let (state, _) = slots::read(&page, slot, file.record_bytes());
+            look(page.id(), slot, state)?;
         }
     }
-    Ok(live)
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use common::LATCHINGS;
 use concurve_records::{
     Durability, Engine, FileDefinition, FileHandle, Get, Key, LockBias, SegmentKind, Session,
-    Settings, Status, TransactionKind,
+    Settings, Status, TransactionKind, Waiting,
 };
 use proptest::prelude::*;
 
@@ -191,7 +191,7 @@ struct Client {
 impl Client {
     fn new(engine: &Engine) -> Self {
         let mut session = engine.session();
-        session.set_waits(false);
+        session.set_waiting(Waiting::Refuses);
         Self {
             file: session.open("file").unwrap(),
             probe: session.open("file").unwrap(),

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use common::{LATCHINGS, settings};
 use concurve_records::{
     Durability, Engine, Fault, FileDefinition, FileHandle, Get, Key, Latching, LockBias, Segment,
-    SegmentKind, Session, Settings, Status, TransactionKind,
+    SegmentKind, Session, Settings, Status, TransactionKind, Waiting,
 };
 
 /// A number, a name, and a counter.
@@ -74,7 +74,7 @@ impl Bench {
     /// A session that does not wait.
     fn hasty(&self) -> (Session, FileHandle) {
         let (mut session, file) = self.session();
-        session.set_waits(false);
+        session.set_waiting(Waiting::Refuses);
         (session, file)
     }
 }

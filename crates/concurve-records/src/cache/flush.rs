@@ -96,7 +96,7 @@ impl Cache {
         };
         let pin = {
             let stripe = self.stripe(id);
-            if stripe.get(&id) != Some(&index) {
+            if stripe.frames.get(&id) != Some(&index) {
                 return Ok(None);
             }
             frame.pins.fetch_add(1, AcqRel);

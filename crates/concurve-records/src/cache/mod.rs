@@ -8,8 +8,8 @@
 mod flush;
 mod frame;
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -30,8 +30,12 @@ pub const PAGES_MIN: usize = 64;
 /// Rounds of the clock's hand before it is said that all pages are in use.
 const ROUNDS: usize = 1000;
 
-/// The frames of some pages.
-type Stripe = HashMap<PageId, usize>;
+/// The frames of some pages, and how often they were found.
+#[derive(Default)]
+struct Stripe {
+    frames: HashMap<PageId, usize>,
+    hits: u64,
+}
 
 /// The pages in memory.
 pub struct Cache {
@@ -40,6 +44,7 @@ pub struct Cache {
     table: Box<[Apart<Mutex<Stripe>>]>,
     hasher: DefaultHashBuilder,
     hand: AtomicUsize,
+    misses: AtomicU64,
     disks: RwLock<Vec<Arc<dyn Disk>>>,
     flusher: Mutex<Flusher>,
 }
@@ -52,6 +57,7 @@ impl Cache {
             table: (0..stripes).map(|_| Apart::default()).collect(),
             hasher: DefaultHashBuilder::default(),
             hand: AtomicUsize::new(0),
+            misses: AtomicU64::new(0),
             disks: RwLock::default(),
             flusher: Mutex::new(Flusher::open(storage)?),
         })
@@ -84,6 +90,13 @@ impl Cache {
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
     }
 
+    /// Pages that were asked for: how many were in memory, and how many had to be read.
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        let stripes = self.table.iter();
+        let hits = stripes.map(|it| it.lock().expect(POISONED).hits).sum();
+        (hits, self.misses.load(Relaxed))
+    }
+
     fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
         // The table of a stripe uses the low bits of the hash and the high ones.
         let hash = self.hasher.hash_one(id) as usize >> 20;
@@ -93,19 +106,23 @@ impl Cache {
     }
 
     fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<frame::Pin<'_>, Fault> {
-        if let Some(index) = self.stripe(id).get(&id) {
-            return Ok(self.frames[*index].pin());
+        {
+            let mut stripe = self.stripe(id);
+            if let Some(index) = stripe.frames.get(&id).copied() {
+                stripe.hits += 1;
+                return Ok(self.frames[index].pin());
+            }
         }
         let index = self.claim(log)?;
         let frame = &self.frames[index];
         let mut stripe = self.stripe(id);
-        if let Some(other) = stripe.get(&id) {
+        if let Some(other) = stripe.frames.get(&id) {
             frame.free();
             return Ok(self.frames[*other].pin());
         }
         // The page is in the table before it is read: others that want it wait for its latch.
         let mut content = frame.content.write().expect(POISONED);
-        stripe.insert(id, index);
+        stripe.frames.insert(id, index);
         drop(stripe);
         frame.take(id);
         let loaded = match source {
@@ -118,7 +135,7 @@ impl Cache {
         content.is_valid = loaded.is_ok();
         drop(content);
         if let Err(fault) = loaded {
-            self.stripe(id).remove(&id);
+            self.stripe(id).frames.remove(&id);
             // Those who wait for it find it invalid; when they are gone, the frame is free.
             frame.free();
             return Err(fault);
@@ -127,6 +144,7 @@ impl Cache {
     }
 
     fn load(&self, id: PageId, page: &mut Page) -> Result<(), Fault> {
+        self.misses.fetch_add(1, Relaxed);
         let at = u64::from(id.number) * PAGE_BYTES as u64;
         let bytes = page.bytes_mut();
         let read = self
@@ -170,10 +188,11 @@ impl Cache {
             return false;
         }
         let mut stripe = self.stripe(id);
-        if stripe.get(&id) != Some(&index) || frame.is_dirty.load(Acquire) || !frame.claim() {
+        if stripe.frames.get(&id) != Some(&index) || frame.is_dirty.load(Acquire) || !frame.claim()
+        {
             return false;
         }
-        stripe.remove(&id);
+        stripe.frames.remove(&id);
         true
     }
 }

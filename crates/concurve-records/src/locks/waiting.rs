@@ -1,6 +1,6 @@
 //! Waiting for a lock.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -9,19 +9,44 @@ use crate::locks::{Asked, LockName, LockTable, Mode, Owner, POISONED, Stripe, Wa
 use crate::status::Status;
 
 /// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others.
-const LOOK: Duration = Duration::from_millis(10);
+pub const LOOK: Duration = Duration::from_millis(10);
+
+/// What is called when a lock is granted to a session that does not sleep for it.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Where a session waits.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct WaitCell {
     is_granted: Mutex<bool>,
     changed: Condvar,
+    waker: OnceLock<Waker>,
+}
+
+impl std::fmt::Debug for WaitCell {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        out.write_str("WaitCell")
+    }
 }
 
 impl WaitCell {
+    /// A cell whose owner is called instead of sleeping in it.
+    pub fn calling(waker: Waker) -> Self {
+        Self {
+            waker: OnceLock::from(waker),
+            ..Self::default()
+        }
+    }
+
     pub fn grant(&self) {
         *self.is_granted.lock().expect(POISONED) = true;
-        self.changed.notify_one();
+        match self.waker.get() {
+            Some(waker) => waker(),
+            None => self.changed.notify_one(),
+        }
+    }
+
+    pub fn is_granted(&self) -> bool {
+        *self.is_granted.lock().expect(POISONED)
     }
 
     fn is_granted_within(&self, time: Duration) -> bool {
@@ -34,6 +59,14 @@ impl WaitCell {
     fn reset(&self) {
         *self.is_granted.lock().expect(POISONED) = false;
     }
+}
+
+/// What queueing up gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queued {
+    Granted(Asked),
+    /// Not yet; what it will be once the cell says that it is granted.
+    Waits(Asked),
 }
 
 impl LockTable {
@@ -50,41 +83,66 @@ impl LockTable {
         mode: Mode,
         cell: &Arc<WaitCell>,
     ) -> Result<Asked, Status> {
-        let held = {
-            let mut stripe = self.stripe(&name);
-            let lock = stripe.entry(name).or_default();
-            match lock.ask(owner, mode) {
-                Asked::Busy => {}
-                asked => return Ok(asked),
-            }
-            cell.reset();
-            let held = lock.holds(owner);
-            let waiter = Waiter {
-                owner,
-                mode,
-                cell: Arc::clone(cell),
-            };
-            // Nobody behind a holder can be served before him.
-            let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
-            let at = if held {
-                conversions.count()
-            } else {
-                lock.queue.len()
-            };
-            lock.queue.insert(at, waiter);
-            self.waits.lock().expect(POISONED).insert(owner, name);
-            held
+        let granted = match self.queue_up(owner, name, mode, cell) {
+            Queued::Granted(asked) => return Ok(asked),
+            Queued::Waits(granted) => granted,
         };
         while !cell.is_granted_within(LOOK) {
             if self.give_up_in_ring(owner, name) {
                 return Err(Status::Deadlock);
             }
         }
-        Ok(if held { Asked::Held } else { Asked::New })
+        Ok(granted)
+    }
+
+    /// Takes a lock, or a place in the queue for it, and does not sleep. Who waits longer than
+    /// [`LOOK`] must ask [`LockTable::give_up_in_ring`].
+    pub fn queue_up(
+        &self,
+        owner: Owner,
+        name: LockName,
+        mode: Mode,
+        cell: &Arc<WaitCell>,
+    ) -> Queued {
+        let mut stripe = self.stripe(&name);
+        let lock = stripe.entry(name).or_default();
+        match lock.ask(owner, mode) {
+            Asked::Busy => {}
+            asked => return Queued::Granted(asked),
+        }
+        cell.reset();
+        let held = lock.holds(owner);
+        let waiter = Waiter {
+            owner,
+            mode,
+            cell: Arc::clone(cell),
+        };
+        // Nobody behind a holder can be served before him.
+        let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
+        let at = if held {
+            conversions.count()
+        } else {
+            lock.queue.len()
+        };
+        lock.queue.insert(at, waiter);
+        self.waits.lock().expect(POISONED).insert(owner, name);
+        Queued::Waits(if held { Asked::Held } else { Asked::New })
+    }
+
+    /// Leaves the queue, or gives back what was granted meanwhile: the owner ends.
+    pub fn give_up(&self, owner: Owner, name: LockName) {
+        {
+            let mut stripe = self.stripe(&name);
+            let waits = self.waits.lock().expect(POISONED).contains_key(&owner);
+            if waits {
+                return self.leave(&mut stripe, owner, name);
+            }
+        }
+        self.release(owner, name);
     }
 
     /// Leaves the queue if the owner is in a ring of waiters.
-    fn give_up_in_ring(&self, owner: Owner, name: LockName) -> bool {
+    pub fn give_up_in_ring(&self, owner: Owner, name: LockName) -> bool {
         let mut stripes: Vec<_> = self
             .stripes
             .iter()

@@ -54,6 +54,9 @@ pub struct Log {
     written: AtomicU64,
     /// All before this byte was forced to the disk.
     synced: AtomicU64,
+    syncs: AtomicU64,
+    /// Where it was opened.
+    begin: u64,
 }
 
 struct Buffer {
@@ -109,6 +112,8 @@ impl Log {
             forced: Condvar::new(),
             written: AtomicU64::new(end),
             synced: AtomicU64::new(end),
+            syncs: AtomicU64::new(0),
+            begin: end,
         })
     }
 
@@ -132,6 +137,16 @@ impl Log {
     /// A byte that the log has passed.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
+    }
+
+    /// How often it was forced to the disk.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were written since it was opened.
+    pub fn bytes_written(&self) -> u64 {
+        self.written() - self.begin
     }
 
     /// Makes all before `lsn` as durable as asked for.
@@ -267,6 +282,7 @@ impl Log {
         let synced = sync_files(&writer);
         note(&mut writer, synced)?;
         writer.unsynced.clear();
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         self.synced.store(end, Ordering::Release);
         Ok(())
     }

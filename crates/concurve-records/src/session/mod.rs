@@ -11,6 +11,7 @@
 //! is gone. Update and Delete are about the record, and are refused if others have changed it since.
 
 mod get;
+mod parking;
 mod statement;
 mod transaction;
 mod work;
@@ -18,10 +19,13 @@ mod write;
 
 use std::sync::Arc;
 
+use crate::definition::FileDefinition;
 use crate::engine::Shared;
+use crate::error::Fault;
 use crate::file::RecordFile;
-use crate::locks::{LockName, WaitCell};
+use crate::locks::{LockName, WaitCell, Waker};
 use crate::registry::Place;
+use crate::session::parking::Parked;
 use crate::session::transaction::Transaction;
 use crate::slots::Position;
 use crate::status::Status;
@@ -112,9 +116,24 @@ pub enum Get<'a> {
     Last(usize),
 }
 
+/// What a session does where an operation must wait.
+#[derive(Clone, Default)]
+pub enum Waiting {
+    /// Its thread sleeps: at first.
+    #[default]
+    Sleeps,
+    /// It never waits for locks: [`Status::RecordInUse`] or [`Status::FileInUse`], whatever the bias.
+    Refuses,
+    /// Its thread serves other sessions too. An operation that meets a lock answers
+    /// [`Status::Waiting`]; the waker is called, from any thread, when the lock is granted, and the
+    /// same is asked for again; every 10 ms too, which is when deadlocks are looked for. What
+    /// commits is promised only by [`Session::confirm`].
+    Parks(Waker),
+}
+
 /// One client of the engine.
 pub struct Session {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     state: State,
 }
 
@@ -125,7 +144,11 @@ struct State {
     transaction: Transaction,
     /// Locks that reads with a bias took outside of transactions.
     kept: Vec<KeptLock>,
-    waits: bool,
+    waiting: Waiting,
+    /// The lock that it is in a queue for.
+    parked: Option<Parked>,
+    /// Its commit is in the log up to this byte, and maybe not on the disk.
+    unconfirmed: Option<u64>,
 }
 
 struct OpenFile {
@@ -166,7 +189,9 @@ impl Session {
                 files: Vec::new(),
                 transaction: Transaction::default(),
                 kept: Vec::new(),
-                waits: true,
+                waiting: Waiting::default(),
+                parked: None,
+                unconfirmed: None,
             },
         }
     }
@@ -180,10 +205,44 @@ impl Session {
         Ok(FileHandle(self.state.files.len() - 1))
     }
 
-    /// Whether operations wait for locks, as they do at first. If not, all of them answer
-    /// [`Status::RecordInUse`] or [`Status::FileInUse`] at once: for threads that serve others too.
-    pub fn set_waits(&mut self, waits: bool) {
-        self.state.waits = waits;
+    /// Says what it does where an operation must wait; before its first one.
+    pub fn set_waiting(&mut self, waiting: Waiting) {
+        self.state.cell = Arc::new(match &waiting {
+            Waiting::Parks(waker) => WaitCell::calling(Arc::clone(waker)),
+            _ => WaitCell::default(),
+        });
+        self.state.waiting = waiting;
+    }
+
+    /// Operation 14: makes a file.
+    ///
+    /// # Errors
+    /// If there is one of this name, or the definition cannot be kept.
+    pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
+        if let Err(status) = self.shared.check() {
+            return Err(Fault::Stopped(self.shared.why_failed(), status));
+        }
+        self.shared.create_file(name, definition)
+    }
+
+    /// Operation 15: what the file is, and how much is in it.
+    pub fn stat(&self, file: FileHandle) -> Result<[(&'static str, u64); 4], Status> {
+        self.shared.check()?;
+        let file = &self.state.file(file)?.file;
+        let records = crate::verify::count_records(&self.shared.store, file);
+        Ok([
+            ("record_bytes", u64::from(file.definition.record_bytes)),
+            ("keys", file.definition.keys.len() as u64),
+            ("pages", u64::from(file.room.pages())),
+            ("records", records.map_err(|fault| self.shared.fail(fault))?),
+        ])
+    }
+
+    /// Has a checkpoint made at once, by the thread that makes them.
+    pub fn ask_for_checkpoint(&self) -> Result<(), Status> {
+        self.shared.check()?;
+        self.shared.checkpoints.ask();
+        Ok(())
     }
 
     /// Operation 22: where in its file the record that was read last is.
@@ -244,10 +303,15 @@ impl State {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A session that ends in the middle of a transaction has not committed.
-        if self.in_transaction() {
-            let _ = self.abort();
-        }
+        self.leave_queue();
+        let _ = self.confirm();
+        // A session that ends in the middle of a transaction, or of one operation, has not committed.
+        self.state
+            .place
+            .counts
+            .aborts
+            .add(u64::from(self.in_transaction()));
+        let _ = self.roll_back();
         for file in 0..self.state.files.len() {
             self.release_kept(FileHandle(file), |_| true);
         }

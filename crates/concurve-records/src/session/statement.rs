@@ -1,7 +1,8 @@
 //! One operation: as often as it must be tried, and nothing of it if it fails.
 
 use crate::error::Stop;
-use crate::locks::{Asked, LockName};
+use crate::locks::LockName;
+use crate::session::parking::Wanted;
 use crate::session::work::Work;
 use crate::session::{FileHandle, KeptLock, LockBias, Session};
 use crate::status::Status;
@@ -14,10 +15,11 @@ impl Session {
         bias: LockBias,
         operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
+        self.confirm()?;
         self.shared.check()?;
         self.state.file(file)?;
         let done = self.try_until_done(file, bias, operation);
-        if self.in_transaction() {
+        if self.in_transaction() || done == Err(Status::Waiting) {
             return done;
         }
         match done {
@@ -35,6 +37,7 @@ impl Session {
         bias: LockBias,
         mut operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
+        self.resume()?;
         loop {
             let first = self.state.transaction.changes.len();
             let stopped = {
@@ -49,19 +52,8 @@ impl Session {
             match stop {
                 Stop::Status(status) => return Err(status),
                 Stop::Fault(fault) => return Err(self.shared.fail(fault)),
-                Stop::Wait { name, .. } if !bias.waits() || !self.state.waits => {
-                    return Err(in_use(name));
-                }
-                Stop::Wait { name, mode, keep } => {
-                    let owner = self.state.place.number;
-                    let locks = &self.shared.locks;
-                    let asked = locks.wait(owner, name, mode, &self.state.cell)?;
-                    match (asked, keep) {
-                        (Asked::New, true) => self.state.transaction.locks.push(name),
-                        (Asked::New, false) => locks.release(owner, name),
-                        _ => {}
-                    }
-                }
+                Stop::Wait { name, .. } if !bias.waits() => return Err(in_use(name)),
+                Stop::Wait { name, mode, keep } => self.wait(Wanted { name, mode, keep })?,
             }
             // Others may have failed while this one waited.
             self.shared.check()?;
@@ -122,7 +114,7 @@ impl Session {
     /// transaction they are kept to its end: it may rely on them.
     pub(super) fn release_kept(&mut self, file: FileHandle, which: impl Fn(&KeptLock) -> bool) {
         let owner = self.state.place.number;
-        let in_transaction = self.in_transaction();
+        let is_kept_on = self.in_transaction() || self.state.unconfirmed.is_some();
         let state = &mut self.state;
         let mut released: Vec<LockName> = Vec::new();
         state.kept.retain(|kept| {
@@ -147,7 +139,7 @@ impl Session {
             released.extend(parts.into_iter().map(|it| it.name));
         }
         for name in released {
-            if in_transaction {
+            if is_kept_on {
                 state.transaction.locks.push(name);
             } else {
                 self.shared.locks.release(owner, name);
@@ -156,7 +148,7 @@ impl Session {
     }
 }
 
-fn in_use(name: LockName) -> Status {
+pub(super) fn in_use(name: LockName) -> Status {
     if name.is_file() {
         Status::FileInUse
     } else {

@@ -10,7 +10,7 @@ use crate::error::Fault;
 use crate::locks::LockName;
 use crate::log::record::{Record, SYSTEM};
 use crate::registry::Place;
-use crate::session::{Session, TransactionKind};
+use crate::session::{Session, TransactionKind, Waiting};
 use crate::status::Status;
 
 /// What a session holds and has changed since its transaction began.
@@ -35,12 +35,14 @@ impl Session {
 
     /// Operations 19 and 1019: begins a transaction.
     pub fn begin(&mut self, kind: TransactionKind) -> Result<(), Status> {
+        self.confirm()?;
         self.shared.check()?;
         if self.in_transaction() {
             return Err(Status::TransactionActive);
         }
         let _turn = self.shared.turn(None);
         self.state.transaction.kind = Some(kind);
+        self.state.place.counts.begun.add(1);
         Ok(())
     }
 
@@ -61,19 +63,42 @@ impl Session {
         if !self.in_transaction() {
             return Err(Status::NoTransaction);
         }
+        self.leave_queue();
         for open in &mut self.state.files {
             open.current = None;
         }
+        self.state.place.counts.aborts.add(1);
         self.roll_back()
     }
 
     pub(super) fn commit(&mut self) -> Result<(), Status> {
+        if self.state.transaction.id == SYSTEM {
+            let done = self.shared.check();
+            self.release_transaction();
+            return done;
+        }
+        if let Err(status) = self.shared.check() {
+            self.release_transaction();
+            return Err(status);
+        }
+        let lsn = log_commit(&self.shared, &self.state.transaction);
+        if let Waiting::Parks(_) = self.state.waiting {
+            self.state.transaction.kind = None;
+            self.state.unconfirmed = Some(lsn);
+            return Ok(());
+        }
+        self.finish_commit(lsn)
+    }
+
+    /// What remains to be done when the commit is in the log up to a byte.
+    pub(super) fn finish_commit(&mut self, lsn: u64) -> Result<(), Status> {
         let done = self.shared.check().and_then(|()| {
             let (transaction, place) = (&self.state.transaction, &self.state.place);
-            let committed = commit(&self.shared, transaction, place);
-            committed.map_err(|fault| self.shared.fail(fault))
+            let finished = finish_commit(&self.shared, transaction, place, lsn);
+            finished.map_err(|fault| self.shared.fail(fault))
         });
         self.release_transaction();
+        self.state.place.counts.commits.add(u64::from(done.is_ok()));
         done
     }
 
@@ -102,18 +127,22 @@ impl Session {
     }
 }
 
-fn commit(shared: &Shared, transaction: &Transaction, place: &Place) -> Result<(), Fault> {
-    if transaction.id == SYSTEM {
-        return Ok(());
-    }
+/// Appends the end of the transaction to the log; returns where that ends.
+fn log_commit(shared: &Shared, transaction: &Transaction) -> u64 {
     let record = Record::Commit {
         transaction: transaction.id,
         swept: transaction.is_swept,
     };
-    let lsn = {
-        let _turn = shared.turn(None);
-        shared.store.log.append(&record)
-    };
+    let _turn = shared.turn(None);
+    shared.store.log.append(&record)
+}
+
+fn finish_commit(
+    shared: &Shared,
+    transaction: &Transaction,
+    place: &Place,
+    lsn: u64,
+) -> Result<(), Fault> {
     shared
         .store
         .log

@@ -1,0 +1,190 @@
+//! Commands → operations of a session.
+
+use hashbrown::HashMap;
+
+use crate::command::{AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words};
+use crate::definition::FileDefinition;
+use crate::error::Fault;
+use crate::session::{FileHandle, Get, LockBias, Session};
+use crate::status::Status;
+
+/// A session that is spoken to in words, and knows files by their names: each is opened when it is
+/// first named, and has one position.
+pub struct Client {
+    session: Session,
+    files: HashMap<Box<[u8]>, FileHandle>,
+    /// Records of an answer with many.
+    many: Vec<u8>,
+    record_bytes: usize,
+    /// Such an answer is not whole: a record of it is waited for.
+    is_midway: bool,
+}
+
+impl Client {
+    pub fn new(session: Session) -> Self {
+        Self {
+            session,
+            files: HashMap::new(),
+            many: Vec::new(),
+            record_bytes: 0,
+            is_midway: false,
+        }
+    }
+
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Does what a command says, with the words at its places.
+    ///
+    /// # Errors
+    /// The operation's status; a definition or a number that cannot be.
+    pub fn execute(
+        &mut self,
+        command: &Command,
+        words: &(impl Words + ?Sized),
+    ) -> Result<Reply<'_>, Refusal> {
+        let session = &mut self.session;
+        match command {
+            Command::Get {
+                file,
+                wanted,
+                bias,
+                answer,
+            } => return self.get(words, *file, *wanted, *bias, *answer),
+            Command::Update { file, record } => {
+                let file = self.file(words.word(*file))?;
+                self.session.update(file, words.word(*record))?;
+            }
+            Command::Insert { file, record } => {
+                let file = self.file(words.word(*file))?;
+                self.session.insert(file, words.word(*record))?;
+            }
+            Command::Delete { file } => {
+                let file = self.file(words.word(*file))?;
+                self.session.delete(file)?;
+            }
+            Command::Begin(kind) => session.begin(*kind)?,
+            Command::End => session.end()?,
+            Command::Abort => session.abort()?,
+            Command::Unlock { file } => {
+                let file = self.file(words.word(*file))?;
+                self.session.unlock(file)?;
+            }
+            Command::Open { file } => {
+                self.file(words.word(*file))?;
+            }
+            Command::Position { file } => {
+                let file = self.file(words.word(*file))?;
+                return Ok(Reply::Number(self.session.position(file)?));
+            }
+            Command::Stat { file } => {
+                let file = self.file(words.word(*file))?;
+                return Ok(Reply::Figures(self.session.stat(file)?.into()));
+            }
+            Command::Create { file, definition } => self.create(words.word(*file), definition)?,
+            Command::Checkpoint => session.ask_for_checkpoint()?,
+        }
+        Ok(Reply::Done)
+    }
+
+    fn file(&mut self, name: &[u8]) -> Result<FileHandle, Status> {
+        if let Some(file) = self.files.get(name) {
+            return Ok(*file);
+        }
+        let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
+        let file = self.session.open(text)?;
+        self.files.insert(name.into(), file);
+        Ok(file)
+    }
+
+    fn create(&mut self, name: &[u8], definition: &FileDefinition) -> Result<(), Refusal> {
+        let name = String::from_utf8_lossy(name);
+        let created = self.session.create_file(&name, definition);
+        created.map_err(|fault| match fault {
+            Fault::Definition(text) => Refusal::Usage(text),
+            fault => fault.status().into(),
+        })
+    }
+
+    fn get(
+        &mut self,
+        words: &(impl Words + ?Sized),
+        file: usize,
+        wanted: Wanted,
+        bias: LockBias,
+        answer: AnswerForm,
+    ) -> Result<Reply<'_>, Refusal> {
+        let file = self.file(words.word(file))?;
+        let get = wanted.with(words);
+        if let AnswerForm::Many(most) = answer {
+            return self.get_many(file, get, bias, most);
+        }
+        let record = self.session.get(file, get, bias)?;
+        match answer {
+            AnswerForm::Field { offset, bytes } => {
+                let number = number(record, offset, bytes).ok_or_else(|| {
+                    Refusal::Usage(format!(
+                        "the record has no number in its {bytes} bytes from {offset} on"
+                    ))
+                })?;
+                Ok(Reply::Field(record, number))
+            }
+            _ => Ok(Reply::Record(record)),
+        }
+    }
+
+    fn get_many(
+        &mut self,
+        file: FileHandle,
+        get: Get,
+        bias: LockBias,
+        most: usize,
+    ) -> Result<Reply<'_>, Refusal> {
+        if !std::mem::take(&mut self.is_midway) {
+            self.many.clear();
+            self.record_bytes = 0;
+        }
+        while self.many.len() < most * self.record_bytes.max(1)
+            && self.many.len() + self.record_bytes <= MANY_BYTES_MAX
+        {
+            match self.session.get(file, get, bias) {
+                Ok(record) => {
+                    self.record_bytes = record.len();
+                    self.many.extend_from_slice(record);
+                }
+                Err(Status::EndOfFile) if !self.many.is_empty() => break,
+                Err(status) => {
+                    self.is_midway = status == Status::Waiting;
+                    return Err(status.into());
+                }
+            }
+        }
+        Ok(Reply::Many {
+            records: &self.many,
+            record_bytes: self.record_bytes,
+        })
+    }
+}
+
+impl Wanted {
+    fn with(self, words: &(impl Words + ?Sized)) -> Get<'_> {
+        match self {
+            Wanted::Equal(key, value) => Get::Equal(key, words.word(value)),
+            Wanted::Greater(key, value) => Get::Greater(key, words.word(value)),
+            Wanted::AtLeast(key, value) => Get::AtLeast(key, words.word(value)),
+            Wanted::Less(key, value) => Get::Less(key, words.word(value)),
+            Wanted::AtMost(key, value) => Get::AtMost(key, words.word(value)),
+            Wanted::First(key) => Get::First(key),
+            Wanted::Last(key) => Get::Last(key),
+            Wanted::Next => Get::Next,
+            Wanted::Previous => Get::Previous,
+        }
+    }
+}
+
+/// A number that stands in a record as text.
+fn number(record: &[u8], offset: usize, bytes: usize) -> Option<i64> {
+    let text = record.get(offset..offset.checked_add(bytes)?)?;
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

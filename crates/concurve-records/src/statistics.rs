@@ -1,0 +1,78 @@
+//! What an engine has done.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counts since the engine was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Transactions that were begun.
+    pub begun: u64,
+    /// Transactions that committed changes, and changes outside of transactions.
+    pub commits: u64,
+    /// Transactions that were aborted, by their sessions or with them.
+    pub aborts: u64,
+    /// Times that a session had to wait for a lock.
+    pub lock_waits: u64,
+    pub deadlocks: u64,
+    /// Times that the log was forced to the disk.
+    pub log_syncs: u64,
+    /// Bytes that were written to the log.
+    pub log_bytes: u64,
+    /// Pages that were asked for and in the cache, and that were not.
+    pub cache_hits: u64,
+    pub cache_misses: u64,
+    pub checkpoints: u64,
+}
+
+impl Statistics {
+    /// All of them with their names.
+    pub fn named(&self) -> [(&'static str, u64); 10] {
+        [
+            ("begun", self.begun),
+            ("commits", self.commits),
+            ("aborts", self.aborts),
+            ("lock_waits", self.lock_waits),
+            ("deadlocks", self.deadlocks),
+            ("log_syncs", self.log_syncs),
+            ("log_bytes", self.log_bytes),
+            ("cache_hits", self.cache_hits),
+            ("cache_misses", self.cache_misses),
+            ("checkpoints", self.checkpoints),
+        ]
+    }
+}
+
+/// A count that one thread at a time changes and all may read: no CPU locks its cache line.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    pub fn add(&self, more: u64) {
+        self.0.store(self.0.load(Relaxed) + more, Relaxed);
+    }
+
+    pub fn now(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What one session has done.
+#[derive(Debug, Default)]
+pub struct SessionCounts {
+    pub begun: Count,
+    pub commits: Count,
+    pub aborts: Count,
+    pub lock_waits: Count,
+    pub deadlocks: Count,
+}
+
+impl SessionCounts {
+    pub fn add_to(&self, sum: &mut Statistics) {
+        sum.begun += self.begun.now();
+        sum.commits += self.commits.now();
+        sum.aborts += self.aborts.now();
+        sum.lock_waits += self.lock_waits.now();
+        sum.deadlocks += self.deadlocks.now();
+    }
+}
