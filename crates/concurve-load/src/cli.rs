@@ -8,7 +8,6 @@ use clap::Parser;
 use crate::arrivals::Spread;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Runners};
-use crate::protocol::resp::Resp;
 use crate::slo::Objective;
 use crate::span;
 use crate::target::Target;
@@ -108,11 +107,11 @@ impl Arguments {
     /// Checks everything that can be checked before connecting.
     pub fn plan(&self) -> Result<Plan, Error> {
         let mut target = Target::parse(&self.server)?;
-        target.greeting.password = self.password()?;
+        target.speech.set_password(self.password()?);
         let workload = self.workload()?;
         Ok(Plan {
             server: target.server,
-            protocol: Arc::new(Resp::new(workload.statements(), target.greeting)),
+            protocol: target.speech.protocol(workload.statements()),
             workload: Arc::new(workload),
             sessions: self.sessions,
             runners: self.runners()?,

@@ -1,80 +1,89 @@
-//! Where the server is and what it speaks: `redis://USER@HOST:PORT/DATABASE?protocol=3`,
-//! `HOST:PORT`, or the path of a Unix socket.
+//! Where the server is and what it speaks, by its address: the scheme says whose protocol.
 
 use std::net::ToSocketAddrs;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::plan::Server;
-use crate::protocol::resp::Greeting;
+use crate::protocol::{Protocol, postgres, resp};
+use crate::workload::Statement;
 
-const REDIS_PORT: u16 = 6379;
-const FORMS: &str = "write redis://HOST:PORT, redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket";
+/// Why a password is refused that stands in an address.
+pub const PASSWORD_IN_SIGHT: &str = "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it";
 
-/// A server and how to begin with it.
-#[derive(Debug, PartialEq, Eq)]
+/// A server and what is spoken with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub server: Server,
-    pub greeting: Greeting,
+    pub speech: Speech,
+}
+
+/// A protocol, and how to begin with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speech {
+    Resp(resp::Greeting),
+    Postgres(postgres::Greeting),
 }
 
 impl Target {
+    /// # Errors
+    /// It is no address, and what may be written instead.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::Asked(format!("server {text:?}: {why}; {FORMS}"));
+        let wrong = |why: String, forms: &str| {
+            Err(Error::Asked(format!("server {text:?}: {why}; {forms}")))
+        };
         let Some((scheme, rest)) = text.split_once("://") else {
-            let greeting = Greeting::default();
-            let server = match text.contains('/') {
-                true => Server::Unix(PathBuf::from(text)),
-                false => address(text, None).map_err(|why| wrong(&why))?,
+            return match resp::parse_bare(text) {
+                Ok(found) => Ok(Self::of(found, Speech::Resp)),
+                Err(why) => wrong(why, resp::FORMS),
             };
-            return Ok(Self { server, greeting });
         };
         match scheme {
-            "redis" | "unix" => {}
-            "rediss" => return Err(wrong("TLS is not spoken here")),
-            _ => return Err(wrong(&format!("{scheme} is not spoken here"))),
+            "redis" | "unix" => match resp::parse_url(scheme, rest) {
+                Ok(found) => Ok(Self::of(found, Speech::Resp)),
+                Err(why) => wrong(why, resp::FORMS),
+            },
+            "postgresql" | "postgres" => match postgres::parse_url(rest) {
+                Ok(found) => Ok(Self::of(found, Speech::Postgres)),
+                Err(why) => wrong(why, postgres::FORMS),
+            },
+            "rediss" => wrong("TLS is not spoken here".to_owned(), resp::FORMS),
+            _ => wrong(format!("{scheme} is not spoken here"), SCHEMES),
         }
-        let mut greeting = Greeting::default();
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        for option in query.split('&').filter(|it| !it.is_empty()) {
-            match option {
-                "protocol=2" => greeting.resp3 = false,
-                "protocol=3" => greeting.resp3 = true,
-                _ => {
-                    return Err(wrong(&format!(
-                        "{option:?} is not protocol=2 or protocol=3"
-                    )));
-                }
-            }
+    }
+
+    fn of<G>((server, greeting): (Server, G), speech: fn(G) -> Speech) -> Self {
+        Self {
+            server,
+            speech: speech(greeting),
         }
-        if scheme == "unix" {
-            let server = Server::Unix(PathBuf::from(rest));
-            return Ok(Self { server, greeting });
+    }
+}
+
+const SCHEMES: &str = "redis:// and postgresql:// are";
+
+impl Speech {
+    /// The protocol of connections that prepare these statements.
+    pub fn protocol(&self, statements: &[Statement]) -> Arc<dyn Protocol> {
+        match self.clone() {
+            Self::Resp(greeting) => Arc::new(resp::Resp::new(statements, greeting)),
+            Self::Postgres(greeting) => Arc::new(postgres::Postgres::new(statements, greeting)),
         }
-        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if !path.is_empty() {
-            let number = path.parse::<u32>();
-            greeting.database = number.map_err(|_| wrong("the database is no number"))?;
+    }
+
+    pub fn set_password(&mut self, password: Option<String>) {
+        match self {
+            Self::Resp(greeting) => greeting.password = password,
+            Self::Postgres(greeting) => greeting.password = password,
         }
-        let place = match place.rsplit_once('@') {
-            None => place,
-            Some((user, _)) if user.contains(':') => {
-                return Err(wrong(
-                    "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it",
-                ));
-            }
-            Some((user, place)) => {
-                greeting.user = Some(user.to_owned());
-                place
-            }
-        };
-        let server = address(place, Some(REDIS_PORT)).map_err(|why| wrong(&why))?;
-        Ok(Self { server, greeting })
     }
 }
 
 /// Resolves HOST:PORT; without a port the usual one counts, if there is one.
-fn address(place: &str, usual_port: Option<u16>) -> Result<Server, String> {
+///
+/// # Errors
+/// There is no such address.
+pub fn tcp(place: &str, usual_port: Option<u16>) -> Result<Server, String> {
     let has_port = place
         .rsplit_once(':')
         .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit()))
@@ -92,6 +101,8 @@ fn address(place: &str, usual_port: Option<u16>) -> Result<Server, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -100,8 +111,8 @@ mod tests {
             name: name.to_owned(),
             address: name.parse().unwrap(),
         };
-        let plain = Greeting::default;
-        let named = Greeting {
+        let plain = resp::Greeting::default;
+        let named = resp::Greeting {
             resp3: true,
             user: Some("me".to_owned()),
             password: None,
@@ -121,7 +132,8 @@ mod tests {
             ("/run/redis.sock", unix.clone(), plain()),
             ("unix:///run/redis.sock", unix, plain()),
         ] {
-            assert_eq!(Target::parse(text).unwrap(), Target { server, greeting });
+            let speech = Speech::Resp(greeting);
+            assert_eq!(Target::parse(text).unwrap(), Target { server, speech });
         }
     }
 

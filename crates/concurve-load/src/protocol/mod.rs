@@ -7,6 +7,7 @@ use crate::workload::{Answer, Numbers};
 
 #[allow(dead_code)]
 pub mod mysql;
+pub mod postgres;
 pub mod resp;
 
 /// A protocol with everything that the connections of a run share, such as prepared statements.
@@ -25,6 +26,10 @@ pub trait Conversation: Send {
     /// Asks for some of the workload's statements together, with the numbers of a transaction:
     /// a round trip, which gets one answer.
     fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>);
+
+    /// Asks for one statement that is not the workload's: what comes before a load and after it. It
+    /// is answered like a trip, but an error in the server's own words.
+    fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>);
 
     /// Reads what came in, from the front of `input`. Trips are answered in the order in which
     /// they were asked.

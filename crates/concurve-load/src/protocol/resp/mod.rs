@@ -9,6 +9,9 @@ use crate::workload::{Answer, Numbers, Statement};
 
 mod reply;
 mod request;
+mod url;
+
+pub use url::{FORMS, parse as parse_url, parse_bare};
 
 use reply::Reply;
 use request::{Template, put_command};
@@ -98,6 +101,8 @@ struct Trip {
     /// Replies that are still to come.
     awaited: usize,
     error: Option<String>,
+    /// Not of the workload: its error is told in full.
+    once: bool,
 }
 
 impl Connection {
@@ -117,7 +122,10 @@ impl Connection {
             if text.starts_with("NOAUTH") {
                 return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
             }
-            trip.error.get_or_insert_with(|| error_kind(text));
+            trip.error.get_or_insert_with(|| match trip.once {
+                true => text.to_owned(),
+                false => error_kind(text),
+            });
         }
         trip.awaited -= 1;
         if trip.awaited > 0 {
@@ -152,10 +160,21 @@ impl Conversation for Connection {
         self.trips.push_back(Trip {
             awaited: statements.len(),
             error: None,
+            once: false,
         });
         for template in &self.shared.templates[statements] {
             template.put(numbers, out);
         }
+    }
+
+    fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>) {
+        self.trips.push_back(Trip {
+            awaited: 1,
+            error: None,
+            once: true,
+        });
+        let words: Vec<&str> = statement.split_ascii_whitespace().collect();
+        put_command(&words, out);
     }
 
     fn receive(&mut self, input: &[u8], _out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
@@ -230,6 +249,16 @@ mod tests {
         assert_eq!(heard(&mut *connection, error), Message::Aside);
         let answer = Message::Answer(Answer::Error("WRONGTYPE".to_owned()));
         assert_eq!(heard(&mut *connection, "+OK\r\n"), answer);
+    }
+
+    #[test]
+    fn a_command_of_its_own_tells_its_error_in_full() {
+        let mut connection = connection(&["GET {key}"], Greeting::default());
+        let mut out = Vec::new();
+        connection.ask_once("CONFIG  GET x", &mut out);
+        assert_eq!(out, b"*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$1\r\nx\r\n");
+        let answer = Message::Answer(Answer::Error("ERR no such thing".to_owned()));
+        assert_eq!(heard(&mut *connection, "-ERR no such thing\r\n"), answer);
     }
 
     #[test]

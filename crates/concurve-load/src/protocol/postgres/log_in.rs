@@ -1,0 +1,164 @@
+//! How a connection begins: the start-up message and the log-in.
+
+use bytes::BytesMut;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::frontend;
+
+use super::ProtocolError;
+use super::message::{Frame, ServerError, garbage, server_error};
+
+const PASSWORD_REMEDY: &str =
+    "--password-from VARIABLE names the environment variable with the password";
+const TLS_REMEDY: &str = "it may demand TLS, which is not spoken here: allow this user without it \
+     (a host line instead of hostssl in pg_hba.conf), or take the Unix socket";
+
+/// Who logs in, and where to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Greeting {
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+    /// Settings of the server for these sessions, such as `synchronous_commit`.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Greeting {
+    /// Writes the start-up message.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let mut parameters = vec![
+            ("user", &*self.user),
+            ("database", &*self.database),
+            ("application_name", "concurve-load"),
+            ("client_encoding", "UTF8"),
+        ];
+        let settings = self.settings.iter();
+        parameters.extend(settings.map(|(name, value)| (&**name, &**value)));
+        send(out, |buffer| frontend::startup_message(parameters, buffer));
+    }
+}
+
+/// A log-in under way.
+#[derive(Default)]
+pub struct LogIn {
+    scram: Option<ScramSha256>,
+}
+
+impl std::fmt::Debug for LogIn {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("LogIn")
+    }
+}
+
+impl LogIn {
+    /// Hears a message of the log-in, and answers it.
+    pub fn heard(
+        &mut self,
+        frame: Frame<'_>,
+        greeting: &Greeting,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ProtocolError> {
+        match frame.kind {
+            b'R' => self.asked(frame.body, greeting, out),
+            b'E' => Err(refused(&server_error(frame.body), greeting)),
+            // Settings, the key to cancel with, notices, versions of the protocol.
+            b'S' | b'K' | b'N' | b'v' => Ok(()),
+            _ => Err(garbage(&[frame.kind])),
+        }
+    }
+
+    /// Answers a demand for a password, in the server's way.
+    fn asked(
+        &mut self,
+        body: &[u8],
+        greeting: &Greeting,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ProtocolError> {
+        let (way, rest) = body.split_at_checked(4).ok_or_else(|| garbage(body))?;
+        let way = u32::from_be_bytes(way.try_into().expect("four bytes"));
+        if way == 0 {
+            return Ok(());
+        }
+        let password = greeting.password.as_deref().ok_or_else(|| {
+            let text = format!("it asks for the password of {:?}", greeting.user);
+            ProtocolError::Login(text, PASSWORD_REMEDY)
+        })?;
+        let password = password.as_bytes();
+        match way {
+            3 => send(out, |it| frontend::password_message(password, it)),
+            5 => {
+                let salt = rest.try_into().map_err(|_| garbage(body))?;
+                let hash = md5_hash(greeting.user.as_bytes(), password, salt);
+                send(out, |it| frontend::password_message(hash.as_bytes(), it));
+            }
+            10 => {
+                let mut offered = rest.split(|it| *it == 0);
+                if !offered.any(|it| it == SCRAM_SHA_256.as_bytes()) {
+                    let text = String::from_utf8_lossy(rest).replace('\0', " ");
+                    return Err(unknown(&format!("SASL by {}", text.trim())));
+                }
+                let scram = ScramSha256::new(password, ChannelBinding::unsupported());
+                send(out, |it| {
+                    frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), it)
+                });
+                self.scram = Some(scram);
+            }
+            11 => {
+                let scram = self.scram.as_mut().ok_or_else(|| garbage(body))?;
+                scram.update(rest).map_err(|it| bad_scram(&it))?;
+                send(out, |it| frontend::sasl_response(scram.message(), it));
+            }
+            12 => {
+                let scram = self.scram.as_mut().ok_or_else(|| garbage(body))?;
+                scram.finish(rest).map_err(|it| bad_scram(&it))?;
+            }
+            2 => return Err(unknown("Kerberos")),
+            7 | 8 => return Err(unknown("GSSAPI")),
+            9 => return Err(unknown("SSPI")),
+            other => return Err(unknown(&format!("method {other}"))),
+        }
+        Ok(())
+    }
+}
+
+fn unknown(way: &str) -> ProtocolError {
+    ProtocolError::Login(
+        format!("it asks for a log-in by {way}"),
+        "trust, password, md5 and scram-sha-256 are spoken here: see its pg_hba.conf",
+    )
+}
+
+fn bad_scram(error: &std::io::Error) -> ProtocolError {
+    ProtocolError::Login(
+        format!("SCRAM failed: {error}"),
+        "is it the right server, and the right password?",
+    )
+}
+
+/// The server's refusal, with what to try.
+fn refused(error: &ServerError, greeting: &Greeting) -> ProtocolError {
+    let ServerError { code, text, .. } = error;
+    let without_tls = || text.contains("no encryption") || text.contains("SSL off");
+    let remedy = match &**code {
+        "28P01" => PASSWORD_REMEDY,
+        "28000" if without_tls() => TLS_REMEDY,
+        "28000" => "a user is named in postgresql://USER@HOST:PORT/DATABASE; see its pg_hba.conf",
+        "3D000" => "a database is named in postgresql://USER@HOST:PORT/DATABASE",
+        "53300" => "it takes no more connections: fewer --sessions, or more max_connections",
+        "57P03" => "wait until it is up",
+        "42704" | "22023" | "55P02" | "42501" if !greeting.settings.is_empty() => {
+            "see the settings behind the ? of its address"
+        }
+        _ => "see its log",
+    };
+    ProtocolError::Login(format!("{text} ({code})"), remedy)
+}
+
+/// Writes a message of the library's; it fails only at texts with a zero or beyond 2 GB, which
+/// an address cannot hold.
+fn send(out: &mut Vec<u8>, put: impl FnOnce(&mut BytesMut) -> std::io::Result<()>) {
+    let mut buffer = BytesMut::new();
+    if put(&mut buffer).is_ok() {
+        out.extend_from_slice(&buffer);
+    }
+}

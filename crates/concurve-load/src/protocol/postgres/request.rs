@@ -1,0 +1,230 @@
+//! Requests: a workload's statement becomes one prepared statement, and a template of what is sent
+//! each time it is executed.
+
+use postgres_protocol::escape::escape_literal;
+use postgres_protocol::message::frontend;
+
+use crate::workload::Numbers;
+use crate::workload::statement::{Piece, Statement};
+
+/// OIDs of the types that are sent in binary.
+const INT2: u32 = 21;
+const INT4: u32 = 23;
+const INT8: u32 = 20;
+/// What is sent of a number where its type is another: digits with leading zeros, and the sign.
+const DIGITS: usize = 20;
+
+/// What ends a trip.
+pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
+
+/// A statement as the server prepares it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Of the prepared statement on every connection.
+    pub name: String,
+    pub text: String,
+    /// For each parameter its place in [`Numbers`].
+    places: Vec<usize>,
+}
+
+impl Query {
+    pub fn of(number: usize, statement: &Statement) -> Self {
+        let (mut text, mut places) = (String::new(), Vec::new());
+        for piece in &statement.pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Bytes(bytes) => {
+                    text.push_str(&escape_literal(&String::from_utf8_lossy(bytes)));
+                }
+                Piece::Number(place) => {
+                    places.push(*place);
+                    text.push_str(&format!("${}", places.len()));
+                }
+            }
+        }
+        Self {
+            name: format!("s{number}"),
+            text,
+            places,
+        }
+    }
+}
+
+/// Bind and Execute of a statement, and where its numbers go.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Template {
+    bytes: Vec<u8>,
+    numbers: Vec<Place>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    offset: usize,
+    number: usize,
+    form: Form,
+}
+
+/// How a number is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Int2,
+    Int4,
+    Int8,
+    Text,
+}
+
+impl Form {
+    fn of(oid: u32) -> Self {
+        match oid {
+            INT2 => Self::Int2,
+            INT4 => Self::Int4,
+            INT8 => Self::Int8,
+            _ => Self::Text,
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Int2 => 2,
+            Self::Int4 => 4,
+            Self::Int8 => 8,
+            Self::Text => DIGITS,
+        }
+    }
+
+    fn is_binary(self) -> bool {
+        self != Self::Text
+    }
+}
+
+impl Template {
+    /// For parameters of these types.
+    pub fn of(query: &Query, types: &[u32]) -> Self {
+        let forms: Vec<Form> = types.iter().map(|oid| Form::of(*oid)).collect();
+        let mut numbers = Vec::new();
+        let mut body = vec![0]; // the unnamed portal
+        body.extend_from_slice(query.name.as_bytes());
+        body.push(0);
+        put_count(forms.len(), &mut body);
+        for form in &forms {
+            put_count(usize::from(form.is_binary()), &mut body);
+        }
+        put_count(forms.len(), &mut body);
+        for (form, number) in forms.iter().zip(&query.places) {
+            body.extend_from_slice(&(form.bytes() as u32).to_be_bytes());
+            numbers.push(Place {
+                offset: HEADER + body.len(),
+                number: *number,
+                form: *form,
+            });
+            body.resize(body.len() + form.bytes(), b'0');
+        }
+        put_count(0, &mut body); // every result in text
+        let mut bytes = message(b'B', &body);
+        bytes.extend_from_slice(&message(b'E', &[0; 5])); // of that portal, all rows
+        Self { bytes, numbers }
+    }
+
+    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.bytes);
+        for place in &self.numbers {
+            let number = numbers[place.number];
+            let at = &mut out[begin + place.offset..][..place.form.bytes()];
+            match place.form {
+                Form::Int2 => at.copy_from_slice(&(number as i16).to_be_bytes()),
+                Form::Int4 => at.copy_from_slice(&(number as i32).to_be_bytes()),
+                Form::Int8 => at.copy_from_slice(&number.to_be_bytes()),
+                Form::Text => at.copy_from_slice(format!("{number:0DIGITS$}").as_bytes()),
+            }
+        }
+    }
+}
+
+const HEADER: usize = 5;
+
+/// Asks to prepare a statement; `describe` asks for the types of its parameters, too.
+pub fn put_parse(query: &Query, describe: bool, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut buffer = bytes::BytesMut::new();
+    frontend::parse(&query.name, &query.text, [], &mut buffer)?;
+    if describe {
+        frontend::describe(b'S', &query.name, &mut buffer)?;
+    }
+    out.extend_from_slice(&buffer);
+    Ok(())
+}
+
+/// A statement that is not prepared.
+pub fn put_query(text: &str, out: &mut Vec<u8>) {
+    let mut body = text.as_bytes().to_vec();
+    body.push(0);
+    out.extend_from_slice(&message(b'Q', &body));
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn put_count(count: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(count as u16).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use postgres_protocol::IsNull;
+
+    use super::*;
+
+    const NUMBERS: Numbers = [7, -2, 0, 0, 0, 0, 0, 1 << 40];
+
+    fn query() -> Query {
+        let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];
+        let statement = Statement::parse("UPDATE t SET x = x + {b} WHERE i = {a}", &places);
+        Query::of(3, &statement.unwrap())
+    }
+
+    #[test]
+    fn numbers_become_parameters_and_values_literals() {
+        assert_eq!(query().text, "UPDATE t SET x = x + $1 WHERE i = $2");
+        let pieces = vec![Piece::Bytes(b"it's".to_vec()), Piece::Number(2)];
+        let query = Query::of(0, &Statement { pieces });
+        assert_eq!((&*query.text, &*query.name), ("'it''s'$1", "s0"));
+    }
+
+    #[test]
+    fn a_template_is_what_the_library_writes() {
+        let mut expected = BytesMut::new();
+        frontend::bind(
+            "",
+            "s3",
+            [1, 1],
+            [&(-2_i64).to_be_bytes()[..], &7_i32.to_be_bytes()[..]],
+            |bytes, out: &mut BytesMut| {
+                out.extend_from_slice(bytes);
+                Ok(IsNull::No)
+            },
+            [],
+            &mut expected,
+        )
+        .unwrap_or_else(|_| panic!("cannot be written"));
+        frontend::execute("", 0, &mut expected).unwrap();
+        frontend::sync(&mut expected);
+
+        let mut sent = Vec::new();
+        Template::of(&query(), &[INT8, INT4]).put(&NUMBERS, &mut sent);
+        sent.extend_from_slice(&SYNC);
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn other_types_get_digits() {
+        let mut sent = Vec::new();
+        Template::of(&query(), &[1700, INT2]).put(&NUMBERS, &mut sent);
+        let text = b"-0000000000000000002";
+        assert!(sent.windows(text.len()).any(|it| it == text));
+    }
+}

@@ -1,0 +1,334 @@
+//! The conversation, with bytes that a server sent, cut at every place, and with random ones.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::workload::statement::{Piece, Statement};
+
+const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0];
+
+fn statements(texts: &[&str]) -> Vec<Statement> {
+    let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];
+    let parse = |text: &&str| Statement::parse(text, &places).unwrap();
+    texts.iter().map(parse).collect()
+}
+
+fn greeting(password: Option<&str>) -> Greeting {
+    Greeting {
+        user: "md5_user".to_owned(),
+        password: password.map(str::to_owned),
+        database: "bank".to_owned(),
+        settings: Vec::new(),
+    }
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn error(fields: &str) -> Vec<u8> {
+    message(b'E', format!("{fields}\0\0").replace('|', "\0").as_bytes())
+}
+
+fn ready(state: u8) -> Vec<u8> {
+    message(b'Z', &[state])
+}
+
+fn done(tag: &str) -> Vec<u8> {
+    let tag = format!("{tag}\0");
+    [message(b'2', b""), message(b'C', tag.as_bytes())].concat()
+}
+
+fn row(text: &str) -> Vec<u8> {
+    let length = (text.len() as u32).to_be_bytes();
+    message(b'D', &[&[0, 1], &length[..], text.as_bytes()].concat())
+}
+
+/// The messages of a greeting by trust, with two statements of one int4 each.
+fn welcome() -> Vec<u8> {
+    let types = message(b't', &[0, 1, 0, 0, 0, 23]);
+    [
+        message(b'R', &[0; 4]),
+        message(b'S', b"server_version\x0015.1\0"),
+        message(b'K', &[0; 8]),
+        ready(b'I'),
+        message(b'1', b""),
+        types.clone(),
+        message(b'n', b""),
+        message(b'1', b""),
+        types,
+        message(b'T', &[0, 0]),
+        ready(b'I'),
+    ]
+    .concat()
+}
+
+/// Everything that is heard of these bytes, but for what is of no interest.
+fn heard(
+    connection: &mut dyn Conversation,
+    mut input: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(Vec<Message>, usize), ProtocolError> {
+    let (mut messages, mut used) = (Vec::new(), 0);
+    while !input.is_empty() {
+        let received = connection.receive(input, out)?;
+        (input, used) = (&input[received.consumed..], used + received.consumed);
+        match received.message {
+            Message::Partial => break,
+            Message::Aside => {}
+            other => messages.push(other),
+        }
+    }
+    Ok((messages, used))
+}
+
+fn connected() -> Box<dyn Conversation> {
+    let statements = statements(&["SELECT x FROM t WHERE i = {a}", "UPDATE t SET x = {b}"]);
+    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let mut out = Vec::new();
+    assert!(connection.greet(&mut out));
+    let (messages, _) = heard(&mut *connection, &welcome(), &mut out).unwrap();
+    assert_eq!(messages, [Message::Greeted]);
+    connection
+}
+
+fn answers(connection: &mut dyn Conversation, input: &[u8]) -> (Vec<Message>, Vec<u8>) {
+    let mut out = Vec::new();
+    let (messages, used) = heard(connection, input, &mut out).unwrap();
+    assert_eq!(used, input.len());
+    (messages, out)
+}
+
+fn answer(answer: Answer) -> Vec<Message> {
+    vec![Message::Answer(answer)]
+}
+
+#[test]
+fn a_trip_is_answered_when_the_server_is_ready() {
+    let mut connection = connected();
+    let mut out = Vec::new();
+    connection.ask(0..2, &NUMBERS, &mut out);
+    assert_eq!(out.iter().filter(|it| **it == b'S').count(), 1);
+    assert!(out.ends_with(&SYNC));
+    let notice = message(b'N', b"VNOTICE\0C00000\0Mhm\0\0");
+    let input = [
+        message(b'2', b""),
+        row("-5"),
+        notice,
+        done("SELECT 1"),
+        done("UPDATE 1"),
+        ready(b'I'),
+    ];
+    let (messages, out) = answers(&mut *connection, &input.concat());
+    assert_eq!(messages, answer(Answer::Done(Some(-5))));
+    assert!(out.is_empty());
+
+    connection.ask(1..2, &NUMBERS, &mut Vec::new());
+    let (messages, _) = answers(&mut *connection, &[done("UPDATE 0"), ready(b'T')].concat());
+    assert_eq!(messages, answer(Answer::Nothing));
+}
+
+#[test]
+fn bytes_may_be_cut_anywhere() {
+    let trip = [done("BEGIN"), row("12"), done("SELECT 1"), ready(b'T')].concat();
+    let whole = [welcome(), trip].concat();
+    for cut in 0..whole.len() {
+        let statements = statements(&["SELECT {a}", "UPDATE t SET x = {b}"]);
+        let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+        let mut out = Vec::new();
+        connection.greet(&mut out);
+        let (mut messages, used) = heard(&mut *connection, &whole[..cut], &mut out)
+            .unwrap_or_else(|_| (vec![Message::Greeted], 0));
+        if messages.is_empty() {
+            let rest = &whole[used..welcome().len()];
+            messages = heard(&mut *connection, rest, &mut out).unwrap().0;
+            assert_eq!(messages, [Message::Greeted], "cut at {cut}");
+        }
+    }
+    let trip = [row("12"), done("SELECT 1"), ready(b'T')].concat();
+    for cut in 0..trip.len() {
+        let mut connection = connected();
+        connection.ask(0..1, &NUMBERS, &mut Vec::new());
+        let mut out = Vec::new();
+        let (first, used) = heard(&mut *connection, &trip[..cut], &mut out).unwrap();
+        assert_eq!(first, []);
+        let (second, _) = heard(&mut *connection, &trip[used..], &mut out).unwrap();
+        assert_eq!(second, answer(Answer::Done(Some(12))), "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_failed_transaction_is_rolled_back_before_its_error_is_told() {
+    let mut connection = connected();
+    connection.ask(0..2, &NUMBERS, &mut Vec::new());
+    let failed = [error("SERROR|VERROR|C40P01|Mdeadlock"), ready(b'E')].concat();
+    let (messages, out) = answers(&mut *connection, &failed);
+    assert_eq!(messages, []);
+    assert_eq!(out, message(b'Q', b"ROLLBACK\0"));
+    let (messages, _) = answers(&mut *connection, &[done("ROLLBACK"), ready(b'I')].concat());
+    let expected = Answer::Error("40P01 deadlock detected".to_owned());
+    assert_eq!(messages, answer(expected));
+}
+
+#[test]
+fn several_trips_under_way_are_answered_in_their_order() {
+    let mut connection = connected();
+    for _ in 0..3 {
+        connection.ask(0..1, &NUMBERS, &mut Vec::new());
+    }
+    let failed = [error("VERROR|C42P01|Mno"), ready(b'E')].concat();
+    let next = [error("VERROR|C25P02|Mno"), ready(b'E')].concat();
+    let (messages, out) = answers(&mut *connection, &[failed, next.clone(), next].concat());
+    assert_eq!(messages.len(), 3);
+    assert_eq!(out, message(b'Q', b"ROLLBACK\0"), "rolled back once");
+    connection.ask(0..1, &NUMBERS, &mut Vec::new());
+    let rest = [
+        done("ROLLBACK"),
+        ready(b'I'),
+        row("1"),
+        done("SELECT 1"),
+        ready(b'I'),
+    ]
+    .concat();
+    let (messages, _) = answers(&mut *connection, &rest);
+    assert_eq!(messages, answer(Answer::Done(Some(1))));
+}
+
+#[test]
+fn what_a_dying_server_leaves_is_in_doubt() {
+    let mut connection = connected();
+    connection.ask(0..1, &NUMBERS, &mut Vec::new());
+    let input = error("SFATAL|VFATAL|C57P01|Mterminating connection");
+    assert_eq!(answers(&mut *connection, &input).0, []);
+}
+
+#[test]
+fn a_statement_that_is_not_prepared_tells_its_error_in_full() {
+    let mut connection = connected();
+    let mut out = Vec::new();
+    connection.ask_once("SELECT 1", &mut out);
+    assert_eq!(out, message(b'Q', b"SELECT 1\0"));
+    let input = [error("VERROR|C42501|Mpermission denied"), ready(b'I')].concat();
+    let expected = Answer::Error("permission denied (42501)".to_owned());
+    assert_eq!(answers(&mut *connection, &input).0, answer(expected));
+
+    connection.ask_once("COPY t FROM STDIN", &mut Vec::new());
+    let (_, out) = answers(&mut *connection, &message(b'G', &[0, 0, 0]));
+    assert_eq!(out, message(b'f', b"\0"), "nothing is copied");
+}
+
+#[test]
+fn the_second_connection_does_not_ask_for_types() {
+    let statements = statements(&["SELECT x FROM t WHERE i = {a}"]);
+    let postgres = Postgres::new(&statements, greeting(None));
+    let welcome = welcome();
+    let login = [message(b'R', &[0; 4]), ready(b'I')].concat();
+    let mut lengths = Vec::new();
+    for described in [true, false] {
+        let mut connection = postgres.conversation();
+        let mut out = Vec::new();
+        connection.greet(&mut out);
+        out.clear();
+        heard(&mut *connection, &login, &mut out).unwrap();
+        lengths.push(out.len());
+        let types = message(b't', &[0, 1, 0, 0, 0, 23]);
+        let types = if described { types } else { Vec::new() };
+        let rest = [message(b'1', b""), types, ready(b'I')].concat();
+        let (messages, _) = heard(&mut *connection, &rest, &mut out).unwrap();
+        assert_eq!(messages, [Message::Greeted]);
+    }
+    assert!(lengths[1] < lengths[0] && welcome.len() > login.len());
+}
+
+#[test]
+fn passwords_are_given_as_asked_for() {
+    let mut connection = Postgres::new(&[], greeting(Some("password"))).conversation();
+    let mut out = Vec::new();
+    connection.greet(&mut out);
+    out.clear();
+    let md5 = message(b'R', &[0, 0, 0, 5, 0x2a, 0x3d, 0x8f, 0xe0]);
+    heard(&mut *connection, &md5, &mut out).unwrap();
+    assert_eq!(out, message(b'p', b"md562af4dd09bbb41884907a838a3233294\0"));
+
+    out.clear();
+    let mut connection = Postgres::new(&[], greeting(Some("password"))).conversation();
+    let sasl = message(b'R', b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
+    heard(&mut *connection, &sasl, &mut out).unwrap();
+    assert!(out.starts_with(b"p") && out.windows(13).any(|it| it == b"SCRAM-SHA-256"));
+}
+
+#[test]
+fn a_log_in_that_fails_says_what_to_try() {
+    let tls = "VFATAL|C28000|Mno pg_hba.conf entry for host \"::1\", user \"me\", no encryption";
+    for (input, why) in [
+        (message(b'R', &[0, 0, 0, 5, 1, 2, 3, 4]), "--password-from"),
+        (
+            error("VFATAL|C28P01|Mwrong"),
+            "wrong (28P01); --password-from",
+        ),
+        (
+            error("VFATAL|C3D000|Mno database"),
+            "a database is named in",
+        ),
+        (error("VFATAL|C53300|Mtoo many"), "fewer --sessions"),
+        (error(tls), "TLS, which is not spoken here"),
+    ] {
+        let mut connection = Postgres::new(&[], greeting(None)).conversation();
+        let error = heard(&mut *connection, &input, &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    let mut connection = Postgres::new(&[], greeting(Some("x"))).conversation();
+    let gss = message(b'R', &[0, 0, 0, 7]);
+    let error = heard(&mut *connection, &gss, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("GSSAPI"), "{error}");
+}
+
+#[test]
+fn a_statement_that_is_refused_is_named() {
+    let statements = statements(&["SELECT 1", "SELECT nothing"]);
+    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let types = message(b't', &[0, 0]);
+    let input = [
+        message(b'R', &[0; 4]),
+        ready(b'I'),
+        message(b'1', b""),
+        types,
+        error("VERROR|C42703|Mno such column"),
+    ];
+    let error = heard(&mut *connection, &input.concat(), &mut Vec::new()).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("SELECT nothing") && text.contains("no such column"),
+        "{text}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_refused_or_waited_for(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut connection = connected();
+        connection.ask(0..2, &NUMBERS, &mut Vec::new());
+        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+        let mut connection = Postgres::new(&[], greeting(Some("x"))).conversation();
+        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+    }
+
+    #[test]
+    fn random_messages_do_no_harm(
+        messages in proptest::collection::vec(
+            (prop::sample::select(&b"123ACDEGHIKNRSTVWZcdnstv"[..]), proptest::collection::vec(any::<u8>(), 0..20)),
+            0..20,
+        )
+    ) {
+        let bytes: Vec<u8> = messages.iter().flat_map(|(kind, body)| message(*kind, body)).collect();
+        let mut connection = connected();
+        connection.ask(0..2, &NUMBERS, &mut Vec::new());
+        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+        let statements = statements(&["SELECT {a}"]);
+        let mut connection = Postgres::new(&statements, greeting(Some("x"))).conversation();
+        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+    }
+}
