@@ -43,6 +43,7 @@ mod tally;
 mod target;
 mod task;
 mod text;
+mod url;
 mod usage;
 mod watch;
 mod workload;

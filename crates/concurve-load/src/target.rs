@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::plan::Server;
-use crate::protocol::{Protocol, postgres, resp};
+use crate::protocol::{Protocol, mysql, postgres, resp};
 use crate::workload::Statement;
 
 /// Why a password is refused that stands in an address.
@@ -23,6 +23,7 @@ pub struct Target {
 pub enum Speech {
     Resp(resp::Greeting),
     Postgres(postgres::Greeting),
+    MySql(mysql::Greeting),
 }
 
 impl Target {
@@ -47,6 +48,10 @@ impl Target {
                 Ok(found) => Ok(Self::of(found, Speech::Postgres)),
                 Err(why) => wrong(why, postgres::FORMS),
             },
+            "mysql" | "mariadb" => match mysql::parse_url(rest) {
+                Ok(found) => Ok(Self::of(found, Speech::MySql)),
+                Err(why) => wrong(why, mysql::FORMS),
+            },
             "rediss" => wrong("TLS is not spoken here".to_owned(), resp::FORMS),
             _ => wrong(format!("{scheme} is not spoken here"), SCHEMES),
         }
@@ -60,7 +65,7 @@ impl Target {
     }
 }
 
-const SCHEMES: &str = "redis:// and postgresql:// are";
+const SCHEMES: &str = "redis://, postgresql:// and mysql:// are";
 
 impl Speech {
     /// The protocol of connections that prepare these statements.
@@ -68,6 +73,7 @@ impl Speech {
         match self.clone() {
             Self::Resp(greeting) => Arc::new(resp::Resp::new(statements, greeting)),
             Self::Postgres(greeting) => Arc::new(postgres::Postgres::new(statements, greeting)),
+            Self::MySql(greeting) => Arc::new(mysql::MySql::new(statements, greeting)),
         }
     }
 
@@ -75,6 +81,7 @@ impl Speech {
         match self {
             Self::Resp(greeting) => greeting.password = password,
             Self::Postgres(greeting) => greeting.password = password,
+            Self::MySql(greeting) => greeting.password = password,
         }
     }
 }

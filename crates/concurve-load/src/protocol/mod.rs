@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use crate::workload::{Answer, Numbers};
 
-#[allow(dead_code)]
 pub mod mysql;
 pub mod postgres;
 pub mod resp;

@@ -46,6 +46,12 @@ impl ServerError {
         };
         format!("{} {name}", self.code)
     }
+
+    /// Whether the server closes the connection behind it: it is shut down, or this connection
+    /// was ended by hand or for its idleness.
+    pub fn ends_connection(&self) -> bool {
+        matches!(self.code, 1053 | 1927 | 3169 | 4031)
+    }
 }
 
 impl std::fmt::Display for ServerError {
@@ -79,11 +85,19 @@ impl Prepared {
     }
 }
 
+/// What matters of a command for what it gives.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Command {
+    /// Rows come as to an executed prepared statement, not as texts.
+    pub binary: bool,
+    /// Its last statement changes rows.
+    pub changes: bool,
+}
+
 /// Reads the results of one command, packet by packet.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// Rows come as to an executed prepared statement, not as texts.
-    binary: bool,
+    command: Command,
     stage: Stage,
     columns: usize,
     first: Column,
@@ -121,8 +135,8 @@ pub enum Read {
 
 impl Results {
     /// Gets ready for the results of the next command.
-    pub fn begin(&mut self, binary: bool) {
-        self.binary = binary;
+    pub fn begin(&mut self, command: Command) {
+        self.command = command;
         self.stage = Stage::Begin;
     }
 
@@ -136,9 +150,13 @@ impl Results {
             Stage::Begin if first == OK => {
                 let mut fields = Fields(&payload[1..]);
                 let changed = fields.length()??;
-                fields.length()??;
+                fields.length()??; // number of a new row
                 let status = fields.integer(2)? as u16;
-                Some(self.end(status, Answer::Done(i64::try_from(changed).ok())))
+                let answer = match self.command.changes && changed == 0 {
+                    true => Answer::Nothing,
+                    false => Answer::Done(None),
+                };
+                Some(self.end(status, answer))
             }
             Stage::Begin if first == FILE || first == END => None,
             Stage::Begin => {
@@ -170,7 +188,7 @@ impl Results {
             }
             Stage::Rows => {
                 if self.rows == 0 {
-                    self.number = match self.binary {
+                    self.number = match self.command.binary {
                         true => self.first.number_in_row(payload, self.columns)?,
                         false => Fields(payload).text()?.and_then(number_in_text),
                     };

@@ -22,6 +22,8 @@ pub struct Template {
     execute: Vec<u8>,
     /// Places in [`Numbers`], in the order of the values.
     places: Vec<usize>,
+    /// It changes rows: to have changed none is an answer of nothing.
+    pub changes: bool,
 }
 
 impl Template {
@@ -38,9 +40,13 @@ impl Template {
             .collect();
         let mut execute = Vec::new();
         packet::put(0, &mut execute, |out| put_execute(places.len(), out));
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let verb = text.split_ascii_whitespace().next().unwrap_or_default();
+        let changes = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
         Self {
+            changes: changes.iter().any(|it| verb.eq_ignore_ascii_case(it)),
             pieces,
-            text: String::from_utf8_lossy(&text).into_owned(),
+            text,
             execute,
             places,
         }
@@ -113,6 +119,19 @@ pub fn put_command(text: &str, out: &mut Vec<u8>) {
     });
 }
 
+/// Sets variables for the connection.
+pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) {
+    let set = |(name, value): &(String, String)| match value.parse::<f64>() {
+        Ok(_) => format!("{name} = {value}"),
+        Err(_) => format!(
+            "{name} = '{}'",
+            value.replace('\\', "\\\\").replace('\'', "''")
+        ),
+    };
+    let settings: Vec<String> = settings.iter().map(set).collect();
+    put_command(&format!("SET SESSION {}", settings.join(", ")), out);
+}
+
 /// Writes a statement; values that never change are written as hexadecimal literals.
 fn put_text(pieces: &[Piece], out: &mut Vec<u8>, number: impl Fn(usize, &mut Vec<u8>)) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -180,6 +199,15 @@ mod tests {
         let text = "UPDATE a SET b = b + -1, c = x'780a' WHERE d = 258";
         assert_eq!(out[4], QUERY);
         assert_eq!(out[5..], *format!("{text};{text}").as_bytes());
+    }
+
+    #[test]
+    fn variables_are_numbers_or_texts() {
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let settings = [setting("a", "5"), setting("b", "it's \\")];
+        let mut out = Vec::new();
+        put_settings(&settings, &mut out);
+        assert_eq!(out[5..], *br"SET SESSION a = 5, b = 'it''s \\'");
     }
 
     #[test]

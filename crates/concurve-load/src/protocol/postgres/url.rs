@@ -3,12 +3,10 @@
 
 use std::path::Path;
 
-use nix::unistd::{Uid, User};
-use percent_encoding::percent_decode_str;
-
 use super::Greeting;
 use crate::plan::Server;
-use crate::target::{PASSWORD_IN_SIGHT, tcp};
+use crate::target::tcp;
+use crate::url::Url;
 
 const PORT: u16 = 5432;
 pub const FORMS: &str = "write postgresql://USER@HOST:PORT/DATABASE, or postgresql:///DATABASE?host=/var/run/postgresql for its Unix socket";
@@ -18,29 +16,14 @@ pub const FORMS: &str = "write postgresql://USER@HOST:PORT/DATABASE, or postgres
 /// # Errors
 /// What is wrong, without the form to write.
 pub fn parse(rest: &str) -> Result<(Server, Greeting), String> {
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-    let (user, place) = match place.rsplit_once('@') {
-        Some((user, _)) if user.contains(':') => {
-            return Err(PASSWORD_IN_SIGHT.to_owned());
-        }
-        Some((user, place)) => (decoded(user)?, place),
-        None => (own_name()?, place),
-    };
+    let url = Url::parse(rest)?;
     let mut greeting = Greeting {
-        database: match database {
-            "" => user.clone(),
-            name => decoded(name)?,
-        },
-        user,
+        database: url.database.unwrap_or_else(|| url.user.clone()),
+        user: url.user,
         ..Greeting::default()
     };
-    let (mut host, mut port) = (decoded(place)?, None);
-    for option in query.split('&').filter(|it| !it.is_empty()) {
-        let (name, value) = option
-            .split_once('=')
-            .ok_or_else(|| format!("{option:?} has no value"))?;
-        let (name, value) = (decoded(name)?, decoded(value)?);
+    let (mut host, mut port) = (url.place, None);
+    for (name, value) in url.options {
         match &*name {
             "host" => host = value,
             "port" => port = Some(number(&value)?),
@@ -69,22 +52,6 @@ fn server(host: &str, port: Option<u16>) -> Result<Server, String> {
 
 fn number(port: &str) -> Result<u16, String> {
     port.parse().map_err(|_| format!("{port:?} is no port"))
-}
-
-fn decoded(text: &str) -> Result<String, String> {
-    let decoded = percent_decode_str(text).decode_utf8();
-    match decoded {
-        Ok(decoded) if !decoded.contains('\0') => Ok(decoded.into_owned()),
-        _ => Err(format!("{text:?} is no text")),
-    }
-}
-
-/// Who logs in if nobody is named: as with libpq, the user of this process.
-fn own_name() -> Result<String, String> {
-    match User::from_uid(Uid::effective()) {
-        Ok(Some(user)) => Ok(user.name),
-        _ => Err("no user is named, and this process's has no name".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,85 @@
+//! Bytes as they come: cut anywhere, or wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Everything that a server says in a log-in and in a transaction, in one piece.
+fn all_said() -> Vec<Vec<u8>> {
+    let columns = columns(1);
+    vec![
+        mariadb(),
+        packet(
+            2,
+            &[b"\xfemysql_native_password\0".as_slice(), SCRAMBLE, b"\0"].concat(),
+        ),
+        packet(4, &ok(2)),
+        prepared(),
+        packet(1, &ok(3)),
+        selected(&[Some(7)]),
+        packets(
+            1,
+            &[&ok(11), &[1], &columns[0], &columns[1], b"\xfb", &end(3)],
+        ),
+        packet(1, DEADLOCK),
+        packet(1, &ok(2)),
+    ]
+}
+
+fn play(step: usize) -> (Vec<Message>, Vec<u8>) {
+    let mut connection = connection(greeting("secret"));
+    let asked = [
+        (4, BEGIN..BEGIN + 1),
+        (5, SELECT..COMMIT),
+        (6, UPDATE..COMMIT),
+        (7, COMMIT..4),
+    ];
+    let (mut messages, mut out) = (Vec::new(), Vec::new());
+    for (turn, said) in all_said().iter().enumerate() {
+        if let Some((_, statements)) = asked.iter().find(|(at, _)| *at == turn) {
+            out.extend(ask(&mut *connection, statements.clone()));
+        }
+        let (heard, written) = say_in_steps(&mut *connection, said, step).unwrap();
+        messages.extend(heard);
+        out.extend(written);
+    }
+    (messages, out)
+}
+
+#[test]
+fn it_does_not_matter_where_the_bytes_are_cut() {
+    let whole = play(usize::MAX);
+    let answers = [
+        Message::Greeted,
+        done(None),
+        done(Some(7)),
+        done(None),
+        error("1213 deadlock"),
+    ];
+    assert_eq!(whole.0, answers);
+    for step in 1..40 {
+        assert_eq!(play(step), whole, "{step}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_input_makes_it_panic(
+        turn in 0_usize..9,
+        at in 0_usize..200,
+        noise in proptest::collection::vec(any::<u8>(), 1..60),
+    ) {
+        let mut connection = connection(greeting("secret"));
+        let said = all_said();
+        for said in &said[..turn.min(4)] {
+            say(&mut *connection, said);
+        }
+        if turn >= 4 {
+            ask(&mut *connection, SELECT..SELECT + 1);
+        }
+        let mut said = said[turn].clone();
+        let at = at % said.len();
+        said.splice(at.., noise);
+        let _ = say_in_steps(&mut *connection, &said, 7);
+    }
+}

@@ -1,0 +1,177 @@
+//! How connections begin, and why they do not.
+
+use super::*;
+use crate::protocol::mysql::password::Method;
+
+#[test]
+fn a_log_in_to_mariadb() {
+    let mut connection = connection(greeting("secret"));
+    let (_, out) = say(&mut *connection, &mariadb());
+    let scramble = b">%;:Qi;*`&<9ICT[LKt)";
+    let mut expected = b"\x0e\xa2\x0f\0\0\0\0\x40\x2d".to_vec();
+    expected.extend_from_slice(&[0; 23]);
+    expected.extend_from_slice(b"me\0\x14");
+    expected.extend(Method::Native.answer("secret", scramble));
+    expected.extend_from_slice(b"bank\0mysql_native_password\0");
+    assert_eq!(out, packet(1, &expected));
+
+    let (_, out) = say(&mut *connection, &packet(2, &ok(2)));
+    for statement in [
+        "BEGIN",
+        "UPDATE a SET b = ? WHERE c = ?",
+        "SELECT b FROM a WHERE c = ?",
+    ] {
+        let text = [b"\x16", statement.as_bytes()].concat();
+        let wanted = packet(0, &text);
+        assert!(
+            out.windows(wanted.len()).any(|it| it == wanted),
+            "{statement}"
+        );
+    }
+}
+
+#[test]
+fn the_server_may_ask_for_the_password_in_another_way() {
+    let mut connection = connection(greeting("secret"));
+    let (_, out) = say(&mut *connection, &mysql());
+    assert!(out.ends_with(b"bank\0caching_sha2_password\0"));
+    let request = [b"\xfemysql_native_password\0".as_slice(), SCRAMBLE, b"\0"].concat();
+    let (_, out) = say(&mut *connection, &packet(2, &request));
+    assert_eq!(out, packet(3, &Method::Native.answer("secret", SCRAMBLE)));
+    say(&mut *connection, &packet(4, &ok(2)));
+    assert_eq!(say(&mut *connection, &prepared()).0, [Message::Greeted]);
+}
+
+#[test]
+fn caching_sha2_sends_the_password_only_where_nobody_reads_along() {
+    let mut known = connection(greeting("secret"));
+    say(&mut *known, &mysql());
+    let said = packets(2, &[&[1, 3], &ok(2)]);
+    let (_, out) = say(&mut *known, &said);
+    assert!(out.starts_with(&packet(0, b"\x16BEGIN")));
+
+    let mut remote = connection(greeting("secret"));
+    say(&mut *remote, &mysql());
+    let refused = remote.receive(&packet(2, &[1, 4]), &mut Vec::new());
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("by the Unix socket"), "{refused}");
+
+    let local = Greeting {
+        local: true,
+        ..greeting("secret")
+    };
+    let mut local = connection(local);
+    say(&mut *local, &mysql());
+    let (_, out) = say(&mut *local, &packet(2, &[1, 4]));
+    assert_eq!(out, packet(3, b"secret\0"));
+}
+
+#[test]
+fn who_is_not_let_in_is_told_what_to_try() {
+    for (said, why) in [
+        (
+            packet(2, b"\xff\x15\x04#28000Access denied for user"),
+            "--password-from",
+        ),
+        (
+            packet(2, b"\xff\x19\x04#42000Unknown database 'bank'"),
+            "/DATABASE, or none",
+        ),
+        (
+            packet(2, b"\xff\x57\x0c#HY000insecure transport"),
+            "TLS is not spoken here",
+        ),
+        (
+            packet(2, b"\xfeclient_ed25519\0abc"),
+            "mysql_native_password",
+        ),
+        (
+            packet(2, b"\xfemysql_clear_password\0"),
+            "by mysql_clear_password",
+        ),
+    ] {
+        let mut connection = connection(greeting("x"));
+        say(&mut *connection, &mariadb());
+        let refused = connection.receive(&said, &mut Vec::new()).unwrap_err();
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+    let mut full = connection(greeting("x"));
+    let said = packet(0, b"\xff\x10\x04Too many connections");
+    let refused = full
+        .receive(&said, &mut Vec::new())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("Too many connections; fewer --sessions"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn another_service_is_noticed_by_its_first_bytes() {
+    for said in [
+        &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+        b"-ERR unknown command",
+        b"HTTP/1.1 400 Bad",
+    ] {
+        let refused = connection(greeting("")).receive(said, &mut Vec::new());
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("is this the right port?"), "{refused}");
+    }
+}
+
+#[test]
+fn a_statement_that_the_server_does_not_take_is_named() {
+    let mut connection = connection(greeting(""));
+    say(&mut *connection, &mariadb());
+    say(&mut *connection, &packet(2, &ok(2)));
+    let missing = packet(1, b"\xff\x7a\x04#42S02Table 'bank.a' doesn't exist");
+    let refused = connection
+        .receive(&missing, &mut Vec::new())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("\"BEGIN\": 1146 Table 'bank.a'"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_cannot_be_prepared_is_sent_as_text() {
+    let mut connection = connection(greeting(""));
+    say(&mut *connection, &mariadb());
+    say(&mut *connection, &packet(2, &ok(2)));
+    let begin = packets(1, &[&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]);
+    let cannot = packet(
+        1,
+        b"\xff\x0f\x05#HY000not supported in the prepared statement protocol",
+    );
+    let said = [cannot, prepared()[begin.len()..].to_vec()].concat();
+    assert_eq!(say(&mut *connection, &said).0, [Message::Greeted]);
+    assert_eq!(
+        ask(&mut *connection, BEGIN..BEGIN + 1),
+        packet(0, b"\x03BEGIN")
+    );
+}
+
+#[test]
+fn variables_are_set_before_anything_is_prepared() {
+    let settings = vec![("wait_timeout".to_owned(), "5".to_owned())];
+    let greeting = Greeting {
+        settings,
+        ..greeting("")
+    };
+    let mut accepted = connection(greeting.clone());
+    say(&mut *accepted, &mariadb());
+    let (_, out) = say(&mut *accepted, &packet(2, &ok(2)));
+    assert!(out.starts_with(&packet(0, b"\x03SET SESSION wait_timeout = 5")));
+    let said = [packet(1, &ok(2)), prepared()].concat();
+    assert_eq!(say(&mut *accepted, &said).0, [Message::Greeted]);
+
+    let mut refused = connection(greeting);
+    say(&mut *refused, &mariadb());
+    say(&mut *refused, &packet(2, &ok(2)));
+    let unknown = packet(1, b"\xff\xa9\x04#HY000Unknown system variable");
+    let error = refused.receive(&unknown, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("1193 Unknown system variable"));
+}
