@@ -8,7 +8,7 @@
 mod closing;
 mod database;
 mod loader;
-mod tables;
+pub mod tables;
 mod write_back;
 mod writer;
 

@@ -1,0 +1,100 @@
+//! `/sys/block/DEVICE/stat` (the kernel's `Documentation/block/stat.rst`).
+
+/// The length of a sector there, whatever the device's own is.
+const SECTOR_BYTES: u64 = 512;
+
+/// What is counted of a device since it is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests that were done, after merging.
+    pub reads: u64,
+    pub read_merges: u64,
+    pub read_bytes: u64,
+    /// Over all requests, from its beginning to its end.
+    pub read_ms: u64,
+    pub writes: u64,
+    pub write_merges: u64,
+    pub write_bytes: u64,
+    pub write_ms: u64,
+    /// Time with a request under way.
+    pub busy_ms: u64,
+    /// Over all requests, as long as they are under way.
+    pub queue_ms: u64,
+    /// Flushes of the device's cache; 0 before Linux 5.5.
+    pub flushes: u64,
+}
+
+impl Counters {
+    /// `None` if it is not the text of such a file.
+    pub fn parse(text: &str) -> Option<Self> {
+        let numbers: Option<Vec<u64>> = text.split_whitespace().map(|it| it.parse().ok()).collect();
+        let numbers = numbers.filter(|it| it.len() >= 11)?;
+        Some(Self {
+            reads: numbers[0],
+            read_merges: numbers[1],
+            read_bytes: numbers[2] * SECTOR_BYTES,
+            read_ms: numbers[3],
+            writes: numbers[4],
+            write_merges: numbers[5],
+            write_bytes: numbers[6] * SECTOR_BYTES,
+            write_ms: numbers[7],
+            busy_ms: numbers[9],
+            queue_ms: numbers[10],
+            flushes: numbers.get(15).copied().unwrap_or(0),
+        })
+    }
+
+    /// What was counted since an earlier reading.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_merges: self.read_merges - earlier.read_merges,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            read_ms: self.read_ms - earlier.read_ms,
+            writes: self.writes - earlier.writes,
+            write_merges: self.write_merges - earlier.write_merges,
+            write_bytes: self.write_bytes - earlier.write_bytes,
+            write_ms: self.write_ms - earlier.write_ms,
+            busy_ms: self.busy_ms - earlier.busy_ms,
+            queue_ms: self.queue_ms - earlier.queue_ms,
+            flushes: self.flushes - earlier.flushes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EARLIER: &str =
+        "  1120  31  17900  1190  880  45  10400  3310  0  700  4600  0 0 0 0  12  9\n";
+    const LATER: &str =
+        "  1220  36  19948  1290  980  55  12448  3510  2  900  4900  0 0 0 0  15  9\n";
+
+    #[test]
+    fn counts_from_one_reading_to_the_next() {
+        let before = Counters::parse(EARLIER).unwrap();
+        let expected = Counters {
+            reads: 100,
+            read_merges: 5,
+            read_bytes: 1 << 20,
+            read_ms: 100,
+            writes: 100,
+            write_merges: 10,
+            write_bytes: 1 << 20,
+            write_ms: 200,
+            busy_ms: 200,
+            queue_ms: 300,
+            flushes: 3,
+        };
+        assert_eq!(Counters::parse(LATER).unwrap().since(&before), expected);
+    }
+
+    #[test]
+    fn older_kernels_count_no_flushes() {
+        let short = "1 2 3 4 5 6 7 8 9 10 11";
+        assert_eq!(Counters::parse(short).unwrap().flushes, 0);
+        assert_eq!(Counters::parse("1 2 3"), None);
+        assert_eq!(Counters::parse("none"), None);
+    }
+}

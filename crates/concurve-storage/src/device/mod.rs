@@ -1,0 +1,87 @@
+//! The block device beneath a folder: what the kernel counts of it, and its scheduler.
+
+mod counters;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use concurve_probe::psi::{self, Pressure};
+use nix::sys::stat::{major, minor};
+
+pub use counters::Counters;
+
+const PRESSURE: &str = "/proc/pressure/io";
+
+/// The device that carries a folder's file system.
+#[derive(Debug, Clone)]
+pub struct Device {
+    pub name: String,
+    /// `/sys/dev/block/MAJOR:MINOR`.
+    folder: PathBuf,
+}
+
+/// What the kernel has counted at a moment.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    at: Instant,
+    counters: Counters,
+    pressure: Option<Pressure>,
+}
+
+/// What it counted from one moment to another.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    pub took: Duration,
+    pub counted: Counters,
+    /// Time in which some task waited for I/O, and in which all did; the whole machine's.
+    pub pressure: Option<(Duration, Duration)>,
+}
+
+impl Device {
+    /// `None` where the file system is on no one block device: in memory, over a network, on several.
+    pub fn beneath(folder: &Path) -> Option<Self> {
+        let number = fs::metadata(folder).ok()?.dev();
+        let folder = format!("/sys/dev/block/{}:{}", major(number), minor(number));
+        let folder = fs::canonicalize(folder).ok()?;
+        let name = folder.file_name()?.to_string_lossy().into_owned();
+        Some(Self { name, folder })
+    }
+
+    /// The scheduler that is set, where the device has a queue of its own.
+    pub fn scheduler(&self) -> Option<String> {
+        // A partition's queue is that of its disk, one folder above.
+        let places = ["queue/scheduler", "../queue/scheduler"].map(|it| self.folder.join(it));
+        let text = places.iter().find_map(|it| fs::read_to_string(it).ok())?;
+        let chosen = text.split_once('[')?.1.split_once(']')?.0;
+        Some(chosen.to_owned())
+    }
+
+    pub fn read(&self) -> Option<Reading> {
+        let text = fs::read_to_string(self.folder.join("stat")).ok()?;
+        let pressure = fs::read_to_string(PRESSURE).ok();
+        Some(Reading {
+            at: Instant::now(),
+            counters: Counters::parse(&text)?,
+            pressure: pressure.and_then(|it| psi::parse(&it).ok()),
+        })
+    }
+}
+
+impl Reading {
+    pub fn until(&self, later: &Self) -> Interval {
+        let pressures = self.pressure.zip(later.pressure);
+        Interval {
+            took: later.at - self.at,
+            counted: later.counters.since(&self.counters),
+            pressure: pressures.map(|(before, after)| {
+                let full = after.full_ns.unwrap_or(0) - before.full_ns.unwrap_or(0);
+                (
+                    Duration::from_nanos(after.some_ns - before.some_ns),
+                    Duration::from_nanos(full),
+                )
+            }),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The one error type of the program.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use concurve_wire::reporter::ReporterError;
+use thiserror::Error;
+
+/// Why something was not done.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The export set is not what it should be; nothing to do with the database.
+    #[error("{}: {what}: make the export set anew", path.display())]
+    Export { path: PathBuf, what: String },
+    #[error("{what}: {source}")]
+    Database {
+        what: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What was loaded is not what was exported.
+    #[error("table {table} is wrong in the database: {what}")]
+    Wrong { table: String, what: String },
+    #[error(transparent)]
+    Report(#[from] ReporterError),
+}
+
+impl Error {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Gives errors of files their place.
+pub trait At<T> {
+    fn at(self, what: &'static str, path: &Path) -> Result<T, Error>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, what: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+/// Gives errors of databases their place.
+pub trait While<T> {
+    fn when(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: std::error::Error + Send + Sync + 'static> While<T> for Result<T, E> {
+    fn when(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|source| Error::Database {
+            what: what(),
+            source: Box::new(source),
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Outcomes → the report channel and a table for people.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use concurve_wire::reporter::Reporter;
+use hdrhistogram::Histogram;
+
+use crate::device::{Device, Interval};
+use crate::error::{At, Error};
+use crate::export::Manifest;
+use crate::{load, streams};
+
+/// A figure with its name, its unit on the wire.
+type Figure = (&'static str, f64, Option<&'static str>);
+
+/// What a load says of itself.
+pub fn of_load(manifest: &Manifest, outcome: &load::Outcome) -> Vec<Figure> {
+    let tables = outcome.tables.iter();
+    let loading: Vec<Duration> = tables.clone().map(|it| it.loading).collect();
+    let savepoints: Vec<Duration> = tables.map(|it| it.savepoint).collect();
+    let seconds = Some("s");
+    let mut figures = vec![
+        ("operations", outcome.tables.len() as f64, None),
+        ("load_seconds", outcome.whole.as_secs_f64(), seconds),
+        ("loading_seconds", outcome.loading.as_secs_f64(), seconds),
+        (
+            "closing_seconds",
+            (outcome.whole - outcome.loading).as_secs_f64(),
+            seconds,
+        ),
+        ("rows", manifest.rows() as f64, None),
+        ("export_bytes", manifest.bytes() as f64, Some("B")),
+    ];
+    let table = spread(&loading);
+    let savepoint = spread(&savepoints);
+    figures.extend([
+        ("table_seconds_mean", table.mean, seconds),
+        ("table_seconds_p50", table.median, seconds),
+        ("table_seconds_max", table.most, seconds),
+        ("savepoint_seconds_mean", savepoint.mean, seconds),
+        ("savepoint_seconds_p50", savepoint.median, seconds),
+        ("savepoint_seconds_max", savepoint.most, seconds),
+    ]);
+    figures
+}
+
+/// What streams say of themselves.
+pub fn of_streams(streams: &streams::Streams, outcome: &streams::Outcome) -> Vec<Figure> {
+    let seconds = outcome.took.as_secs_f64();
+    let writes: u64 = outcome.writes.iter().sum();
+    let reads: u64 = outcome.reads.iter().sum();
+    let mut figures = vec![("operations", (reads + writes) as f64, None)];
+    if streams.writers > 0 {
+        let bytes = writes as f64 * streams.write_bytes as f64;
+        figures.push(("writes_per_second", writes as f64 / seconds, Some("1/s")));
+        figures.push(("write_bytes_per_second", bytes / seconds, Some("B/s")));
+    }
+    if streams.readers > 0 {
+        figures.push(("reads_per_second", reads as f64 / seconds, Some("1/s")));
+    }
+    if reads > 0 {
+        let times = &outcome.read_times;
+        let ms = |ns: u64| ns as f64 / 1e6;
+        figures.extend([
+            ("read_ms_mean", times.mean() / 1e6, Some("ms")),
+            ("read_ms_p50", ms(at_quantile(times, 0.5)), Some("ms")),
+            ("read_ms_p99", ms(at_quantile(times, 0.99)), Some("ms")),
+            ("read_ms_max", ms(times.max()), Some("ms")),
+        ]);
+    }
+    figures
+}
+
+fn at_quantile(times: &Histogram<u64>, quantile: f64) -> u64 {
+    times.value_at_quantile(quantile)
+}
+
+/// What the kernel says of the device meanwhile.
+pub fn of_device(interval: &Interval) -> Vec<Figure> {
+    let counted = &interval.counted;
+    let (seconds, took_ms) = (
+        interval.took.as_secs_f64(),
+        interval.took.as_secs_f64() * 1e3,
+    );
+    let mut figures = vec![
+        ("device_read_bytes", counted.read_bytes as f64, Some("B")),
+        ("device_write_bytes", counted.write_bytes as f64, Some("B")),
+        ("device_reads", counted.reads as f64, None),
+        ("device_writes", counted.writes as f64, None),
+        (
+            "device_merges",
+            (counted.read_merges + counted.write_merges) as f64,
+            None,
+        ),
+        ("device_flushes", counted.flushes as f64, None),
+        (
+            "device_queue_depth",
+            counted.queue_ms as f64 / took_ms,
+            None,
+        ),
+        // The kernel counts in its ticks, so it may come to a little more than the time that passed.
+        (
+            "device_busy_share",
+            (counted.busy_ms as f64 / took_ms).min(1.0),
+            None,
+        ),
+    ];
+    // Without requests there is no mean of them: nothing is said, rather than 0.
+    if counted.reads > 0 {
+        let mean = counted.read_ms as f64 / counted.reads as f64;
+        figures.push(("device_read_ms_mean", mean, Some("ms")));
+    }
+    if counted.writes > 0 {
+        let mean = counted.write_ms as f64 / counted.writes as f64;
+        figures.push(("device_write_ms_mean", mean, Some("ms")));
+    }
+    if let Some((some, full)) = interval.pressure {
+        figures.push(("io_pressure_some_share", some.as_secs_f64() / seconds, None));
+        figures.push(("io_pressure_full_share", full.as_secs_f64() / seconds, None));
+    }
+    figures
+}
+
+/// Tells all of them to the report channel.
+pub fn report(reporter: &Reporter, figures: &[Figure]) -> Result<(), Error> {
+    for &(name, value, unit) in figures {
+        reporter.indicator(name, value, unit)?;
+    }
+    Ok(())
+}
+
+/// What is worth knowing of the device.
+pub fn report_device(reporter: &Reporter, device: Option<&Device>) -> Result<(), Error> {
+    let Some(device) = device else {
+        return Ok(());
+    };
+    reporter.fact("device", device.name.clone())?;
+    if let Some(scheduler) = device.scheduler() {
+        reporter.fact("scheduler", scheduler)?;
+    }
+    Ok(())
+}
+
+/// How the work was shared by the loaders.
+pub fn report_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
+    for (number, end) in outcome.loaders.iter().enumerate() {
+        let worker = format!("loader-{}", number + 1);
+        let tables = outcome.tables.iter().filter(|it| it.loader == number);
+        let tables = tables.count() as f64;
+        reporter.worker_indicator("loader_tables", tables, None, &worker)?;
+        reporter.worker_indicator("loader_seconds", end.as_secs_f64(), Some("s"), &worker)?;
+    }
+    Ok(())
+}
+
+/// A figure a line, for people.
+pub fn text(device: Option<&Device>, figures: &[Figure]) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        writeln!(text, "{name:<26}{value}").expect("a string takes all");
+    };
+    if let Some(device) = device {
+        let scheduler = device.scheduler().unwrap_or_else(|| "unknown".to_owned());
+        line("device", &format!("{}, scheduler {scheduler}", device.name));
+    }
+    for &(name, value, unit) in figures {
+        let value = match value {
+            value if value.fract() == 0.0 => format!("{value:.0}"),
+            value => format!("{value:.4}"),
+        };
+        line(name, format!("{value} {}", unit.unwrap_or("")).trim_end());
+    }
+    text
+}
+
+/// The times of each table.
+pub fn write_times(path: &Path, outcome: &load::Outcome) -> Result<(), Error> {
+    let mut text = "table,loader,rows,loading_seconds,savepoint_seconds\n".to_owned();
+    for it in &outcome.tables {
+        let (loading, savepoint) = (it.loading.as_secs_f64(), it.savepoint.as_secs_f64());
+        let (loader, rows) = (it.loader + 1, it.content.rows);
+        writeln!(
+            text,
+            "{},{loader},{rows},{loading:.6},{savepoint:.6}",
+            it.table
+        )
+        .expect("a string takes all");
+    }
+    fs::write(path, text).at("write the times to", path)
+}
+
+struct Spread {
+    mean: f64,
+    median: f64,
+    most: f64,
+}
+
+/// Of at least one time: an export set has 34 tables or more.
+fn spread(times: &[Duration]) -> Spread {
+    let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+    seconds.sort_by(f64::total_cmp);
+    let count = seconds.len();
+    Spread {
+        mean: seconds.iter().sum::<f64>() / count as f64,
+        median: (seconds[(count - 1) / 2] + seconds[count / 2]) / 2.0,
+        most: seconds[count - 1],
+    }
+}

@@ -1,0 +1,125 @@
+//! Options → work → what is shown.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use concurve_wire::reporter::Reporter;
+
+use crate::cli::{ExportOptions, LoadOptions, Options, StreamOptions, Work};
+use crate::database::{self, Kind};
+use crate::device::{Device, Interval};
+use crate::error::Error;
+use crate::export::{self, Manifest};
+use crate::{figures, load, streams};
+
+/// The program: its exit code, after its errors have gone to standard error.
+pub fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("concurve-storage: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Error> {
+    let reporter = Reporter::from_environment()?;
+    match &options.work {
+        Work::Export(options) => run_export(options),
+        Work::Load(options) => run_load(options, &reporter),
+        Work::Streams(options) => run_streams(options, &reporter),
+    }
+}
+
+fn run_export(options: &ExportOptions) -> Result<(), Error> {
+    let manifest = export::write(&options.extent(), &options.folder)?;
+    println!(
+        "{} files, {} tables, {} rows, {} bytes",
+        manifest.files.len(),
+        manifest.tables(),
+        manifest.rows(),
+        manifest.bytes()
+    );
+    Ok(())
+}
+
+fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
+    let manifest = Manifest::read(&options.exports)?;
+    let database = database::open(options.database, &options.at)?;
+    let watched = match (&options.watch, options.database) {
+        (Some(folder), _) => Some(folder.as_path()),
+        (None, Kind::Postgres) => None,
+        (None, _) => Some(Path::new(&options.at)),
+    };
+    let device = watched.and_then(Device::beneath);
+    let mut phase = None;
+    let (outcome, interval) = measure(reporter, device.as_ref(), || {
+        let outcome = load::run(&manifest, &*database, options.loaders.into(), |next| {
+            change_phase(reporter, &mut phase, next)
+        })?;
+        phase.map_or(Ok(0), |it| reporter.end(it))?;
+        Ok(outcome)
+    })?;
+    if let Some(path) = &options.times {
+        figures::write_times(path, &outcome)?;
+    }
+    reporter.fact("database", options.database.name())?;
+    figures::report_loaders(reporter, &outcome)?;
+    let figures = figures::of_load(&manifest, &outcome);
+    show(reporter, device.as_ref(), interval, figures)
+}
+
+fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error> {
+    let streams = options.streams()?;
+    let prepared = streams::prepare(&streams, &options.folder)?;
+    let device = Device::beneath(&options.folder);
+    let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
+    let figures = figures::of_streams(&streams, &outcome);
+    show(reporter, device.as_ref(), interval, figures)
+}
+
+/// The measured phase, with the device read at its edges.
+fn measure<T>(
+    reporter: &Reporter,
+    device: Option<&Device>,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<(T, Option<Interval>), Error> {
+    let before = device.and_then(Device::read);
+    reporter.begin("measure")?;
+    let done = work()?;
+    reporter.end("measure")?;
+    let after = device.and_then(Device::read);
+    let interval = before
+        .zip(after)
+        .map(|(before, after)| before.until(&after));
+    Ok((done, interval))
+}
+
+fn change_phase(
+    reporter: &Reporter,
+    phase: &mut Option<&'static str>,
+    next: &'static str,
+) -> Result<(), Error> {
+    if let Some(last) = phase.replace(next) {
+        reporter.end(last)?;
+    }
+    reporter.begin(next)?;
+    Ok(())
+}
+
+fn show(
+    reporter: &Reporter,
+    device: Option<&Device>,
+    interval: Option<Interval>,
+    mut figures: Vec<(&'static str, f64, Option<&'static str>)>,
+) -> Result<(), Error> {
+    if let Some(interval) = interval {
+        figures.extend(figures::of_device(&interval));
+    }
+    figures::report_device(reporter, device)?;
+    figures::report(reporter, &figures)?;
+    print!("{}", figures::text(device, &figures));
+    Ok(())
+}

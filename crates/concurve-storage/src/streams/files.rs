@@ -1,0 +1,82 @@
+//! Files that are read and written around the page cache.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{At, Error};
+
+/// What addresses in memory and places in files must be multiples of.
+pub const ALIGNMENT: usize = 4096;
+const PART_BYTES: usize = 1 << 20;
+
+pub struct File {
+    file: fs::File,
+    path: PathBuf,
+    pub bytes: u64,
+}
+
+impl File {
+    /// Makes it, fills it, and opens it.
+    pub fn make(path: &Path, bytes: u64) -> Result<Self, Error> {
+        let mut file = fs::File::create(path).at("make", path)?;
+        let part = vec![0x5a; PART_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            let now = left.min(PART_BYTES as u64) as usize;
+            file.write_all(&part[..now]).at("fill", path)?;
+            left -= now as u64;
+        }
+        file.sync_all().at("force to the disk", path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nix::libc::O_DIRECT)
+            .open(path)
+            .at("open around the page cache", path)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    pub fn read(&self, into: &mut Buffer, at: u64) -> Result<(), Error> {
+        let read = self.file.read_exact_at(into.bytes_mut(), at);
+        read.at("read", &self.path)
+    }
+
+    pub fn write(&self, from: &Buffer, at: u64) -> Result<(), Error> {
+        self.file
+            .write_all_at(from.bytes(), at)
+            .at("write", &self.path)
+    }
+}
+
+/// Memory with an aligned begin.
+pub struct Buffer {
+    memory: Vec<u8>,
+    begin: usize,
+    length: usize,
+}
+
+impl Buffer {
+    pub fn new(length: usize) -> Self {
+        let memory = vec![0xa5; length + ALIGNMENT];
+        let begin = memory.as_ptr().align_offset(ALIGNMENT);
+        Self {
+            memory,
+            begin,
+            length,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.begin..self.begin + self.length]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.begin..self.begin + self.length]
+    }
+}

@@ -1,0 +1,192 @@
+//! Loads of small export sets into the embedded databases, and what is refused.
+
+use std::fs;
+use std::path::Path;
+
+use concurve_storage::database::{self, Kind};
+use concurve_storage::error::Error;
+use concurve_storage::export::{self, Export, Extent, Manifest};
+use concurve_storage::load::{self, Outcome};
+
+const SMALL: Extent = Extent {
+    bytes: 1 << 20,
+    tables: Some(100),
+    seed: 3,
+};
+
+fn exported(extent: &Extent) -> (tempfile::TempDir, Manifest) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = export::write(extent, folder.path()).expect("an export set");
+    (folder, manifest)
+}
+
+fn load(kind: Kind, loaders: usize, exports: &Path) -> Result<Outcome, Error> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = Manifest::read(exports)?;
+    let database = database::open(kind, folder.path().to_str().expect("UTF-8"))?;
+    load::run(&manifest, &*database, loaders, |_| Ok(()))
+}
+
+#[test]
+fn an_export_set_is_what_its_manifest_says_and_its_seed_decides() {
+    let (folder, manifest) = exported(&SMALL);
+    assert_eq!(manifest.files.len(), 34);
+    assert_eq!(manifest.tables(), 100);
+    assert!(manifest.bytes() > SMALL.bytes, "each table has whole rows");
+    let (mut tables, mut rows) = (0, 0);
+    for file in &manifest.files {
+        let mut export = Export::open(&folder.path().join(&file.name)).unwrap();
+        while export.next_table().unwrap().is_some() {
+            tables += 1;
+            while export.next_row().unwrap().is_some() {
+                rows += 1;
+            }
+        }
+    }
+    assert_eq!((tables, rows), (100, manifest.rows()));
+
+    let (again, _) = exported(&SMALL);
+    let (other, _) = exported(&Extent { seed: 4, ..SMALL });
+    let text = |folder: &tempfile::TempDir| fs::read(folder.path().join("export-01")).unwrap();
+    assert!(text(&folder) == text(&again));
+    assert!(text(&folder) != text(&other));
+}
+
+#[test]
+fn each_loader_count_loads_each_table_once() {
+    let (folder, manifest) = exported(&SMALL);
+    for kind in [Kind::Sqlite, Kind::Records] {
+        for loaders in [1, 5] {
+            let outcome = load(kind, loaders, folder.path()).unwrap();
+            let mut names: Vec<_> = outcome.tables.iter().map(|it| &it.table).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), 100, "{kind:?}");
+            let rows: u64 = outcome.tables.iter().map(|it| it.content.rows).sum();
+            assert_eq!(rows, manifest.rows());
+            assert_eq!(outcome.loaders.len(), loaders);
+            assert!(outcome.whole >= outcome.loading);
+        }
+    }
+}
+
+#[test]
+fn the_biggest_files_go_first() {
+    let (folder, manifest) = exported(&SMALL);
+    let read = Manifest::read(folder.path()).unwrap();
+    assert!(read.files.is_sorted_by(|a, b| a.bytes >= b.bytes));
+    let outcome = load(Kind::Sqlite, 1, folder.path()).unwrap();
+    let first = outcome.tables.first().expect("tables were loaded");
+    let biggest = folder.path().join(&read.files[0].name);
+    let heading = fs::read_to_string(biggest).unwrap();
+    assert!(heading.contains(&format!("table {}\n", first.table)));
+    assert_eq!(manifest.bytes(), read.bytes());
+}
+
+/// Changes one byte of the first row of a file.
+fn damage(folder: &Path, name: &str) {
+    let path = folder.join(name);
+    let mut bytes = fs::read(&path).unwrap();
+    let tab = bytes.iter().position(|&it| it == b'\t').unwrap();
+    let letters = bytes[tab..]
+        .iter()
+        .position(u8::is_ascii_alphabetic)
+        .unwrap();
+    bytes[tab + letters] = b'?';
+    fs::write(&path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_export_is_told_with_its_place() {
+    let (folder, manifest) = exported(&SMALL);
+    let name = &manifest.files[3].name;
+    damage(folder.path(), name);
+    for kind in [Kind::Sqlite, Kind::Records] {
+        let said = load(kind, 5, folder.path()).unwrap_err().to_string();
+        assert!(said.contains(name), "{said}");
+        assert!(said.contains(": line "), "{said}");
+        assert!(said.ends_with("make the export set anew"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_told_before_anything_is_loaded() {
+    let (folder, manifest) = exported(&SMALL);
+    let path = folder.path().join(&manifest.files[0].name);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let said = Manifest::read(folder.path()).unwrap_err().to_string();
+    assert!(said.contains("the manifest says"), "{said}");
+    // Without the manifest's look, the file itself shows it.
+    let mut export = Export::open(&path).unwrap();
+    let mut read = || -> Result<(), Error> {
+        while export.next_table()?.is_some() {
+            while export.next_row()?.is_some() {}
+        }
+        Ok(())
+    };
+    let said = read().unwrap_err().to_string();
+    assert!(said.contains("it ends within a"), "{said}");
+}
+
+#[test]
+fn a_wrong_table_is_an_error() {
+    use concurve_storage::database::{Connection, Database};
+    use concurve_storage::export::{Content, Sum};
+
+    /// Takes everything in, and has lost a row or a letter of it.
+    struct Lossy {
+        counts: bool,
+    }
+    impl Database for Lossy {
+        fn connect(&self, _: usize) -> Result<Box<dyn Connection + '_>, Error> {
+            Ok(Box::new(Link {
+                counts: self.counts,
+                rows: 0,
+                sum: Sum::default(),
+            }))
+        }
+    }
+    struct Link {
+        counts: bool,
+        rows: u64,
+        sum: Sum,
+    }
+    impl Connection for Link {
+        fn load(&mut self, _: &str, rows: &mut Export) -> Result<(), Error> {
+            while rows.next_row()?.is_some() {}
+            Ok(())
+        }
+        fn savepoint(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+        fn count(&mut self, _: &str) -> Result<u64, Error> {
+            Ok(self.rows + u64::from(!self.counts))
+        }
+        fn read(&mut self, _: &str) -> Result<Content, Error> {
+            Ok(Content {
+                rows: self.rows,
+                sum: self.sum,
+            })
+        }
+    }
+    let (folder, _) = exported(&SMALL);
+    let manifest = Manifest::read(folder.path()).unwrap();
+    for counts in [true, false] {
+        let said = load::run(&manifest, &Lossy { counts }, 2, |_| Ok(())).unwrap_err();
+        assert!(matches!(said, Error::Wrong { .. }), "{said}");
+        assert!(said.to_string().contains("is wrong in the database: rows"));
+    }
+}
+
+#[test]
+fn a_folder_with_something_in_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mine"), "data").unwrap();
+    let at = folder.path().to_str().unwrap();
+    for kind in [Kind::Sqlite, Kind::Records] {
+        let said = database::open(kind, at).err().expect("it is refused");
+        assert!(matches!(said, Error::Usage(_)));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

@@ -1,0 +1,141 @@
+//! The program as its users start it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_concurve-storage-under-test"))
+        .args(arguments)
+        .env_remove("CONCURVE_REPORT")
+        .output()
+        .expect("it starts")
+}
+
+fn text(folder: &Path) -> &str {
+    folder.to_str().expect("UTF-8")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn exports_loads_and_tells_the_times_of_each_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let (exports, database) = (
+        folder.path().join("exports"),
+        folder.path().join("database"),
+    );
+    let times = folder.path().join("times.csv");
+    let made = run(&["export", text(&exports), "--size", "2M", "--tables", "40"]);
+    assert!(made.status.success(), "{}", said(&made));
+    let shown = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert!(shown.starts_with("34 files, 40 tables, "), "{shown}");
+    let loaded = run(&[
+        "load",
+        "sqlite",
+        text(&database),
+        "--exports",
+        text(&exports),
+        "--loaders",
+        "3",
+        "--times",
+        text(&times),
+    ]);
+    assert!(loaded.status.success(), "{}", said(&loaded));
+    let shown = String::from_utf8_lossy(&loaded.stdout).into_owned();
+    for name in ["load_seconds", "savepoint_seconds_max", "rows"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+    let lines = std::fs::read_to_string(times).unwrap();
+    assert_eq!(lines.lines().count(), 41);
+}
+
+#[test]
+fn streams_are_counted() {
+    // Beside the program: a folder of temporary files may be in memory, which has no O_DIRECT.
+    let beside = Path::new(env!("CARGO_BIN_EXE_concurve-storage-under-test"));
+    let folder = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+    let done = run(&[
+        "streams",
+        text(folder.path()),
+        "--writers",
+        "1",
+        "--depth",
+        "2",
+        "--readers",
+        "1",
+        "--read-rate",
+        "200",
+        "--file-size",
+        "2M",
+        "--seconds",
+        "0.1",
+    ]);
+    assert!(done.status.success(), "{}", said(&done));
+    let shown = String::from_utf8_lossy(&done.stdout).into_owned();
+    for name in ["reads_per_second", "writes_per_second", "read_ms_p99"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused_with_a_remedy() {
+    for (arguments, remedy) in [
+        (
+            &["export", "/dev/null/x"] as &[&str],
+            "cannot make /dev/null/x",
+        ),
+        (&["export", "x", "--size", "5"], "give a size such as 50M"),
+        (&["export", "x", "--tables", "3"], "34.."),
+        (
+            &["load", "sqlite", "x", "--exports", "/nowhere"],
+            "cannot read the manifest",
+        ),
+        (
+            &["load", "oracle", "x", "--exports", "y"],
+            "sqlite, records, postgres",
+        ),
+        (
+            &["streams", "x", "--writers", "0", "--readers", "0"],
+            "give --writers or --readers",
+        ),
+        (
+            &["streams", "x", "--write-kib", "5"],
+            "give a multiple of 4",
+        ),
+        (
+            &["streams", "x", "--read-rate", "0"],
+            "give a number from 0.01",
+        ),
+        (
+            &["streams", "x", "--writers", "4000", "--depth", "4000"],
+            "4096 requests at most",
+        ),
+    ] {
+        let output = run(arguments);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}");
+        assert!(
+            said(&output).contains(remedy),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = run(&["export", text(folder.path()), "--size", "1.1M"]);
+    assert!(made.status.success(), "{}", said(&made));
+    let address = "host=127.0.0.1 port=1 user=nobody";
+    let output = run(&[
+        "load",
+        "postgres",
+        address,
+        "--exports",
+        text(folder.path()),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("cannot connect to host=127.0.0.1 port=1"));
+}
