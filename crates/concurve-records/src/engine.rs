@@ -49,6 +49,13 @@ pub struct Engine {
     checkpointer: Option<JoinHandle<()>>,
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let settings = &self.shared.settings;
+        out.debug_tuple("Engine").field(settings).finish()
+    }
+}
+
 /// What a start found to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {

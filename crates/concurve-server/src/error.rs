@@ -1,7 +1,9 @@
 //! The one error type of the server.
 
 use std::io;
+use std::path::PathBuf;
 
+use concurve_records::Fault;
 use concurve_wire::reporter::ReporterError;
 use thiserror::Error;
 
@@ -25,6 +27,10 @@ pub enum Error {
         capacity: u64,
         refusal: String,
     },
+    #[error("cannot open the records in {}: {source}", folder.display())]
+    Records { folder: PathBuf, source: Fault },
+    #[error("the record engine stopped: {0}")]
+    RecordsStopped(String),
     #[error(transparent)]
     Report(#[from] ReporterError),
     #[error("the thread {0} panicked; this is a defect of the server")]

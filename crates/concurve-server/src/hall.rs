@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use concurve_records::{Engine, Recovered};
+
 use crate::backup::record::Record;
 use crate::backup::{Backup, Loaded};
 use crate::error::Error;
@@ -15,7 +17,7 @@ use crate::locks::mode::{Mode, Scope};
 use crate::locks::overflow::Overflows;
 use crate::locks::owners::Owners;
 use crate::locks::room::{Gauge, Room};
-use crate::settings::Settings;
+use crate::settings::{RecordSettings, Settings};
 
 pub const POISONED: &str = "a thread panicked while it held a mutex of the server";
 
@@ -32,6 +34,7 @@ pub struct Hall {
     pub clients: Gauge,
     /// What a start read from the backup file.
     pub loaded: Option<Loaded>,
+    pub records: Option<Records>,
     backup: Option<Mutex<Backup>>,
     /// Some notes are not on file yet.
     noted: AtomicBool,
@@ -43,6 +46,13 @@ pub struct Hall {
     pub worker_batches: AtomicU64,
     pub port: u16,
     begin: Instant,
+}
+
+/// The record engine, and what its start found to do.
+#[derive(Debug)]
+pub struct Records {
+    pub engine: Engine,
+    pub recovered: Recovered,
 }
 
 /// Counts since the start; `granted` has those in it that only cumulated.
@@ -74,24 +84,30 @@ pub fn count(counter: &AtomicU64) {
 
 impl Hall {
     pub fn new(settings: Settings, port: u16) -> Result<Self, Error> {
-        let room = Arc::new(Room::new(settings.capacity));
-        let locks = LockTable::new(settings.latching, settings.rules, Arc::clone(&room));
-        let opened = match &settings.backup {
-            Some(path) => Some(Backup::open(path, settings.durability)?),
+        let asked = &settings.locks;
+        let room = Arc::new(Room::new(asked.capacity));
+        let locks = LockTable::new(asked.latching, asked.rules, Arc::clone(&room));
+        let opened = match &asked.backup {
+            Some((path, durability)) => Some(Backup::open(path, *durability)?),
             None => None,
         };
         let (backup, loaded) = opened.unzip();
+        let records = match &settings.records {
+            Some(asked) => Some(Records::open(asked)?),
+            None => None,
+        };
         let threads = (0..settings.io_threads).map(|_| ThreadCounters::default());
         let hall = Self {
             locks,
             room,
             owners: Mutex::default(),
             overflows: Mutex::default(),
-            leases: Mutex::new(Leases::new(settings.capacity as usize)),
+            leases: Mutex::new(Leases::new(settings.locks.capacity as usize)),
             scripts: Mutex::default(),
             counters: Counters::default(),
             clients: Gauge::default(),
             loaded,
+            records,
             backup: None,
             noted: AtomicBool::new(false),
             fatal: OnceLock::new(),
@@ -128,7 +144,7 @@ impl Hall {
                     .lock(&request, &mut ())
                     .map_err(|refusal| Error::Reload {
                         held: backup.held().count() as u64,
-                        capacity: self.settings.capacity,
+                        capacity: self.settings.locks.capacity,
                         refusal: format!("{refusal:?}"),
                     })?;
             }
@@ -170,13 +186,35 @@ impl Hall {
         self.stop.store(true, Relaxed);
     }
 
-    pub fn into_fatal(self) -> Option<Error> {
-        self.fatal.into_inner()
+    /// Ends the services; why the server had to stop, if it had to.
+    pub fn end(self) -> Option<Error> {
+        let records = self.records.map(|it| it.end());
+        self.fatal.into_inner().or(records.and_then(Result::err))
     }
 
     pub fn compactions(&self) -> u64 {
         let backup = self.backup.as_ref();
         backup.map_or(0, |it| it.lock().expect(POISONED).compactions)
+    }
+}
+
+impl Records {
+    fn open(settings: &RecordSettings) -> Result<Self, Error> {
+        let opened = Engine::open(&settings.folder, settings.engine.clone());
+        let (engine, recovered) = opened.map_err(|source| Error::Records {
+            folder: settings.folder.clone(),
+            source,
+        })?;
+        Ok(Self { engine, recovered })
+    }
+
+    /// Says what stopped the engine, if something did; otherwise the next start has nothing to do.
+    fn end(self) -> Result<(), Error> {
+        if let Some(why) = self.engine.failure() {
+            return Err(Error::RecordsStopped(why));
+        }
+        let closed = self.engine.close();
+        closed.map_err(|fault| Error::RecordsStopped(fault.to_string()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_wire::reporter::{Reporter, ReporterError};
 
-use crate::commands::server::{active_threads, lock_figures, requests_per_thread};
+use crate::commands::server::{active_threads, lock_figures, record_figures, requests_per_thread};
 use crate::hall::Hall;
 use crate::settings::{Settings, name_of};
 
@@ -18,7 +18,16 @@ pub fn ready(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     reporter.fact("execution", name_of(settings.execution))?;
     reporter.fact("latching", name_of(settings.latching))?;
     reporter.fact("idle", settings.idle.to_string())?;
-    reporter.fact("capacity", settings.capacity)?;
+    match &hall.records {
+        Some(records) => {
+            reporter.fact("durability", name_of(settings.durability))?;
+            let pages = settings.records.as_ref().map(|it| it.engine.cache_pages);
+            reporter.fact("cache_pages", pages)?;
+            reporter.fact("recovered_records", records.recovered.records)?;
+            reporter.fact("recovered_undone", records.recovered.undone)?;
+        }
+        None => reporter.fact("capacity", settings.locks.capacity)?,
+    }
     if let Some(loaded) = hall.loaded {
         reporter.fact("backup_locks_loaded", loaded.locks)?;
         reporter.fact("backup_torn_bytes", loaded.torn_bytes)?;
@@ -32,8 +41,13 @@ pub fn ready(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
 }
 
 fn listening(settings: &Settings, address: std::net::SocketAddr) -> String {
+    let durability = match settings.records {
+        Some(_) => format!(", durability {}", name_of(settings.durability)),
+        None => String::new(),
+    };
     format!(
-        "concurve-server: {} on {address}, {} I/O threads, execution {}, latching {}, idle {}",
+        "concurve-server: {} on {address}, {} I/O threads, execution {}, latching {}, \
+         idle {}{durability}",
         name_of(settings.service),
         settings.io_threads,
         name_of(settings.execution),
@@ -73,8 +87,12 @@ pub fn end(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     if hall.has_backup() {
         reporter.indicator("backup_compactions", hall.compactions() as f64, None)?;
     }
-    for (name, value) in lock_figures(hall) {
-        reporter.indicator(&format!("lock_{name}"), value as f64, None)?;
+    let (prefix, figures) = match &hall.records {
+        Some(records) => ("records", record_figures(&records.engine)),
+        None => ("lock", lock_figures(hall)),
+    };
+    for (name, value) in figures {
+        reporter.indicator(&format!("{prefix}_{name}"), value as f64, None)?;
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub fn serve(settings: Settings) -> Result<(), Error> {
     wait_for_end(&signals, &hall)?;
     running.stop(&hall)?;
     report::end(&reporter, &hall)?;
-    let fatal = Arc::into_inner(hall).and_then(Hall::into_fatal);
+    let fatal = Arc::into_inner(hall).and_then(Hall::end);
     fatal.map_or(Ok(()), Err)
 }
 

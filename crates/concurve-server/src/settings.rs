@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::backup::Durability;
+use crate::backup;
 use crate::error::{Error, While};
-use crate::locks::latched::Latching;
+use crate::locks::latched;
 use crate::locks::mode::Rules;
 use crate::net::idle::Idle;
 use crate::resp::parser::Limits;
@@ -24,6 +24,8 @@ pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
   concurve-server --service locks --port 7379
   concurve-server --service locks --io-threads 4 --execution worker --idle spin:50
   redis-cli -p 7379 lock ORDERS 4711 E
+  concurve-server --service records --folder data --latching record --durability group
+  redis-cli -p 7379 get equal accounts 0 000000000042
 
 Stops at SIGTERM or SIGINT.")]
 pub struct Options {
@@ -47,7 +49,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "worker")]
     execution: Execution,
 
-    /// How the lock table is protected
+    /// How the lock table or the record engine is protected
     #[arg(long, value_enum, default_value = "global")]
     latching: Latching,
 
@@ -67,9 +69,22 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
 
-    /// What an answered request with BACKUP survives
-    #[arg(long, value_enum, default_value = "process")]
-    durability: Durability,
+    /// What an answered request survives: of locks, one with BACKUP [default: process]; of records
+    /// [default: group]
+    #[arg(long, value_enum)]
+    durability: Option<Durability>,
+
+    /// Where records are kept
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Memory for pages of records
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    cache_mib: u32,
+
+    /// How much the log of records grows between checkpoints
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    checkpoint_mib: u32,
 
     /// File with the password that clients must give [default: $CONCURVE_PASSWORD, or none]
     #[arg(long, value_name = "FILE")]
@@ -104,6 +119,67 @@ pub struct Options {
 pub enum Service {
     /// The lock service of an enqueue server, and what Redlock clients need
     Locks,
+    /// Files of records with keys, and transactions over them
+    Records,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Latching {
+    /// One latch around everything
+    Global,
+    /// Records: one for each file
+    File,
+    /// Latches as small as what they protect
+    Record,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// Locks: the end of the process
+    Process,
+    /// Locks: the loss of power
+    Power,
+    /// Records: the end of the process
+    None,
+    /// Records: the loss of power; the log is forced once for all who commit at a time
+    Group,
+    /// Records: the loss of power; the log is forced for each transaction
+    Each,
+}
+
+impl Durability {
+    fn of_locks(self) -> Option<backup::Durability> {
+        match self {
+            Durability::Process => Some(backup::Durability::Process),
+            Durability::Power => Some(backup::Durability::Power),
+            _ => None,
+        }
+    }
+
+    fn of_records(self) -> Option<concurve_records::Durability> {
+        match self {
+            Durability::None => Some(concurve_records::Durability::None),
+            Durability::Group => Some(concurve_records::Durability::Group),
+            Durability::Each => Some(concurve_records::Durability::Each),
+            _ => None,
+        }
+    }
+}
+
+/// Where records are kept, and how.
+#[derive(Debug, Clone)]
+pub struct RecordSettings {
+    pub folder: PathBuf,
+    pub engine: concurve_records::Settings,
+}
+
+/// How locks are kept.
+#[derive(Debug, Clone)]
+pub struct LockSettings {
+    pub latching: latched::Latching,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<(PathBuf, backup::Durability)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -149,10 +225,10 @@ pub struct Settings {
     pub execution: Execution,
     pub latching: Latching,
     pub idle: Idle,
-    pub capacity: u64,
-    pub rules: Rules,
-    pub backup: Option<PathBuf>,
     pub durability: Durability,
+    pub locks: LockSettings,
+    /// Of `--service records` alone.
+    pub records: Option<RecordSettings>,
     pub password: Option<Password>,
     pub clients_max: u64,
     pub limits: Limits,
@@ -203,19 +279,17 @@ impl Options {
                 self.bind
             )));
         }
+        let durability = self.durability();
         Ok(Settings {
+            locks: self.lock_settings(durability)?,
+            records: self.record_settings(durability)?,
+            durability,
             service: self.service,
             address: SocketAddr::new(self.bind, self.port),
             io_threads: usize::from(self.io_threads),
             execution: self.execution,
             latching: self.latching,
             idle: self.idle,
-            capacity: self.capacity,
-            rules: Rules {
-                optimistic_blocks_exclusive: self.optimistic_blocks_exclusive,
-            },
-            backup: self.backup,
-            durability: self.durability,
             password,
             clients_max: clients_max(self.clients_max, self.io_threads)?,
             limits: Limits {
@@ -226,6 +300,70 @@ impl Options {
             output_bytes_max: self.output_bytes_max as usize,
             stalled: Duration::from_secs(u64::from(self.stalled_s)),
         })
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability.unwrap_or(match self.service {
+            Service::Locks => Durability::Process,
+            Service::Records => Durability::Group,
+        })
+    }
+
+    fn lock_settings(&self, durability: Durability) -> Result<LockSettings, Error> {
+        if self.service == Service::Locks {
+            if self.latching == Latching::File {
+                return Err(refused("--latching file", "locks: take global or record"));
+            }
+            if durability.of_locks().is_none() {
+                let text = format!("--durability {}", name_of(durability));
+                return Err(refused(&text, "locks: take process or power"));
+            }
+            if self.folder.is_some() {
+                return Err(refused("--folder", "locks: --backup FILE keeps them"));
+            }
+        }
+        Ok(LockSettings {
+            latching: match self.latching {
+                Latching::Record => latched::Latching::Record,
+                _ => latched::Latching::Global,
+            },
+            capacity: self.capacity,
+            rules: Rules {
+                optimistic_blocks_exclusive: self.optimistic_blocks_exclusive,
+            },
+            backup: self.backup.clone().zip(durability.of_locks()),
+        })
+    }
+
+    fn record_settings(&self, durability: Durability) -> Result<Option<RecordSettings>, Error> {
+        if self.service != Service::Records {
+            return Ok(None);
+        }
+        if self.backup.is_some() {
+            return Err(refused("--backup", "records: --folder keeps them"));
+        }
+        let Some(durability) = durability.of_records() else {
+            let text = format!("--durability {}", name_of(durability));
+            return Err(refused(&text, "records: take none, group or each"));
+        };
+        let Some(folder) = self.folder.clone() else {
+            let text = "--service records needs --folder FOLDER, where they are kept";
+            return Err(Error::Usage(text.to_owned()));
+        };
+        let pages = (self.cache_mib as usize) << 20 >> concurve_records::page::PAGE_BYTES.ilog2();
+        Ok(Some(RecordSettings {
+            folder,
+            engine: concurve_records::Settings {
+                latching: match self.latching {
+                    Latching::Global => concurve_records::Latching::Global,
+                    Latching::File => concurve_records::Latching::File,
+                    Latching::Record => concurve_records::Latching::Record,
+                },
+                durability,
+                cache_pages: pages,
+                checkpoint_bytes: u64::from(self.checkpoint_mib) << 20,
+            },
+        }))
     }
 
     fn password(&self) -> Result<Option<Password>, Error> {
@@ -251,6 +389,10 @@ impl Options {
     }
 }
 
+fn refused(option: &str, why: &str) -> Error {
+    Error::Usage(format!("{option} is not for {why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -271,6 +413,38 @@ mod tests {
         assert!(error.to_string().contains("needs a password"), "{error}");
         assert!(parse(&["--io-threads", "0"]).is_err());
         assert!(parse(&["--idle", "spin:x"]).is_err());
+    }
+
+    #[test]
+    fn each_service_has_its_own_settings() {
+        let settings = |line: &str| {
+            let words = std::iter::once("concurve-server").chain(line.split_whitespace());
+            Options::try_parse_from(words).unwrap().settings()
+        };
+        for (line, why) in [
+            ("--latching file", "--latching file is not for locks"),
+            ("--durability each", "--durability each is not for locks"),
+            ("--folder x", "--folder is not for locks"),
+            ("--service records", "needs --folder"),
+            (
+                "--service records --folder x --backup y",
+                "--backup is not for records",
+            ),
+            (
+                "--service records --folder x --durability power",
+                "not for records: take none",
+            ),
+        ] {
+            let error = settings(line).unwrap_err();
+            assert!(error.to_string().contains(why), "{line}: {error}");
+        }
+        let records = settings("--service records --folder x --latching file --cache-mib 1");
+        let records = records.unwrap().records.unwrap();
+        assert_eq!(records.engine.cache_pages, 128);
+        assert_eq!(
+            records.engine.durability,
+            concurve_records::Durability::Group
+        );
     }
 
     #[test]

@@ -20,6 +20,13 @@ pub struct Client {
     is_midway: bool,
 }
 
+impl std::fmt::Debug for Client {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let files = self.files.len();
+        out.debug_struct("Client").field("files", &files).finish()
+    }
+}
+
 impl Client {
     pub fn new(session: Session) -> Self {
         Self {
@@ -85,7 +92,10 @@ impl Client {
             Command::Create { file, definition } => self.create(words.word(*file), definition)?,
             Command::Checkpoint => session.ask_for_checkpoint()?,
         }
-        Ok(Reply::Done)
+        Ok(match self.session.is_unconfirmed() {
+            true => Reply::Unconfirmed,
+            false => Reply::Done,
+        })
     }
 
     fn file(&mut self, name: &[u8]) -> Result<FileHandle, Status> {

@@ -139,6 +139,8 @@ pub const MANY_BYTES_MAX: usize = 1 << 16;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     Done,
+    /// Done, and promised only by [`Session::confirm`](crate::session::Session::confirm).
+    Unconfirmed,
     Record(&'a [u8]),
     Field(&'a [u8], i64),
     /// Records of one length, one after the other.

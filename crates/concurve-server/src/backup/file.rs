@@ -14,7 +14,7 @@ const COMPACT_BYTES_MIN: u64 = 1 << 20;
 const COMPACT_RATIO: u64 = 4;
 
 /// What an answered request with backup survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the server process, by SIGKILL too: the record was given to the kernel
     Process,

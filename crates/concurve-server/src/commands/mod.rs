@@ -4,12 +4,15 @@ mod connection;
 mod leases;
 mod locks;
 mod names;
+mod records;
 pub mod scripts;
 pub mod server;
 mod session;
 
-pub use names::COMMANDS;
+pub use records::confirm;
 pub use session::Session;
+
+use concurve_records::command::Words;
 
 use crate::hall::{Hall, count};
 use crate::resp::parser::Span;
@@ -22,8 +25,20 @@ pub enum Flow {
     Done,
     /// It waits for a lock: nothing was written, and it is to be executed again.
     Wait,
+    /// It waits for a lock, and its session is called: nothing was written, and it is to be
+    /// executed again then, or a little later anyway.
+    Parked,
+    /// It is done, and nothing was written: [`confirm`] promises it.
+    Unconfirmed,
     /// Its reply was written, and the connection ends.
     Close,
+}
+
+impl Flow {
+    /// Whether it is to be executed again.
+    pub fn is_again(self) -> bool {
+        matches!(self, Flow::Wait | Flow::Parked)
+    }
 }
 
 /// The arguments of a request, the name of the command first.
@@ -31,6 +46,16 @@ pub enum Flow {
 pub struct Arguments<'a> {
     pub bytes: &'a [u8],
     pub spans: &'a [Span],
+}
+
+impl Words for Arguments<'_> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn word(&self, at: usize) -> &[u8] {
+        self.at(at)
+    }
 }
 
 impl<'a> Arguments<'a> {
@@ -131,7 +156,7 @@ pub fn execute(
 
 impl Call<'_> {
     fn run(&mut self, name: &[u8]) -> Result<Flow, Fault> {
-        let command = names::find(name).ok_or_else(|| unknown(name))?;
+        let command = names::find(self.hall.settings.service, name).ok_or_else(|| unknown(name))?;
         let (given, arity) = (
             self.arguments.len(),
             usize::from(command.arity.unsigned_abs()),

@@ -1,6 +1,8 @@
-//! The table of commands. The most frequent ones stand first: it is searched in this order.
+//! The tables of commands: of each service, and of all. The most frequent ones stand first: they are
+//! searched in this order.
 
-use super::{Command, connection, leases, locks, scripts, server};
+use super::{Command, connection, leases, locks, records, scripts, server};
+use crate::settings::Service;
 
 macro_rules! command {
     ($name:literal, $arity:literal, $arguments:literal, $summary:literal, $run:path) => {
@@ -22,7 +24,7 @@ macro_rules! command {
 }
 
 #[rustfmt::skip]
-pub static COMMANDS: &[Command] = &[
+static LOCKS: &[Command] = &[
     command!("LOCK", -4, "table argument S|E|X|O|R [SCOPE 1|2|3] [WAIT ms] [BACKUP]", "Asks for a lock; how often the owner holds it now", locks::lock),
     command!("UNLOCK", -4, "table argument S|E|X|O [SCOPE 1|2|3]", "Gives one hold back; how many are left", locks::unlock),
     command!("UNLOCKALL", -1, "[DIALOG|UPDATE|BOTH] [OWNER name]", "Ends all holds of an owner; how many locks that freed", locks::unlock_all),
@@ -40,6 +42,27 @@ pub static COMMANDS: &[Command] = &[
     command!("EVAL", -3, "script 1 key value …", "Runs one of the scripts of Redlock clients", scripts::eval),
     command!("EVALSHA", -3, "sha1 1 key value …", "Runs a loaded script", scripts::evalsha),
     command!("SCRIPT", -2, "LOAD script | EXISTS sha1 …", "Loads one of the scripts of Redlock clients", scripts::script),
+];
+
+#[rustfmt::skip]
+static RECORDS: &[Command] = &[
+    command!("GET", -3, "EQUAL|GREATER|ATLEAST|LESS|ATMOST|FIRST|LAST|NEXT|PREVIOUS file [key [value]] [COUNT n] [SINGLE|MULTIPLE [NOWAIT]] [FIELD offset bytes]", "Reads a record", records::run),
+    command!("UPDATE", 3, "file record", "Changes the record that was read last", records::run),
+    command!("INSERT", 3, "file record", "Puts a record in", records::run),
+    command!("BEGIN", -1, "[CONCURRENT|EXCLUSIVE]", "Begins a transaction", records::run),
+    command!("END", 1, "", "Ends the transaction: all of it is done", records::run),
+    command!("ABORT", 1, "", "Undoes the transaction", records::run),
+    command!("DELETE", 2, "file", "Deletes the record that was read last", records::run),
+    command!("UNLOCK", 2, "file", "Gives back locks on records that were taken outside of transactions", records::run),
+    command!("POSITION", 2, "file", "Where the record is that was read last", records::run),
+    command!("OPEN", 2, "file", "Opens a file, as naming it does", records::run),
+    command!("STAT", 2, "file", "What the file is, and how much is in it", records::run),
+    command!("CREATE", -3, "file record-bytes KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES] [KEY …]", "Makes a file", records::run),
+    command!("CHECKPOINT", 1, "", "Has a checkpoint made", records::run),
+];
+
+#[rustfmt::skip]
+static COMMON: &[Command] = &[
     command!("PING", -1, "[text]", "PONG, or the text", connection::ping),
     command!("ECHO", 2, "text", "The text", connection::echo),
     command!(open "AUTH", -2, "[user] password", "Gives the password", connection::auth),
@@ -47,13 +70,24 @@ pub static COMMANDS: &[Command] = &[
     command!(open "QUIT", 1, "", "Ends the connection", connection::quit),
     command!("SELECT", 2, "0", "There is one database", connection::select),
     command!("CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "About this connection", connection::client),
-    command!("INFO", -1, "[section]", "The server, its threads, its clients, its locks", server::info),
+    command!("INFO", -1, "[section]", "The server, its threads, its clients, its service", server::info),
     command!("COMMAND", -1, "[COUNT | DOCS]", "Lists the commands", server::command),
     command!("CONFIG", -2, "GET name", "Answers with nothing, for tools that ask", server::config),
 ];
 
-pub fn find(name: &[u8]) -> Option<&'static Command> {
-    COMMANDS
-        .iter()
-        .find(|it| it.name.as_bytes().eq_ignore_ascii_case(name))
+fn own(service: Service) -> &'static [Command] {
+    match service {
+        Service::Locks => LOCKS,
+        Service::Records => RECORDS,
+    }
+}
+
+/// All commands of a service.
+pub fn of(service: Service) -> Vec<&'static Command> {
+    own(service).iter().chain(COMMON).collect()
+}
+
+pub fn find(service: Service, name: &[u8]) -> Option<&'static Command> {
+    let mut commands = own(service).iter().chain(COMMON);
+    commands.find(|it| it.name.as_bytes().eq_ignore_ascii_case(name))
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{COMMANDS, Call, Fault, Flow};
+use concurve_records::Engine;
+
+use super::{Call, Command, Fault, Flow, names};
 use crate::hall::{Hall, POISONED};
 use crate::settings::name_of;
 
@@ -34,6 +36,14 @@ pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
         ("errors", counters.errors.load(Relaxed)),
         ("tries_made", tries_made),
     ]
+}
+
+/// The record engine's figures: a section of INFO, and the indicators at the end.
+pub fn record_figures(engine: &Engine) -> Vec<(&'static str, u64)> {
+    let mut figures = engine.statistics().named().to_vec();
+    figures.push(("locks", engine.locks() as u64));
+    figures.push(("waiting", engine.waiting() as u64));
+    figures
 }
 
 /// How the server is set and what it has done so far.
@@ -94,26 +104,39 @@ pub fn info(call: &mut Call) -> Result<Flow, Fault> {
     for (name, value) in server_figures(call.hall) {
         let _ = write!(text, "{name}:{value}\r\n");
     }
-    text += "\r\n# Locks\r\n";
-    for (name, value) in lock_figures(call.hall) {
+    let (title, figures) = match &call.hall.records {
+        Some(records) => ("Records", record_figures(&records.engine)),
+        None => ("Locks", lock_figures(call.hall)),
+    };
+    let _ = write!(text, "\r\n# {title}\r\n");
+    for (name, value) in figures {
         let _ = write!(text, "{name}:{value}\r\n");
+    }
+    if let Some(why) = call
+        .hall
+        .records
+        .as_ref()
+        .and_then(|it| it.engine.failure())
+    {
+        let _ = write!(text, "stopped:{why}\r\n");
     }
     call.reply.bulk(text.as_bytes());
     Ok(Flow::Done)
 }
 
 pub fn command(call: &mut Call) -> Result<Flow, Fault> {
+    let commands = names::of(call.hall.settings.service);
     match call
         .arguments
         .get(1)
         .map(<[u8]>::to_ascii_uppercase)
         .as_deref()
     {
-        Some(b"COUNT") => call.reply.integer(COMMANDS.len() as i64),
-        Some(b"DOCS") => docs(call),
+        Some(b"COUNT") => call.reply.integer(commands.len() as i64),
+        Some(b"DOCS") => docs(call, &commands),
         Some(b"INFO" | b"LIST") | None => {
-            call.reply.array(COMMANDS.len());
-            for command in COMMANDS {
+            call.reply.array(commands.len());
+            for command in commands {
                 call.reply.array(6);
                 call.reply
                     .bulk(command.name.to_ascii_lowercase().as_bytes());
@@ -129,9 +152,9 @@ pub fn command(call: &mut Call) -> Result<Flow, Fault> {
 }
 
 /// What redis-cli shows while one types.
-fn docs(call: &mut Call) {
-    call.reply.map(COMMANDS.len());
-    for command in COMMANDS {
+fn docs(call: &mut Call, commands: &[&Command]) {
+    call.reply.map(commands.len());
+    for command in commands {
         call.reply
             .bulk(command.name.to_ascii_lowercase().as_bytes());
         call.reply.map(3);

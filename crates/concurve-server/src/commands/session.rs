@@ -1,6 +1,10 @@
 //! What the server remembers of a connection between its requests.
 
+use std::sync::Arc;
 use std::time::Instant;
+
+use concurve_records::Waiting;
+use concurve_records::command::Client;
 
 use crate::hall::{Hall, Notes, POISONED};
 use crate::locks::entry::OwnerId;
@@ -19,6 +23,8 @@ pub struct Session {
     speaking: Vec<(OwnerId, Part)>,
     /// Until when its request waits for a lock.
     pub waits_until: Option<Instant>,
+    /// Its session of the record engine.
+    pub records: Option<Client>,
 }
 
 impl Session {
@@ -31,6 +37,19 @@ impl Session {
             name: Box::default(),
             speaking: Vec::new(),
             waits_until: None,
+            records: hall
+                .records
+                .as_ref()
+                .map(|it| Client::new(it.engine.session())),
+        }
+    }
+
+    /// Says how it is called when it can go on; before its first request.
+    pub fn call_by(&mut self, waker: impl Fn() + Send + Sync + 'static) {
+        if let Some(client) = &mut self.records {
+            client
+                .session()
+                .set_waiting(Waiting::Parks(Arc::new(waker)));
         }
     }
 
@@ -67,6 +86,7 @@ impl Session {
     /// The connection is lost: the dialog locks of its owners end, unless another connection speaks
     /// for them too.
     pub fn close(&mut self, hall: &Hall) {
+        self.records = None; // aborts its transaction
         for (id, part) in std::mem::take(&mut self.speaking) {
             self.end_speaking(id, part, hall);
         }

@@ -19,7 +19,7 @@ use crate::locks::room::Room;
 /// Latches of the exact arguments under `Record`.
 const STRIPES: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latching {
     /// One latch around everything
     Global,

@@ -3,7 +3,7 @@
 //! The memory of a batch is used again; in the long run nothing is allocated. A connection's
 //! session travels with its requests, so that only one thread has it at a time.
 
-use crate::commands::{Arguments, Flow, Session, execute};
+use crate::commands::{Arguments, Flow, Session, confirm, execute};
 use crate::hall::Hall;
 use crate::resp::parser::Span;
 
@@ -14,6 +14,8 @@ pub struct Batch {
     requests: Vec<Request>,
     pub chunks: Vec<Chunk>,
     pub replies: Vec<u8>,
+    /// What was promised at the end, after the replies of the same chunk.
+    pub promises: Vec<u8>,
 }
 
 /// A request: its arguments among the spans, and where its bytes end within those of its chunk.
@@ -37,6 +39,7 @@ pub struct Chunk {
     pub flow: Flow,
     /// Where its replies end; they begin where those of the chunk before end.
     pub replies_end: usize,
+    pub promises_end: usize,
 }
 
 impl Batch {
@@ -64,6 +67,7 @@ impl Batch {
             executed: 0,
             flow: Flow::Done,
             replies_end: 0,
+            promises_end: 0,
         });
     }
 
@@ -82,6 +86,7 @@ impl Batch {
         self.requests.clear();
         self.chunks.clear();
         self.replies.clear();
+        self.promises.clear();
     }
 
     /// Executes everything in it.
@@ -100,7 +105,7 @@ impl Batch {
                     continue; // to be asked again, if at all; its spans had to be passed
                 }
                 chunk.flow = execute(hall, &mut chunk.session, arguments, &mut self.replies);
-                if chunk.flow != Flow::Wait {
+                if !chunk.flow.is_again() {
                     chunk.consumed = asked.consumed as usize;
                     chunk.executed += 1;
                 }
@@ -110,6 +115,16 @@ impl Batch {
                 chunk.session.close(hall);
             }
             chunk.replies_end = self.replies.len();
+        }
+    }
+
+    /// Promises what was committed in it.
+    pub fn confirm(&mut self, hall: &Hall) {
+        for chunk in &mut self.chunks {
+            if chunk.flow == Flow::Unconfirmed {
+                confirm(hall, &mut chunk.session, &mut self.promises);
+            }
+            chunk.promises_end = self.promises.len();
         }
     }
 }

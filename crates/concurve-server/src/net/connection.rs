@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::commands::{Arguments, Flow, Session, execute};
+use crate::commands::{Arguments, Flow, Session, confirm, execute};
 use crate::hall::Hall;
 use crate::net::batch::Batch;
 use crate::resp::parser::{Parser, ProtocolError};
@@ -13,6 +13,8 @@ use crate::resp::writer::{Version, Writer};
 /// First and longest pause between two tries for a lock that a request waits for.
 const RETRY_MIN: Duration = Duration::from_millis(1);
 const RETRY_MAX: Duration = Duration::from_millis(64);
+/// The pause of one that will be called, so that deadlocks are looked for.
+const PARKED: Duration = Duration::from_millis(10);
 
 /// Memory that an idle connection may keep for each direction.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -45,6 +47,10 @@ pub struct Connection {
     /// When to try again for a lock that its request waits for, and the pause after that.
     pub retry_at: Option<Instant>,
     retry: Duration,
+    /// Its session was called while it was away.
+    called: bool,
+    /// It committed, and was not promised it yet.
+    unconfirmed: bool,
     /// When a request was last completed, begun, or a reply taken.
     progress: Instant,
     /// In the list of those to have a turn, of those that wait for a lock.
@@ -71,6 +77,8 @@ impl Connection {
             closing: false,
             retry_at: None,
             retry: RETRY_MIN,
+            called: false,
+            unconfirmed: false,
             progress: now,
             queued: false,
             waiting: false,
@@ -150,14 +158,33 @@ impl Connection {
             };
             flow = execute(hall, &mut session, arguments, &mut self.output);
             self.submitted = consumed + length;
-            if flow != Flow::Wait {
+            if !flow.is_again() {
                 consumed += length;
                 executed += 1;
             }
         }
         self.session = Some(session);
+        self.unconfirmed = flow == Flow::Unconfirmed;
         self.after(consumed, executed, flow, now);
         executed
+    }
+
+    /// Promises what was committed in this turn.
+    pub fn confirm(&mut self, hall: &Hall) {
+        if std::mem::take(&mut self.unconfirmed)
+            && let Some(session) = &mut self.session
+        {
+            confirm(hall, session, &mut self.output);
+        }
+    }
+
+    /// Its session can go on.
+    pub fn call(&mut self, now: Instant) {
+        if self.retry_at.is_some() && self.session.is_some() {
+            self.retry_at = Some(now);
+        } else {
+            self.called = true;
+        }
     }
 
     /// Puts what it asks for into a batch, up to the limit of a turn, and its session with it.
@@ -211,14 +238,21 @@ impl Connection {
             self.progress = now;
         }
         self.closing |= flow == Flow::Close;
-        if flow == Flow::Wait {
-            self.retry_at = Some(now + self.retry);
-            self.retry = (self.retry * 2).min(RETRY_MAX);
-            self.gone |= self.ended;
-        } else {
-            self.retry_at = None;
-            self.retry = RETRY_MIN;
-        }
+        let called = std::mem::take(&mut self.called);
+        self.gone |= flow.is_again() && self.ended;
+        self.retry_at = match flow {
+            Flow::Parked if called => Some(now),
+            Flow::Parked => Some(now + PARKED),
+            Flow::Wait => {
+                let pause = self.retry;
+                self.retry = (pause * 2).min(RETRY_MAX);
+                Some(now + pause)
+            }
+            _ => {
+                self.retry = RETRY_MIN;
+                None
+            }
+        };
     }
 
     /// Takes the replies of executed requests.

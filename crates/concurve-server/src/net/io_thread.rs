@@ -23,6 +23,8 @@ pub type IoInbox = Inbox<Message, Waker>;
 pub enum Message {
     Connection(TcpStream, Box<Session>),
     Executed(Batch),
+    /// The session of a connection can go on; or of one that had its number before.
+    Called(u32),
 }
 
 const READ_BYTES: usize = 64 * 1024;
@@ -100,6 +102,11 @@ impl IoThread {
                 match message {
                     Message::Connection(stream, session) => self.admit(stream, session, now),
                     Message::Executed(batch) => self.take_replies(batch, now),
+                    Message::Called(at) => {
+                        if let Some(connection) = self.connections.get_mut(at) {
+                            connection.call(now);
+                        }
+                    }
                 }
             }
             self.queue_retries(now);
@@ -108,6 +115,7 @@ impl IoThread {
             if !self.hall.commit() {
                 break;
             }
+            self.confirm(&served);
             self.finish_turns(served, now);
             self.close_stalled(now);
             self.hand_over();
@@ -166,7 +174,10 @@ impl IoThread {
             .connections
             .insert(Connection::new(stream, session, now));
         count(&self.hall.per_thread[self.number].connections);
-        let connection = &mut self.connections[at];
+        let (connection, inbox) = (&mut self.connections[at], Arc::clone(&self.inbox));
+        if let Some(session) = &mut connection.session {
+            session.call_by(move || inbox.send(Message::Called(at)));
+        }
         connection.gone = self.poller.watch(&connection.stream, at).is_err();
         self.queue(at);
     }
@@ -208,6 +219,15 @@ impl IoThread {
         turns
     }
 
+    /// Promises what was committed in these turns; with a worker, it has done so.
+    fn confirm(&mut self, served: &[u32]) {
+        for at in served {
+            if let Some(connection) = self.connections.get_mut(*at) {
+                connection.confirm(&self.hall);
+            }
+        }
+    }
+
     fn executed(&mut self, at: u32, executed: u64, now: Instant) {
         let requests = &self.hall.per_thread[self.number].requests;
         requests.fetch_add(executed, Relaxed);
@@ -236,10 +256,12 @@ impl IoThread {
 
     fn take_replies(&mut self, mut batch: Batch, now: Instant) {
         self.away -= 1;
-        let mut start = 0;
+        let (mut start, mut promised) = (0, 0);
         for chunk in std::mem::take(&mut batch.chunks) {
             let replies = &batch.replies[start..chunk.replies_end];
             start = chunk.replies_end;
+            let promises = &batch.promises[promised..chunk.promises_end];
+            promised = chunk.promises_end;
             let at = chunk.connection;
             if chunk.is_close {
                 continue;
@@ -247,6 +269,7 @@ impl IoThread {
             let connection = &mut self.connections[at];
             connection.session = Some(chunk.session);
             connection.answer(replies);
+            connection.answer(promises);
             connection.after(chunk.consumed, chunk.executed, chunk.flow, now);
             self.executed(at, chunk.executed, now);
             self.queue(at);

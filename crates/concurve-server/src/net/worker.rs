@@ -33,6 +33,9 @@ pub fn run(hall: &Hall, inbox: &WorkerInbox, io_threads: &[Arc<IoInbox>]) {
         if !hall.commit() {
             break;
         }
+        for (_, batch) in &mut batches {
+            batch.confirm(hall);
+        }
         let busy_ns = begin.elapsed().as_nanos() as u64;
         hall.worker_busy_ns.fetch_add(busy_ns, Relaxed);
         hall.worker_batches.fetch_add(batches.len() as u64, Relaxed);

@@ -1,0 +1,70 @@
+//! The record service's commands: all of them are the record language.
+
+use concurve_records::Status;
+use concurve_records::command::{Command, Refusal, Reply};
+
+use super::{Call, Fault, Flow, Session};
+use crate::hall::{Hall, count};
+use crate::resp::writer::Writer;
+
+pub fn run(call: &mut Call) -> Result<Flow, Fault> {
+    let Some(client) = &mut call.session.records else {
+        return Err(Fault::usage("the server serves no records"));
+    };
+    let command = Command::parse(&call.arguments)?;
+    let reply = match client.execute(&command, &call.arguments) {
+        Err(Refusal::Status(Status::Waiting)) => return Ok(Flow::Parked),
+        other => other?,
+    };
+    let out = &mut call.reply;
+    match reply {
+        Reply::Unconfirmed => return Ok(Flow::Unconfirmed),
+        Reply::Done => out.status("OK"),
+        Reply::Record(record) => out.bulk(record),
+        Reply::Field(record, number) => {
+            out.array(2);
+            out.bulk(record);
+            out.integer(number);
+        }
+        Reply::Many {
+            records,
+            record_bytes,
+        } => {
+            let records = records.chunks_exact(record_bytes);
+            out.array(records.len());
+            records.for_each(|record| out.bulk(record));
+        }
+        Reply::Number(number) => out.integer(number as i64),
+        Reply::Figures(figures) => {
+            out.map(figures.len());
+            for (name, value) in figures {
+                out.bulk(name.as_bytes());
+                out.integer(value as i64);
+            }
+        }
+    }
+    Ok(Flow::Done)
+}
+
+/// Makes durable what a session committed, and answers. The first of several sessions does it for
+/// all; each of them must be asked.
+pub fn confirm(hall: &Hall, session: &mut Session, out: &mut Vec<u8>) {
+    let Some(client) = &mut session.records else {
+        return;
+    };
+    let mut reply = Writer::new(out, session.version);
+    match client.session().confirm() {
+        Ok(()) => reply.status("OK"),
+        Err(status) => {
+            count(&hall.counters.errors);
+            let fault = Fault::from(Refusal::Status(status));
+            reply.error(fault.code, &fault.message);
+        }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Fault::new(refusal.word(), refusal.to_string())
+    }
+}
