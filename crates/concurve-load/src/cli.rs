@@ -10,10 +10,11 @@ use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Runners};
 use crate::slo::Objective;
 use crate::span;
-use crate::target::Target;
+use crate::target::{Speech, Target};
 use crate::workload::Workload;
 use crate::workload::keys::Keys;
 use crate::workload::script::Scripts;
+use crate::workload::tpcb::{Data, FILES_MAX, Profile, RoundTrips, SCALE_MAX, Tpcb};
 
 /// More processes than this are a mistake.
 const PROCESSES_MAX: u64 = 2000;
@@ -32,9 +33,19 @@ const SEARCH_NS: u64 = 60_000_000_000;
 pub struct Arguments {
     /// redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket
     server: String,
-    /// A named workload: ping, get, set, set-nx-del, incr
+    /// Of a key-value server: ping, get, set, set-nx-del, incr [default: get]. Of a database:
+    /// tpcb-rw3, tpcb-strict, tpcb-like, read, update [default: tpcb-rw3]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
     workload: Option<String>,
+    /// TPC-B: branches, each with 10 tellers and 100,000 accounts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
+    scale: u32,
+    /// TPC-B: sets of its files; a session keeps to one of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
+    files: u32,
+    /// TPC-B: a round trip for each statement of a transaction, or one for all of them
+    #[arg(long, value_enum, default_value = "each")]
+    round_trips: RoundTrips,
     /// A command of a transaction of your own; repeat it for several, one after the other
     #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
     command: Vec<String>,
@@ -108,11 +119,11 @@ impl Arguments {
     pub fn plan(&self) -> Result<Plan, Error> {
         let mut target = Target::parse(&self.server)?;
         target.speech.set_password(self.password()?);
-        let workload = self.workload()?;
+        let workload = self.workload(&target.speech)?;
         Ok(Plan {
             server: target.server,
-            protocol: target.speech.protocol(workload.statements()),
-            workload: Arc::new(workload),
+            protocols: target.speech.protocols(&*workload),
+            workload,
             sessions: self.sessions,
             runners: self.runners()?,
             pipeline: self.pipeline,
@@ -157,7 +168,52 @@ impl Arguments {
         Ok(Runners::Threads(threads))
     }
 
-    fn workload(&self) -> Result<Scripts, Error> {
+    fn workload(&self, speech: &Speech) -> Result<Arc<dyn Workload>, Error> {
+        Ok(match speech.dialect() {
+            None => Arc::new(self.scripts()?),
+            Some(dialect) => {
+                let data = self.data()?;
+                self.refuse_pipelines(data.profile)?;
+                Arc::new(Tpcb::new(data, dialect, self.round_trips)?)
+            }
+        })
+    }
+
+    /// The data that a workload of a database needs.
+    fn data(&self) -> Result<Data, Error> {
+        let name = self.workload.as_deref().unwrap_or(Profile::Rw3.name());
+        let profile = name.parse().map_err(|()| {
+            let known = Profile::ALL.map(Profile::name).join(", ");
+            Error::Asked(format!(
+                "no workload {name:?} for a database; one of {known}"
+            ))
+        })?;
+        if self.mix.is_some() || !self.command.is_empty() {
+            return Err(Error::Asked(
+                "--mix and --command are for key-value servers; a database has --workload"
+                    .to_owned(),
+            ));
+        }
+        Ok(Data {
+            profile,
+            scale: self.scale,
+            files: self.files,
+        })
+    }
+
+    /// Transactions of several statements cannot be under way beside each other on a connection.
+    fn refuse_pipelines(&self, profile: Profile) -> Result<(), Error> {
+        if self.pipeline == 1 || !profile.is_transaction() {
+            return Ok(());
+        }
+        Err(Error::Asked(format!(
+            "--pipeline {}: a session has one transaction of {} at a time; --round-trips one sends its statements together",
+            self.pipeline,
+            profile.name()
+        )))
+    }
+
+    fn scripts(&self) -> Result<Scripts, Error> {
         let keys: Keys = self.keys.parse()?;
         let none = Scripts::new(keys, self.value_bytes as usize);
         if let Some(mix) = &self.mix {

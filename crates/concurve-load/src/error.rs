@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::protocol::ProtocolError;
 use crate::workload::keys::KeysError;
 use crate::workload::script::ScriptError;
+use crate::workload::tpcb::TpcbError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -18,6 +19,8 @@ pub enum Error {
     Keys(#[from] KeysError),
     #[error(transparent)]
     Script(#[from] ScriptError),
+    #[error(transparent)]
+    Tpcb(#[from] TpcbError),
     #[error("{0}")]
     Asked(String),
     #[error("cannot connect session {session} to {server}: {source}; {remedy}")]
@@ -94,7 +97,7 @@ impl Error {
     /// 2 for what was asked wrongly, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Keys(_) | Self::Script(_) | Self::Asked(_) => 2,
+            Self::Keys(_) | Self::Script(_) | Self::Tpcb(_) | Self::Asked(_) => 2,
             Self::Stopped => 130,
             _ => 1,
         }

@@ -15,7 +15,8 @@ use crate::workload::Workload;
 #[derive(Debug)]
 pub struct Plan {
     pub server: Server,
-    pub protocol: Arc<dyn Protocol>,
+    /// One for each set of the workload's statements.
+    pub protocols: Vec<Arc<dyn Protocol>>,
     pub workload: Arc<dyn Workload>,
     pub sessions: u64,
     pub runners: Runners,
@@ -80,6 +81,11 @@ impl Plan {
             end: self.end,
             interval_ns: None,
         }
+    }
+
+    /// The protocol of a session, with the statements that it keeps to.
+    pub fn protocol(&self, session: u64) -> &dyn Protocol {
+        &*self.protocols[session as usize % self.protocols.len()]
     }
 
     /// Threads or processes that share the sessions.

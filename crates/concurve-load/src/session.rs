@@ -47,7 +47,7 @@ impl Session {
     pub fn open(plan: &Plan, number: u64) -> Result<Self, Error> {
         let mut connection =
             Connection::open(&plan.server).map_err(|it| Error::connect(plan, number, it))?;
-        let mut conversation = plan.protocol.conversation();
+        let mut conversation = plan.protocol(number).conversation();
         let mut out = Vec::new();
         if conversation.greet(&mut out) {
             greet(&mut connection, &mut *conversation, &out).map_err(|failure| match failure {

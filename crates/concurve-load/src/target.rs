@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::plan::Server;
 use crate::protocol::{Protocol, mysql, postgres, resp};
-use crate::workload::Statement;
+use crate::workload::tpcb::dialect::Dialect;
+use crate::workload::tpcb::sql;
+use crate::workload::{Statement, Workload};
 
 /// Why a password is refused that stands in an address.
 pub const PASSWORD_IN_SIGHT: &str = "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it";
@@ -74,6 +76,22 @@ impl Speech {
             Self::Resp(greeting) => Arc::new(resp::Resp::new(statements, greeting)),
             Self::Postgres(greeting) => Arc::new(postgres::Postgres::new(statements, greeting)),
             Self::MySql(greeting) => Arc::new(mysql::MySql::new(statements, greeting)),
+        }
+    }
+
+    /// A protocol for each set of a workload's statements.
+    pub fn protocols(&self, workload: &dyn Workload) -> Vec<Arc<dyn Protocol>> {
+        let sets = 0..workload.sets();
+        sets.map(|set| self.protocol(workload.statements(set)))
+            .collect()
+    }
+
+    /// How TPC-B is said in it, if it can be.
+    pub fn dialect(&self) -> Option<&'static dyn Dialect> {
+        match self {
+            Self::Resp(_) => None,
+            Self::Postgres(_) => Some(&sql::POSTGRES),
+            Self::MySql(_) => Some(&sql::MYSQL),
         }
     }
 

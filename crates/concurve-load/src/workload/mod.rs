@@ -9,8 +9,9 @@ use rand::rngs::SmallRng;
 pub mod keys;
 pub mod script;
 pub mod statement;
+pub mod tpcb;
 
-pub use statement::Statement;
+pub use statement::{Statement, StatementError};
 
 /// The numbers that one transaction puts into its statements, by the slots of these.
 pub type Numbers = [i64; 8];
@@ -19,8 +20,15 @@ pub type Numbers = [i64; 8];
 pub trait Workload: Debug + Send + Sync {
     fn kinds(&self) -> &[Kind];
 
-    /// Everything that may be asked. A protocol prepares them once, in this order.
-    fn statements(&self) -> &[Statement];
+    /// How many sets of statements there are, which differ in their text alone. A session keeps to
+    /// one: that of its number, counted round.
+    fn sets(&self) -> usize {
+        1
+    }
+
+    /// Everything that may be asked by the sessions of a set. A protocol prepares them once a
+    /// connection, in this order.
+    fn statements(&self, set: usize) -> &[Statement];
 
     /// Who plays the transactions of a session, with its own numbers.
     fn actor(&self, session: u64) -> Box<dyn Actor>;

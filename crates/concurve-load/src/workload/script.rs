@@ -102,7 +102,7 @@ impl Workload for Scripts {
         &self.kinds
     }
 
-    fn statements(&self) -> &[Statement] {
+    fn statements(&self, _set: usize) -> &[Statement] {
         &self.statements
     }
 
@@ -159,7 +159,7 @@ mod tests {
         for (name, commands, _) in NAMED {
             let scripts = Scripts::new(Keys::Session, 3).with_named(name, 1).unwrap();
             assert_eq!(scripts.kinds()[0].trips.len(), commands.len());
-            assert_eq!(scripts.statements().len(), commands.len());
+            assert_eq!(scripts.statements(0).len(), commands.len());
         }
         let error = Scripts::new(Keys::Session, 3).with_named("gte", 1);
         assert!(error.unwrap_err().to_string().contains("one of ping, get"));

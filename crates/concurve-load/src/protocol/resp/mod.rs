@@ -210,7 +210,7 @@ mod tests {
 
     fn connection(commands: &[&str], greeting: Greeting) -> Box<dyn Conversation> {
         let scripts = Scripts::new(Keys::Session, 3).with("custom", 1, commands);
-        Resp::new(scripts.unwrap().statements(), greeting).conversation()
+        Resp::new(scripts.unwrap().statements(0), greeting).conversation()
     }
 
     fn asked(connection: &mut dyn Conversation, statements: Range<usize>) -> String {
