@@ -6,11 +6,12 @@ use std::sync::Arc;
 use clap::Parser;
 
 use crate::arrivals::Spread;
+use crate::embedded::Embedded;
 use crate::error::Error;
-use crate::plan::{End, Pace, Plan, Runners};
+use crate::plan::{End, Pace, Plan, Reach, Runners};
 use crate::slo::Objective;
 use crate::span;
-use crate::target::{Speech, Target};
+use crate::target::Target;
 use crate::workload::Workload;
 use crate::workload::keys::Keys;
 use crate::workload::script::Scripts;
@@ -118,14 +119,17 @@ impl Arguments {
     /// Checks everything that can be checked before connecting.
     pub fn plan(&self) -> Result<Plan, Error> {
         let mut target = Target::parse(&self.server)?;
-        target.speech.set_password(self.password()?);
-        let workload = self.workload(&target.speech)?;
+        target.set_password(self.password()?)?;
+        let workload = self.workload(&target)?;
+        let reach = target.reach(&*workload);
         Ok(Plan {
-            server: target.server,
-            protocols: target.speech.protocols(&*workload),
             workload,
             sessions: self.sessions,
-            runners: self.runners()?,
+            runners: match &reach {
+                Reach::Server(_) => self.runners()?,
+                Reach::Engine(engine) => self.engine_runners(&**engine)?,
+            },
+            reach,
             pipeline: self.pipeline,
             pace: self.pace()?,
             end: self.end(),
@@ -168,8 +172,30 @@ impl Arguments {
         Ok(Runners::Threads(threads))
     }
 
-    fn workload(&self, speech: &Speech) -> Result<Arc<dyn Workload>, Error> {
-        Ok(match speech.dialect() {
+    /// A session of an engine is a thread, or a process.
+    fn engine_runners(&self, engine: &dyn Embedded) -> Result<Runners, Error> {
+        let place = engine.place();
+        if self.pipeline > 1 {
+            return Err(Error::Asked(format!(
+                "--pipeline: a session of {place} does one transaction after the other; more --sessions"
+            )));
+        }
+        if let Some(threads) = self.threads.filter(|it| *it != self.sessions) {
+            return Err(Error::Asked(format!(
+                "--threads {threads}: each session of {place} is a thread; leave it out, or take --processes"
+            )));
+        }
+        match engine.refuses_processes() {
+            Some(why) if self.processes => {
+                Err(Error::Asked(format!("--processes for {place}: {why}")))
+            }
+            _ if self.processes => self.runners(),
+            _ => Ok(Runners::Threads(self.sessions)),
+        }
+    }
+
+    fn workload(&self, target: &Target) -> Result<Arc<dyn Workload>, Error> {
+        Ok(match target.dialect() {
             None => Arc::new(self.scripts()?),
             Some(dialect) => {
                 let data = self.data()?;

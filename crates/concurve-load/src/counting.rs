@@ -25,11 +25,13 @@ pub struct Counting {
     interval_end_ns: u64,
 }
 
-/// Bytes that the sessions of a thread have sent and received.
+/// What the sessions of a thread have moved, and met.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moved {
-    pub sent: u64,
-    pub received: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Times that another session of an engine was in the way.
+    pub waits: u64,
 }
 
 impl Counting {
@@ -174,7 +176,8 @@ fn spent(moved: Moved) -> Spent {
     Spent {
         user_ns,
         system_ns,
-        bytes_sent: moved.sent,
-        bytes_received: moved.received,
+        bytes_sent: moved.bytes_sent,
+        bytes_received: moved.bytes_received,
+        waits: moved.waits,
     }
 }

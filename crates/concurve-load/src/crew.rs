@@ -4,15 +4,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::client;
 use crate::error::Error;
 use crate::plan::{Plan, Runners};
 use crate::process::Process;
+use crate::reach::Reached;
 use crate::stop::Stop;
 use crate::tally::{Interval, Tally};
 use crate::task::Task;
@@ -38,26 +38,33 @@ pub struct Crew {
     members: Vec<Member>,
     said: Receiver<(usize, Said)>,
     stop: Stop,
+    reached: Reached,
 }
 
 enum Member {
-    Thread(Sender<Task>),
+    Thread {
+        tasks: Sender<Task>,
+        life: JoinHandle<()>,
+    },
     Process(Process),
 }
 
 impl Crew {
     /// Starts all of them and waits until every session is connected.
     pub fn connect(plan: &Arc<Plan>, stop: &Stop) -> Result<Self, Error> {
+        // Processes open an engine for themselves; here it shows whether they can.
+        let reached = Reached::open(plan)?;
         let (say, said) = channel();
         let mut crew = Self {
             members: Vec::new(),
             said,
             stop: stop.clone(),
+            reached,
         };
         for number in 0..plan.members() {
             crew.members.push(match plan.runners {
                 Runners::Threads(_) => {
-                    Member::Thread(start_thread(plan, number, stop, say.clone())?)
+                    start_thread(plan, number, stop, &crew.reached, say.clone())?
                 }
                 Runners::Processes => Member::Process(Process::start(number, say.clone())?),
             });
@@ -77,7 +84,7 @@ impl Crew {
     pub fn begin(&mut self, task: &Task) -> Result<(), Error> {
         for (number, member) in self.members.iter_mut().enumerate() {
             let given = match member {
-                Member::Thread(tasks) => tasks.send(*task).is_ok(),
+                Member::Thread { tasks, .. } => tasks.send(*task).is_ok(),
                 Member::Process(process) => process.send(task),
             };
             if !given {
@@ -122,6 +129,21 @@ impl Crew {
         Ok(tallies.into_iter().flatten().collect())
     }
 
+    /// Lets all of them end, and waits for it.
+    ///
+    /// # Errors
+    /// An engine cannot be closed: what was done may not be on the disk.
+    pub fn end(self) -> Result<(), Error> {
+        for member in self.members {
+            if let Member::Thread { tasks, life } = member {
+                drop(tasks);
+                // One that failed has said so.
+                let _ = life.join();
+            }
+        }
+        self.reached.close()
+    }
+
     fn hear(&mut self) -> Result<(usize, Said), Error> {
         loop {
             match self.said.recv_timeout(LOOK) {
@@ -161,16 +183,17 @@ fn start_thread(
     plan: &Arc<Plan>,
     number: u64,
     stop: &Stop,
+    reached: &Reached,
     say: Sender<(usize, Said)>,
-) -> Result<Sender<Task>, Error> {
+) -> Result<Member, Error> {
     let (give, tasks) = channel();
-    let (plan, stop) = (plan.clone(), stop.clone());
-    thread::Builder::new()
+    let (plan, stop, reached) = (plan.clone(), stop.clone(), reached.clone());
+    let life = thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
             // Nobody listens any more when the program ends early.
             let mut say = |said| drop(say.send((number as usize, said)));
-            let life = || client::run(&plan, number, &stop, &tasks, &mut say);
+            let life = || reached.serve(&plan, number, &stop, &tasks, &mut say);
             let error = match catch_unwind(AssertUnwindSafe(life)) {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => error,
@@ -180,5 +203,5 @@ fn start_thread(
             stop.now();
         })
         .map_err(|error| Error::Thread(number, error))?;
-    Ok(give)
+    Ok(Member::Thread { tasks: give, life })
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use concurve_wire::reporter::ReporterError;
 
+use crate::embedded::EngineError;
 use crate::figures::by_kind;
 use crate::plan::Plan;
 use crate::protocol::ProtocolError;
@@ -61,6 +62,8 @@ pub enum Error {
     #[error("{0}: the log of histograms cannot be written: {1}; another place or more space")]
     HdrLog(PathBuf, #[source] io::Error),
     #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
     Report(#[from] ReporterError),
 }
 
@@ -68,7 +71,7 @@ impl Error {
     pub fn connect(plan: &Plan, session: u64, source: io::Error) -> Self {
         Self::Connect {
             session,
-            server: plan.server.text(),
+            server: plan.place(),
             remedy: remedy(&source),
             source,
         }
@@ -81,7 +84,7 @@ impl Error {
         }
         Err(Self::AllLost {
             sessions: plan.sessions,
-            server: plan.server.text(),
+            server: plan.place(),
             why: by_kind(lost),
         })
     }
@@ -89,7 +92,7 @@ impl Error {
     pub fn protocol(plan: &Plan, session: u64, source: ProtocolError) -> Self {
         Self::Protocol {
             session,
-            server: plan.server.text(),
+            server: plan.place(),
             source,
         }
     }

@@ -22,7 +22,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
     });
     let sessions = figures.all.sessions.iter().map(|it| it.transactions);
     json!({
-        "server": plan.server.text(),
+        "server": plan.place(),
         "sessions": plan.sessions,
         "loop": plan.pace,
         "pipeline": plan.pipeline,
@@ -45,6 +45,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "kinds": kinds.collect::<Vec<_>>(),
         "bytes_sent": figures.all.spent.bytes_sent,
         "bytes_received": figures.all.spent.bytes_received,
+        "engine_waits": figures.all.spent.waits,
         "client_cpu_ns_per_operation": figures.client_cpu_ns_per_operation,
         "client_threads_busy_share_max": figures.busiest_thread_share,
         "concurrency_mean": figures.concurrency,

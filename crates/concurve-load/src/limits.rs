@@ -3,10 +3,12 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::Error;
-use crate::plan::{Plan, Runners};
+use crate::plan::{Plan, Reach, Runners};
 
 /// Beside the sessions: standard streams, event queues, pipes, files.
 const OTHERS: u64 = 32;
+/// Of a session of an engine: the data, a log, what is shared between sessions.
+const ENGINE: u64 = 4;
 
 /// Makes room for the descriptors that a plan needs.
 ///
@@ -14,10 +16,11 @@ const OTHERS: u64 = 32;
 /// More are needed than this process may ever open.
 pub fn fit_open_files(plan: &Plan) -> Result<(), Error> {
     let needed = OTHERS
-        + match plan.runners {
-            Runners::Threads(threads) => plan.sessions + threads,
+        + match (plan.runners, &plan.reach) {
+            (Runners::Threads(threads), Reach::Server(_)) => plan.sessions + threads,
+            (Runners::Threads(_), Reach::Engine(_)) => ENGINE * plan.sessions,
             // Two pipes to each child.
-            Runners::Processes => 2 * plan.sessions,
+            (Runners::Processes, _) => 2 * plan.sessions,
         };
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return Ok(());

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use rand::rngs::SmallRng;
 
 use crate::arrivals::Schedule;
+use crate::plan::Pace;
+use crate::task::Task;
 
 /// A schedule, the sessions that are free, and the due times that wait for one.
 #[derive(Debug)]
@@ -27,6 +29,30 @@ pub enum Due {
 }
 
 impl OpenLoop {
+    /// A thread's part of a task, if that is an open loop; `own` is its share of all sessions.
+    pub fn of(
+        task: &Task,
+        thread: u64,
+        own: f64,
+        idle: Vec<usize>,
+        random: &mut SmallRng,
+    ) -> Option<Self> {
+        let Pace::Open {
+            rate_per_second,
+            spread,
+            backlog_max,
+        } = task.pace
+        else {
+            return None;
+        };
+        // Threads that keep a constant rate together take turns.
+        let turn_ns = 1e9 / rate_per_second * thread as f64;
+        let first_ns = task.begin_ns + turn_ns as u64;
+        let schedule = Schedule::new(rate_per_second * own, spread, first_ns, random);
+        let waiting_max = (backlog_max as f64 * own).ceil() as usize;
+        Some(Self::new(schedule, waiting_max, idle))
+    }
+
     pub fn new(schedule: Schedule, backlog_max: usize, idle: Vec<usize>) -> Self {
         Self {
             schedule,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Spread;
+use crate::embedded::Embedded;
 use crate::protocol::Protocol;
 use crate::task::Task;
 use crate::workload::Workload;
@@ -14,9 +15,7 @@ use crate::workload::Workload;
 /// One run of the load.
 #[derive(Debug)]
 pub struct Plan {
-    pub server: Server,
-    /// One for each set of the workload's statements.
-    pub protocols: Vec<Arc<dyn Protocol>>,
+    pub reach: Reach,
     pub workload: Arc<dyn Workload>,
     pub sessions: u64,
     pub runners: Runners,
@@ -28,6 +27,29 @@ pub struct Plan {
     /// Sessions begin one after the other over this time.
     pub ramp_ns: u64,
     pub seed: u64,
+}
+
+/// What the load is put on.
+#[derive(Debug, Clone)]
+pub enum Reach {
+    Server(Link),
+    /// An engine in the client's own process.
+    Engine(Arc<dyn Embedded>),
+}
+
+/// A server, and what is spoken with it.
+#[derive(Debug, Clone)]
+pub struct Link {
+    pub server: Server,
+    /// One for each set of the workload's statements.
+    pub protocols: Vec<Arc<dyn Protocol>>,
+}
+
+impl Link {
+    /// The protocol of a session, with the statements that it keeps to.
+    pub fn protocol(&self, session: u64) -> &dyn Protocol {
+        &*self.protocols[session as usize % self.protocols.len()]
+    }
 }
 
 /// Who runs the sessions.
@@ -71,6 +93,14 @@ pub enum End {
 }
 
 impl Plan {
+    /// Where the load goes, as reports name it.
+    pub fn place(&self) -> String {
+        match &self.reach {
+            Reach::Server(link) => link.server.text(),
+            Reach::Engine(engine) => engine.place(),
+        }
+    }
+
     /// All of the plan as one task.
     pub fn task(&self, begin_ns: u64) -> Task {
         Task {
@@ -81,11 +111,6 @@ impl Plan {
             end: self.end,
             interval_ns: None,
         }
-    }
-
-    /// The protocol of a session, with the statements that it keeps to.
-    pub fn protocol(&self, session: u64) -> &dyn Protocol {
-        &*self.protocols[session as usize % self.protocols.len()]
     }
 
     /// Threads or processes that share the sessions.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use crate::client;
 use crate::crew::Said;
 use crate::error::Error;
 use crate::plan::Plan;
+use crate::reach::Reached;
 use crate::stop::Stop;
 use crate::task::Task;
 
@@ -96,9 +96,11 @@ pub fn child(plan: &Arc<Plan>, number: u64, stop: &Stop) -> Result<(), Error> {
             reading.now();
         })
         .map_err(|error| Error::Process(number, error))?;
-    client::run(plan, number, stop, &tasks, &mut |said| {
+    let reached = Reached::open(plan)?;
+    reached.serve(plan, number, stop, &tasks, &mut |said| {
         let text = serde_json::to_string(&said).expect("counts and names are JSON");
         // Nobody reads it any more when the parent is gone: then the input has ended too.
         let _ = writeln!(io::stdout(), "{text}");
-    })
+    })?;
+    reached.close()
 }

@@ -32,6 +32,7 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
             figures.all.spent.bytes_received as f64,
             Some("B"),
         ),
+        ("engine_waits", figures.all.spent.waits as f64, None),
         (
             "client_threads_busy_share_max",
             figures.busiest_thread_share,

@@ -36,9 +36,10 @@ pub fn run(
         ..plan.task(monotonic_ns() + HEAD_START_NS)
     };
     crew.begin(&task)?;
-    watch.begin(&task, &plan.server.text())?;
+    watch.begin(&task, &plan.place())?;
     mark_phases(&task, reporter, stop)?;
     let threads = crew.finish(&mut |member, said| watch.hear(member, said))?;
+    crew.end()?;
     watch.end()?;
     // None that measured: all sessions were lost before.
     let end_ns = threads

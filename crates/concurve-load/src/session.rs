@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::plan::Plan;
+use crate::plan::{Link, Plan};
 use crate::protocol::{Conversation, Message, ProtocolError};
 use crate::workload::{Actor, Answer, Ending, Kind, Numbers};
 
@@ -44,10 +44,10 @@ struct UnderWay {
 
 impl Session {
     /// Connects, and greets the server.
-    pub fn open(plan: &Plan, number: u64) -> Result<Self, Error> {
+    pub fn open(plan: &Plan, link: &Link, number: u64) -> Result<Self, Error> {
         let mut connection =
-            Connection::open(&plan.server).map_err(|it| Error::connect(plan, number, it))?;
-        let mut conversation = plan.protocol(number).conversation();
+            Connection::open(&link.server).map_err(|it| Error::connect(plan, number, it))?;
+        let mut conversation = link.protocol(number).conversation();
         let mut out = Vec::new();
         if conversation.greet(&mut out) {
             greet(&mut connection, &mut *conversation, &out).map_err(|failure| match failure {

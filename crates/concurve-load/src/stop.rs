@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 use concurve_wire::reporter::monotonic_ns;
@@ -20,6 +20,8 @@ pub struct Stop(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     event: EventFd,
+    /// The same for those who look often.
+    is_set: AtomicBool,
     /// The signal that asked for it; 0 without one.
     signal: AtomicI32,
 }
@@ -28,6 +30,7 @@ impl Stop {
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             event: EventFd::new()?,
+            is_set: AtomicBool::new(false),
             signal: AtomicI32::new(0),
         })))
     }
@@ -53,6 +56,7 @@ impl Stop {
     }
 
     pub fn now(&self) {
+        self.0.is_set.store(true, Ordering::SeqCst);
         self.0
             .event
             .write(1)
@@ -76,7 +80,7 @@ impl Stop {
     }
 
     pub fn is_set(&self) -> bool {
-        self.by(0)
+        self.0.is_set.load(Ordering::Relaxed)
     }
 }
 

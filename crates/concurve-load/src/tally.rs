@@ -67,6 +67,8 @@ pub struct Spent {
     pub system_ns: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
+    /// Times that another session of an embedded engine was in the way.
+    pub waits: u64,
 }
 
 /// The counts of one interval of the measured time.
@@ -84,6 +86,7 @@ impl Spent {
             system_ns: self.system_ns - before.system_ns,
             bytes_sent: self.bytes_sent - before.bytes_sent,
             bytes_received: self.bytes_received - before.bytes_received,
+            waits: self.waits - before.waits,
         }
     }
 
@@ -92,6 +95,7 @@ impl Spent {
         self.system_ns += other.system_ns;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.waits += other.waits;
     }
 
     pub fn cpu_ns(&self) -> u64 {

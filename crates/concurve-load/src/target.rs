@@ -3,8 +3,9 @@
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
+use crate::embedded;
 use crate::error::Error;
-use crate::plan::Server;
+use crate::plan::{Link, Reach, Server};
 use crate::protocol::{Protocol, mysql, postgres, resp};
 use crate::workload::tpcb::dialect::Dialect;
 use crate::workload::tpcb::sql;
@@ -13,11 +14,13 @@ use crate::workload::{Statement, Workload};
 /// Why a password is refused that stands in an address.
 pub const PASSWORD_IN_SIGHT: &str = "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it";
 
-/// A server and what is spoken with it.
+/// What the load is put on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    pub server: Server,
-    pub speech: Speech,
+pub enum Target {
+    /// A server and what is spoken with it.
+    Server { server: Server, speech: Speech },
+    /// An engine in this process.
+    Engine(embedded::Address),
 }
 
 /// A protocol, and how to begin with it.
@@ -35,6 +38,11 @@ impl Target {
         let wrong = |why: String, forms: &str| {
             Err(Error::Asked(format!("server {text:?}: {why}; {forms}")))
         };
+        match embedded::Address::parse(text) {
+            Some(Ok(address)) => return Ok(Self::Engine(address)),
+            Some(Err(why)) => return wrong(why, embedded::FORMS),
+            None => {}
+        }
         let Some((scheme, rest)) = text.split_once("://") else {
             return match resp::parse_bare(text) {
                 Ok(found) => Ok(Self::of(found, Speech::Resp)),
@@ -60,14 +68,47 @@ impl Target {
     }
 
     fn of<G>((server, greeting): (Server, G), speech: fn(G) -> Speech) -> Self {
-        Self {
+        Self::Server {
             server,
             speech: speech(greeting),
         }
     }
+
+    /// # Errors
+    /// A password is given to an engine.
+    pub fn set_password(&mut self, password: Option<String>) -> Result<(), Error> {
+        match (self, password) {
+            (Self::Server { speech, .. }, password) => speech.set_password(password),
+            (Self::Engine(_), None) => {}
+            (Self::Engine(_), Some(_)) => {
+                let why = "--password-from is for servers: an engine in this process asks for none";
+                return Err(Error::Asked(why.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// How sessions get to it with the statements of a workload.
+    pub fn reach(self, workload: &dyn Workload) -> Reach {
+        match self {
+            Self::Server { server, speech } => Reach::Server(Link {
+                server,
+                protocols: speech.protocols(workload),
+            }),
+            Self::Engine(address) => Reach::Engine(address.engine(workload)),
+        }
+    }
+
+    /// How TPC-B is said to it, if it can be.
+    pub fn dialect(&self) -> Option<&'static dyn Dialect> {
+        match self {
+            Self::Server { speech, .. } => speech.dialect(),
+            Self::Engine(address) => Some(address.dialect()),
+        }
+    }
 }
 
-const SCHEMES: &str = "redis://, postgresql:// and mysql:// are";
+const SCHEMES: &str = "redis://, postgresql://, mysql:// and sqlite: are";
 
 impl Speech {
     /// The protocol of connections that prepare these statements.
@@ -158,7 +199,10 @@ mod tests {
             ("unix:///run/redis.sock", unix, plain()),
         ] {
             let speech = Speech::Resp(greeting);
-            assert_eq!(Target::parse(text).unwrap(), Target { server, speech });
+            assert_eq!(
+                Target::parse(text).unwrap(),
+                Target::Server { server, speech }
+            );
         }
     }
 

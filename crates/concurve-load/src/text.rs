@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::figures::Figures;
 use crate::numbers::{bytes, count, time};
-use crate::plan::{Pace, Plan, Runners};
+use crate::plan::{Pace, Plan, Reach, Runners};
 
 /// Width of the names in front.
 const NAMES: usize = 13;
@@ -14,7 +14,7 @@ const COLUMNS: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), 
 
 /// The table of a run, 80 columns wide.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
-    let mut text = format!("{}: {}\n\n", plan.server.text(), sessions(plan));
+    let mut text = format!("{}: {}\n\n", plan.place(), sessions(plan));
     latencies(plan, figures, &mut text);
     text.push('\n');
     for (name, value) in facts(plan, figures) {
@@ -99,10 +99,14 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     let value = format!("p50 {}, slowest {}", time(p50 as f64), time(max as f64));
     facts.push(("connecting", value));
     let (sent, received) = (all.spent.bytes_sent as f64, all.spent.bytes_received as f64);
-    facts.push((
-        "traffic",
-        format!("{} sent, {} received", bytes(sent), bytes(received)),
-    ));
+    if let Reach::Server(_) = plan.reach {
+        let value = format!("{} sent, {} received", bytes(sent), bytes(received));
+        facts.push(("traffic", value));
+    }
+    if all.spent.waits > 0 {
+        let value = format!("{} for another session", number(all.spent.waits));
+        facts.push(("waits", value));
+    }
     if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
         let busy = figures.busiest_thread_share * 100.0;
         let value = format!(
@@ -133,6 +137,7 @@ fn sessions(plan: &Plan) -> String {
     };
     let runners = match plan.runners {
         Runners::Threads(1) => "one thread".to_owned(),
+        Runners::Threads(threads) if threads == plan.sessions => "a thread each".to_owned(),
         Runners::Threads(threads) => format!("{threads} threads"),
         Runners::Processes => "a process each".to_owned(),
     };

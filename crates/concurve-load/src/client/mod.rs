@@ -10,12 +10,11 @@ use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-use crate::arrivals::Schedule;
 use crate::counting::{Counting, Moved};
 use crate::crew::Said;
 use crate::error::Error;
 use crate::open_loop::OpenLoop;
-use crate::plan::{End, Pace, Plan};
+use crate::plan::{End, Link, Pace, Plan};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::tally::Tally;
@@ -32,12 +31,13 @@ const STOP: u64 = u64::MAX;
 /// The life of a client thread: connects its sessions, then does one task after the other.
 pub fn run(
     plan: &Plan,
+    link: &Link,
     thread: u64,
     stop: &Stop,
     tasks: &Receiver<Task>,
     say: &mut dyn FnMut(Said),
 ) -> Result<(), Error> {
-    let mut client = Client::connect(plan, thread, stop)?;
+    let mut client = Client::connect(plan, link, thread, stop)?;
     say(Said::Ready);
     while let Ok(task) = tasks.recv() {
         client.begin(task);
@@ -63,11 +63,10 @@ struct Client<'a> {
     unfinished: usize,
     out: Vec<u8>,
     scratch: Vec<u8>,
-    weights: u32,
 }
 
 impl<'a> Client<'a> {
-    fn connect(plan: &'a Plan, thread: u64, stop: &Stop) -> Result<Self, Error> {
+    fn connect(plan: &'a Plan, link: &Link, thread: u64, stop: &Stop) -> Result<Self, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(poll_error)?;
         let mut client = Self {
             plan,
@@ -82,12 +81,11 @@ impl<'a> Client<'a> {
             unfinished: 0,
             out: Vec::new(),
             scratch: vec![0; READ_BYTES],
-            weights: plan.workload.kinds().iter().map(|kind| kind.weight).sum(),
         };
         let mut taken_ns = Vec::new();
         for number in plan.sessions_of(thread) {
             let begin_ns = monotonic_ns();
-            let session = Session::open(plan, number)?;
+            let session = Session::open(plan, link, number)?;
             taken_ns.push(monotonic_ns() - begin_ns);
             client.watch(&session.connection, client.sessions.len() as u64)?;
             client.sessions.push(session);
@@ -126,21 +124,11 @@ impl<'a> Client<'a> {
                     self.timers.push(Reverse((task.begin_ns + offset, index)));
                 }
             }
-            Pace::Open {
-                rate_per_second,
-                spread,
-                backlog_max,
-            } => {
+            Pace::Open { .. } => {
                 let mut idle: Vec<usize> = free.map(|(index, _)| index).collect();
                 idle.reverse();
                 let own = self.sessions.len() as f64 / plan.sessions as f64;
-                // Threads that keep a constant rate together take turns.
-                let turn_ns = 1e9 / rate_per_second * self.thread as f64;
-                let first_ns = task.begin_ns + turn_ns as u64;
-                let rate = rate_per_second * own;
-                let schedule = Schedule::new(rate, spread, first_ns, &mut self.random);
-                let waiting_max = (backlog_max as f64 * own).ceil() as usize;
-                self.open = Some(OpenLoop::new(schedule, waiting_max, idle));
+                self.open = OpenLoop::of(&task, self.thread, own, idle, &mut self.random);
             }
         }
     }
@@ -258,8 +246,9 @@ impl<'a> Client<'a> {
 fn moved(sessions: &[Session]) -> Moved {
     let connections = || sessions.iter().map(|it| &it.connection);
     Moved {
-        sent: connections().map(|it| it.bytes_sent).sum(),
-        received: connections().map(|it| it.bytes_received).sum(),
+        bytes_sent: connections().map(|it| it.bytes_sent).sum(),
+        bytes_received: connections().map(|it| it.bytes_received).sum(),
+        waits: 0,
     }
 }
 

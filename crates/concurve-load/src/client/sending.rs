@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use rand::Rng;
 use rustix::event::epoll;
 
 use super::{Client, poll_error};
 use crate::error::Error;
 use crate::open_loop::Due;
 use crate::session::Order;
+use crate::workload::draw;
 
 impl Client<'_> {
     /// Begins what has become due.
@@ -45,7 +45,7 @@ impl Client<'_> {
     }
 
     pub(super) fn order(&mut self, index: usize, due_ns: u64, now: u64) {
-        let kind = self.kind();
+        let kind = draw(self.plan.workload.kinds(), &mut self.random);
         let session = &mut self.sessions[index];
         // Those of the warm-up come on top of the number asked for.
         if due_ns >= self.counting.task.measure_ns() {
@@ -55,20 +55,6 @@ impl Client<'_> {
         let order = Order { kind, due_ns };
         session.begin(order, kinds, &mut self.random, &mut self.out);
         self.counting.begun(due_ns, now);
-    }
-
-    fn kind(&mut self) -> usize {
-        let kinds = self.plan.workload.kinds();
-        if kinds.len() == 1 {
-            return 0;
-        }
-        let mut ticket = self.random.random_range(0..self.weights);
-        let chosen = kinds.iter().position(|kind| {
-            let found = ticket < kind.weight;
-            ticket = ticket.saturating_sub(kind.weight);
-            found
-        });
-        chosen.unwrap_or(0)
     }
 
     /// Sends what the conversation has written.

@@ -75,9 +75,11 @@ pub fn find(
     let shares: Vec<f64> = objectives.iter().map(|it| it.share).collect();
     let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
     edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
+    let busiest_thread_share = live.busiest_up_to(search.rate());
+    live.crew.end()?;
     Ok(Found {
         objectives: objectives.to_vec(),
-        busiest_thread_share: live.busiest_up_to(search.rate()),
+        busiest_thread_share,
         search,
         window_ns: length_ns,
         lost: live.lost,

@@ -18,7 +18,7 @@ const WIDE: f64 = 1.5;
 /// Some lines for people.
 pub fn text(plan: &Plan, found: &Found) -> String {
     let search = &found.search;
-    let mut text = format!("{}: {}\n", plan.server.text(), verdict(found));
+    let mut text = format!("{}: {}\n", plan.place(), verdict(found));
     text.push_str(&format!(
         "{} sessions reach {} per second without pauses; {} windows of {}\n",
         plan.sessions,
@@ -103,7 +103,7 @@ pub fn json(plan: &Plan, found: &Found) -> Value {
     let search = &found.search;
     let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
     let mut value = json!({
-        "server": plan.server.text(),
+        "server": plan.place(),
         "sessions": plan.sessions,
         "objectives": texts,
         "verdict": verdict(found),

@@ -4,12 +4,14 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use rand::Rng;
 use rand::rngs::SmallRng;
 
 pub mod keys;
 pub mod script;
 pub mod statement;
 pub mod tpcb;
+pub mod words;
 
 pub use statement::{Statement, StatementError};
 
@@ -43,6 +45,21 @@ pub struct Kind {
     /// Statements that are asked together, then the next ones when they are answered: as many
     /// round trips as there are ranges.
     pub trips: Vec<Range<usize>>,
+}
+
+/// Draws the kind of a transaction, each as often as its weight says.
+pub fn draw(kinds: &[Kind], random: &mut SmallRng) -> usize {
+    if kinds.len() == 1 {
+        return 0;
+    }
+    let weights = kinds.iter().map(|kind| kind.weight).sum();
+    let mut ticket = random.random_range(0..weights);
+    let chosen = kinds.iter().position(|kind| {
+        let found = ticket < kind.weight;
+        ticket = ticket.saturating_sub(kind.weight);
+        found
+    });
+    chosen.unwrap_or(0)
 }
 
 /// Plays the transactions of one session; several may be under way at once.

@@ -1,11 +1,7 @@
 //! Requests of RESP: arrays of texts, made once and sent with other numbers each time.
 
-use crate::workload::Numbers;
-use crate::workload::statement::{Piece, Statement};
-
-/// Numbers are written with leading zeros, so that every request of a statement is as long as any
-/// other, and its text is made once.
-const DIGITS: usize = 12;
+use crate::workload::words::{DIGITS, put_digits, words};
+use crate::workload::{Numbers, Statement};
 
 /// A statement as it is sent, and where its numbers go.
 #[derive(Debug)]
@@ -13,14 +9,6 @@ pub struct Template {
     bytes: Vec<u8>,
     /// Offset and place in [`Numbers`].
     numbers: Vec<(usize, usize)>,
-}
-
-/// A word while it is put together, with its numbers.
-#[derive(Debug, Default)]
-struct Word {
-    bytes: Vec<u8>,
-    numbers: Vec<(usize, usize)>,
-    begun: bool,
 }
 
 impl Template {
@@ -47,58 +35,6 @@ impl Template {
     }
 }
 
-/// Splits the text of a statement at blanks; values and numbers belong to the word they stand in.
-fn words(statement: &Statement) -> Vec<Word> {
-    let (mut words, mut word) = (Vec::new(), Word::default());
-    let mut end = |word: &mut Word| {
-        if word.begun {
-            words.push(std::mem::take(word));
-        }
-    };
-    for piece in &statement.pieces {
-        match piece {
-            Piece::Text(text) => {
-                for character in text.chars() {
-                    if character.is_ascii_whitespace() {
-                        end(&mut word);
-                        continue;
-                    }
-                    word.begun = true;
-                    let bytes = &mut [0; 4];
-                    word.bytes
-                        .extend_from_slice(character.encode_utf8(bytes).as_bytes());
-                }
-            }
-            Piece::Bytes(bytes) => {
-                word.begun = true;
-                word.bytes.extend_from_slice(bytes);
-            }
-            Piece::Number(place) => {
-                word.begun = true;
-                word.numbers.push((word.bytes.len(), *place));
-                word.bytes.resize(word.bytes.len() + DIGITS, b'0');
-            }
-        }
-    }
-    end(&mut word);
-    words
-}
-
-/// A number with leading zeros and its sign; what does not fit is cut off in front.
-fn put_digits(number: i64, place: &mut [u8]) {
-    let mut rest = number.unsigned_abs();
-    for digit in place.iter_mut().rev() {
-        if rest == 0 {
-            break;
-        }
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    if number < 0 {
-        place[0] = b'-';
-    }
-}
-
 /// A command that is not of the workload.
 pub fn put_command(words: &[&str], out: &mut Vec<u8>) {
     put_header(b'*', words.len(), out);
@@ -118,6 +54,7 @@ fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::statement::Piece;
 
     fn sent(pieces: Vec<Piece>, numbers: Numbers) -> String {
         let mut out = Vec::new();

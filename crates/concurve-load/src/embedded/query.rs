@@ -1,0 +1,48 @@
+//! The settings behind an engine's path: `PATH?name=value&name=value`.
+
+use std::path::PathBuf;
+
+/// A path and what follows it.
+pub struct Query<'a> {
+    pub path: PathBuf,
+    settings: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Query<'a> {
+    /// # Errors
+    /// No path, or a setting without a value.
+    pub fn parse(text: &'a str) -> Result<Self, String> {
+        let (path, settings) = text.split_once('?').unwrap_or((text, ""));
+        if path.is_empty() {
+            return Err("no path".to_owned());
+        }
+        let parts = settings.split('&').filter(|it| !it.is_empty());
+        let pair = |it: &'a str| it.split_once('=').ok_or(format!("{it:?} has no value"));
+        Ok(Self {
+            path: PathBuf::from(path),
+            settings: parts.map(pair).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Takes a setting that is one of some values; the first of them if it is not given.
+    ///
+    /// # Errors
+    /// It is another value.
+    pub fn one_of(&mut self, name: &str, values: &[&'static str]) -> Result<&'static str, String> {
+        let Some(at) = self.settings.iter().position(|it| it.0 == name) else {
+            return Ok(values[0]);
+        };
+        let (_, given) = self.settings.remove(at);
+        let found = values.iter().find(|it| **it == given).copied();
+        found.ok_or_else(|| format!("{name}={given} is not one of {}", values.join(", ")))
+    }
+
+    /// # Errors
+    /// There is a setting that nobody took.
+    pub fn end(self) -> Result<PathBuf, String> {
+        match self.settings.first() {
+            Some((name, _)) => Err(format!("{name:?} is no setting of it")),
+            None => Ok(self.path),
+        }
+    }
+}
