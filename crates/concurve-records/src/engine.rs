@@ -113,7 +113,7 @@ impl Engine {
     /// Names and definitions of all files.
     pub fn files(&self) -> Vec<(String, FileDefinition)> {
         let files = self.shared.files.read().expect(POISONED);
-        let each = files.iter();
+        let each = files.iter().filter(|it| !it.is_gone());
         each.map(|it| (it.name.clone(), it.definition.clone()))
             .collect()
     }
@@ -134,9 +134,8 @@ impl Engine {
     /// If something is not in order: what, and where.
     pub fn verify(&self) -> Result<(), Fault> {
         let files = self.shared.files.read().expect(POISONED).clone();
-        files
-            .iter()
-            .try_for_each(|file| crate::verify::verify(&self.shared.store, file))
+        let mut there = files.iter().filter(|it| !it.is_gone());
+        there.try_for_each(|file| crate::verify::verify(&self.shared.store, file))
     }
 
     /// What was done since it was opened.
@@ -229,7 +228,8 @@ impl Shared {
 
     pub fn file_named(&self, name: &str) -> Option<Arc<RecordFile>> {
         let files = self.files.read().expect(POISONED);
-        files.iter().find(|it| it.name == name).cloned()
+        let mut there = files.iter().filter(|it| !it.is_gone());
+        there.find(|it| it.name == name).cloned()
     }
 
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
@@ -247,6 +247,19 @@ impl Shared {
         file.find_room(disk.as_ref())?;
         self.add_file(file);
         Ok(())
+    }
+
+    /// Gives up a file that nobody uses.
+    pub fn drop_file(&self, file: &RecordFile) -> Result<(), Fault> {
+        let _making = self.making.lock().expect(POISONED);
+        file.give_up(self.storage.as_ref())
+    }
+
+    /// The names of all files.
+    pub fn names(&self) -> Vec<String> {
+        let files = self.files.read().expect(POISONED);
+        let there = files.iter().filter(|it| !it.is_gone());
+        there.map(|it| it.name.clone()).collect()
     }
 
     /// What an operation must hold while it works.

@@ -1,8 +1,11 @@
 //! A file of records: its definition, its trees, its free room.
 //!
 //! The first page holds the definition, and the next ones are the roots of the trees, in the order
-//! of the keys. A file is written whole under another name before it gets its own.
+//! of the keys. A file is written whole under another name before it gets its own. One that is given
+//! up keeps its number, and its pages until the next start: the log may tell of them.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use crate::definition::FileDefinition;
@@ -15,6 +18,7 @@ use crate::tree::Tree;
 
 const PREFIX: &str = "data-";
 const NEW_PREFIX: &str = "new-";
+const GONE_PREFIX: &str = "gone-";
 
 /// An open file.
 pub struct RecordFile {
@@ -24,9 +28,35 @@ pub struct RecordFile {
     pub room: Room,
     /// Held while an operation works on the file, under latching by file.
     pub turn: Mutex<()>,
+    is_gone: AtomicBool,
 }
 
 impl RecordFile {
+    /// Whether it was given up.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(SeqCst)
+    }
+
+    /// Gives the file up, durably. Nobody may use it.
+    pub fn give_up(&self, storage: &dyn Storage) -> Result<(), Fault> {
+        let what = || format!("give up the file {}", self.name);
+        let (from, to) = (
+            format!("{PREFIX}{}", self.name),
+            format!("{GONE_PREFIX}{:08x}", self.id),
+        );
+        storage.rename(&from, &to).when(what)?;
+        storage.sync_names().when(what)?;
+        self.is_gone.store(true, SeqCst);
+        Ok(())
+    }
+
+    /// Gives back the pages of a file that is given up. None of them may be in the log.
+    pub fn shrink(&self, disk: &dyn Disk) -> Result<(), Fault> {
+        let pages = 1 + self.definition.keys.len() as u64;
+        let shrunk = disk.set_length(pages * PAGE_BYTES as u64);
+        shrunk.when(|| format!("shrink the file number {}", self.id))
+    }
+
     pub fn record_bytes(&self) -> usize {
         usize::from(self.definition.record_bytes)
     }
@@ -55,6 +85,7 @@ impl RecordFile {
 /// What the first page of a file says.
 pub struct Header {
     pub id: u32,
+    /// Empty if it was given up.
     pub name: String,
     pub definition: FileDefinition,
     pub disk: Arc<dyn Disk>,
@@ -108,7 +139,9 @@ pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
             let what = || format!("remove {name}, whose making was cut off");
             storage.remove(&name).when(what)?;
         } else if let Some(name) = name.strip_prefix(PREFIX) {
-            headers.push(read_header(storage, name)?);
+            headers.push(read_header(storage, &format!("{PREFIX}{name}"), name)?);
+        } else if name.starts_with(GONE_PREFIX) {
+            headers.push(read_header(storage, &name, "")?);
         }
     }
     headers.sort_by_key(|it| it.id);
@@ -121,16 +154,16 @@ pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
     Ok(headers)
 }
 
-fn read_header(storage: &dyn Storage, name: &str) -> Result<Header, Fault> {
-    let what = || format!("read the file {name}");
-    let disk = storage.open(&format!("{PREFIX}{name}")).when(what)?;
+fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, Fault> {
+    let what = || format!("read the file {path}");
+    let disk = storage.open(path).when(what)?;
     let mut page = Page::blank();
     disk.read_at(page.bytes_mut(), 0).when(what)?;
     let id = page.id();
     let is_header = page.kind() == kind::HEADER && id.number == 0 && page.is_whole(id);
     let definition = FileDefinition::decode(&page.bytes()[BODY..]);
     let (true, Some(definition)) = (is_header, definition) else {
-        let text = format!("the first page of the file {name} is damaged, or is not one of ours");
+        let text = format!("the first page of the file {path} is damaged, or is not one of ours");
         return Err(Fault::Damaged(text));
     };
     Ok(Header {
@@ -146,6 +179,7 @@ impl Header {
     pub fn into_file(self) -> RecordFile {
         RecordFile {
             id: self.id,
+            is_gone: AtomicBool::new(self.name.is_empty()),
             name: self.name,
             definition: self.definition,
             room: Room::new(),

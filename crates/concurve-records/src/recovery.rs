@@ -132,8 +132,11 @@ fn finish(
     }
     shared.checkpoint()?;
     for number in 0..files {
-        let disk = shared.store.cache.disk(number);
-        shared.file(number).find_room(disk.as_ref())?;
+        let (disk, file) = (shared.store.cache.disk(number), shared.file(number));
+        match file.is_gone() {
+            true => file.shrink(disk.as_ref())?,
+            false => file.find_room(disk.as_ref())?,
+        }
     }
     Ok(())
 }

@@ -41,19 +41,23 @@ pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many records a file has, those of open transactions too.
-pub fn count_records(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
-    let mut live = 0;
-    each_slot(store, file, |_, _, state| {
-        live += u64::from(state == State::Live);
+/// Looks at all records of a file, those of open transactions too.
+pub fn each_record(
+    store: &Store,
+    file: &RecordFile,
+    mut look: impl FnMut(&[u8]),
+) -> Result<(), Fault> {
+    each_slot(store, file, |_, _, state, record| {
+        if state == State::Live {
+            look(record);
+        }
         Ok(())
-    })?;
-    Ok(live)
+    })
 }
 
 fn count_live(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
     let mut live = 0;
-    each_slot(store, file, |page, slot, state| {
+    each_slot(store, file, |page, slot, state, _| {
         if state == State::Ghost {
             let text = format!("slot {slot} of {page} is neither live nor free");
             return Err(Fault::Damaged(text));
@@ -67,7 +71,7 @@ fn count_live(store: &Store, file: &RecordFile) -> Result<u64, Fault> {
 fn each_slot(
     store: &Store,
     file: &RecordFile,
-    mut look: impl FnMut(PageId, u16, State) -> Result<(), Fault>,
+    mut look: impl FnMut(PageId, u16, State, &[u8]) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     for number in 0..file.room.pages() {
         let page = store.read(PageId {
@@ -78,8 +82,8 @@ fn each_slot(
             continue;
         }
         for slot in 0..slots::slots_per_page(file.record_bytes()) as u16 {
-            let (state, _) = slots::read(&page, slot, file.record_bytes());
-            look(page.id(), slot, state)?;
+            let (state, record) = slots::read(&page, slot, file.record_bytes());
+            look(page.id(), slot, state, record)?;
         }
     }
     Ok(())

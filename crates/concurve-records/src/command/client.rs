@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::command::audit;
 use crate::command::{AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words};
 use crate::definition::FileDefinition;
 use crate::error::Fault;
@@ -83,11 +84,35 @@ impl Client {
             }
             Command::Position { file } => {
                 let file = self.file(words.word(*file))?;
-                return Ok(Reply::Number(self.session.position(file)?));
+                return Ok(Reply::Number(self.session.position(file)? as i64));
             }
             Command::Stat { file } => {
                 let file = self.file(words.word(*file))?;
                 return Ok(Reply::Figures(self.session.stat(file)?.into()));
+            }
+            Command::Count { file } => {
+                let file = self.file(words.word(*file))?;
+                return Ok(Reply::Number(audit::count(&self.session, file)?));
+            }
+            Command::Sum { file, field } => {
+                let file = self.file(words.word(*file))?;
+                return Ok(Reply::Number(audit::sum(&self.session, file, *field)?));
+            }
+            Command::Compare(both) => {
+                let [one, other] = both.map(|it| (self.file(words.word(it.file)), it));
+                let groups = audit::groups(&self.session, one.0?, one.1)?;
+                let others = audit::groups(&self.session, other.0?, other.1)?;
+                return Ok(Reply::Number(audit::differing(&groups, &others)));
+            }
+            Command::Files { prefix } => {
+                let names = session.files();
+                let prefix = words.word(*prefix);
+                let found = names.iter().filter(|it| it.as_bytes().starts_with(prefix));
+                return Ok(Reply::Number(found.count() as i64));
+            }
+            Command::Drop { file } => {
+                let name = std::str::from_utf8(words.word(*file));
+                session.drop_file(name.map_err(|_| Status::FileNotFound)?)?;
             }
             Command::Create { file, definition } => self.create(words.word(*file), definition)?,
             Command::Checkpoint => session.ask_for_checkpoint()?,
@@ -99,8 +124,9 @@ impl Client {
     }
 
     fn file(&mut self, name: &[u8]) -> Result<FileHandle, Status> {
-        if let Some(file) = self.files.get(name) {
-            return Ok(*file);
+        match self.files.get(name) {
+            Some(file) if !self.session.is_gone(*file) => return Ok(*file),
+            _ => {}
         }
         let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
         let file = self.session.open(text)?;
@@ -132,14 +158,7 @@ impl Client {
         }
         let record = self.session.get(file, get, bias)?;
         match answer {
-            AnswerForm::Field { offset, bytes } => {
-                let number = number(record, offset, bytes).ok_or_else(|| {
-                    Refusal::Usage(format!(
-                        "the record has no number in its {bytes} bytes from {offset} on"
-                    ))
-                })?;
-                Ok(Reply::Field(record, number))
-            }
+            AnswerForm::Field(field) => Ok(Reply::Field(record, field.number(record)?)),
             _ => Ok(Reply::Record(record)),
         }
     }
@@ -191,10 +210,4 @@ impl Wanted {
             Wanted::Previous => Get::Previous,
         }
     }
-}
-
-/// A number that stands in a record as text.
-fn number(record: &[u8], offset: usize, bytes: usize) -> Option<i64> {
-    let text = record.get(offset..offset.checked_add(bytes)?)?;
-    std::str::from_utf8(text).ok()?.parse().ok()
 }

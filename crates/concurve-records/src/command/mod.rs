@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod audit;
 mod client;
 mod parse;
 
@@ -102,7 +103,40 @@ pub enum Command {
     Stat {
         file: usize,
     },
+    Drop {
+        file: usize,
+    },
+    /// How many files have names that begin so.
+    Files {
+        prefix: usize,
+    },
+    /// How many records a file has.
+    Count {
+        file: usize,
+    },
+    /// The sum of a number over all records.
+    Sum {
+        file: usize,
+        field: Field,
+    },
+    /// How many groups have sums in two files that differ.
+    Compare([Sums; 2]),
     Checkpoint,
+}
+
+/// Where in a record something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    pub offset: usize,
+    pub bytes: usize,
+}
+
+/// Sums of a number over the records of a file that agree in another field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sums {
+    pub file: usize,
+    pub field: Field,
+    pub by: Field,
 }
 
 /// Which record is asked for: by a key's number and, at a place, its value.
@@ -124,10 +158,7 @@ pub enum Wanted {
 pub enum AnswerForm {
     Record,
     /// The record, and the number that stands in it.
-    Field {
-        offset: usize,
-        bytes: usize,
-    },
+    Field(Field),
     /// As many records as there are, up to a number and to [`MANY_BYTES_MAX`].
     Many(usize),
 }
@@ -148,12 +179,12 @@ pub enum Reply<'a> {
         records: &'a [u8],
         record_bytes: usize,
     },
-    Number(u64),
+    Number(i64),
     Figures(Vec<(&'static str, u64)>),
 }
 
 /// Why an operation was not done.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum Refusal {
     #[error(transparent)]
     Status(#[from] Status),

@@ -1,6 +1,6 @@
 //! Words → a command.
 
-use crate::command::{AnswerForm, Command, Refusal, Wanted, Words};
+use crate::command::{AnswerForm, Command, Field, Refusal, Sums, Wanted, Words};
 use crate::definition::{FileDefinition, Key, Segment, SegmentKind};
 use crate::session::{LockBias, TransactionKind};
 
@@ -57,6 +57,24 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             b"UNLOCK" => Command::Unlock { file: self.file()? },
             b"POSITION" => Command::Position { file: self.file()? },
             b"STAT" => Command::Stat { file: self.file()? },
+            b"DROP" => Command::Drop { file: self.file()? },
+            b"COUNT" => Command::Count { file: self.file()? },
+            b"FILES" => Command::Files {
+                prefix: self.need("the beginning of names")?,
+            },
+            b"SUM" => {
+                let (file, field) = (self.file()?, self.field(20)?);
+                Command::Sum { file, field }
+            }
+            b"COMPARE" => {
+                let first = self.sums()?;
+                if !self.take("WITH") {
+                    return Err(usage(
+                        "COMPARE needs WITH before what it compares".to_owned(),
+                    ));
+                }
+                Command::Compare([first, self.sums()?])
+            }
             _ => {
                 let name = self.shown(name);
                 return Err(usage(format!("'{name}' is no operation on records")));
@@ -89,9 +107,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
         }
         let bias = self.bias();
         if answer == AnswerForm::Record && self.take("FIELD") {
-            let offset = self.number("the first byte of a number", 0, usize::MAX)?;
-            let bytes = self.number("the length of a number", 1, 20)?;
-            answer = AnswerForm::Field { offset, bytes };
+            answer = AnswerForm::Field(self.field(20)?);
         }
         Ok(Command::Get {
             file,
@@ -99,6 +115,24 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             bias,
             answer,
         })
+    }
+
+    /// A field of so many bytes at most.
+    fn field(&mut self, most: usize) -> Result<Field, Refusal> {
+        let offset = self.number("the first byte of a field", 0, usize::MAX)?;
+        let bytes = self.number("the length of a field", 1, most)?;
+        Ok(Field { offset, bytes })
+    }
+
+    fn sums(&mut self) -> Result<Sums, Refusal> {
+        let (file, field) = (self.file()?, self.field(20)?);
+        if !self.take("BY") {
+            return Err(usage(
+                "COMPARE needs BY and a field for each file".to_owned(),
+            ));
+        }
+        let by = self.field(255)?;
+        Ok(Sums { file, field, by })
     }
 
     fn bias(&mut self) -> LockBias {
@@ -230,10 +264,10 @@ mod tests {
             other => panic!("{text}: {other:?}"),
         };
         let record = AnswerForm::Record;
-        let field = AnswerForm::Field {
+        let field = AnswerForm::Field(Field {
             offset: 24,
             bytes: 12,
-        };
+        });
         for (text, expected) in [
             (
                 "GET EQUAL f 0 v",
@@ -304,10 +338,7 @@ mod tests {
             ("GET EQUAL f 0", "ends where a key value is needed"),
             ("GET EQUAL f 0 v COUNT 3", "'COUNT' is one word too many"),
             ("GET NEXT f COUNT 0", "'0' is not a number of records"),
-            (
-                "GET NEXT f FIELD 0 21",
-                "'21' is not the length of a number",
-            ),
+            ("GET NEXT f FIELD 0 21", "'21' is not the length of a field"),
             ("INSERT f", "ends where a record is needed"),
             ("END now", "'now' is one word too many"),
             (

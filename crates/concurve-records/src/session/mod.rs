@@ -10,6 +10,7 @@
 //! entry of the key by which it found it. Next and Previous go on from the entry, even if the record
 //! is gone. Update and Delete are about the record, and are refused if others have changed it since.
 
+mod files;
 mod get;
 mod parking;
 mod statement;
@@ -19,9 +20,7 @@ mod write;
 
 use std::sync::Arc;
 
-use crate::definition::FileDefinition;
 use crate::engine::Shared;
-use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::locks::{LockName, WaitCell, Waker};
 use crate::registry::Place;
@@ -196,15 +195,6 @@ impl Session {
         }
     }
 
-    /// Opens a file; each opening has a position of its own.
-    pub fn open(&mut self, name: &str) -> Result<FileHandle, Status> {
-        self.shared.check()?;
-        let file = self.shared.file_named(name).ok_or(Status::FileNotFound)?;
-        let current = None;
-        self.state.files.push(OpenFile { file, current });
-        Ok(FileHandle(self.state.files.len() - 1))
-    }
-
     /// Says what it does where an operation must wait; before its first one.
     pub fn set_waiting(&mut self, waiting: Waiting) {
         self.state.cell = Arc::new(match &waiting {
@@ -212,37 +202,6 @@ impl Session {
             _ => WaitCell::default(),
         });
         self.state.waiting = waiting;
-    }
-
-    /// Operation 14: makes a file.
-    ///
-    /// # Errors
-    /// If there is one of this name, or the definition cannot be kept.
-    pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
-        if let Err(status) = self.shared.check() {
-            return Err(Fault::Stopped(self.shared.why_failed(), status));
-        }
-        self.shared.create_file(name, definition)
-    }
-
-    /// Operation 15: what the file is, and how much is in it.
-    pub fn stat(&self, file: FileHandle) -> Result<[(&'static str, u64); 4], Status> {
-        self.shared.check()?;
-        let file = &self.state.file(file)?.file;
-        let records = crate::verify::count_records(&self.shared.store, file);
-        Ok([
-            ("record_bytes", u64::from(file.definition.record_bytes)),
-            ("keys", file.definition.keys.len() as u64),
-            ("pages", u64::from(file.room.pages())),
-            ("records", records.map_err(|fault| self.shared.fail(fault))?),
-        ])
-    }
-
-    /// Has a checkpoint made at once, by the thread that makes them.
-    pub fn ask_for_checkpoint(&self) -> Result<(), Status> {
-        self.shared.check()?;
-        self.shared.checkpoints.ask();
-        Ok(())
     }
 
     /// Operation 22: where in its file the record that was read last is.

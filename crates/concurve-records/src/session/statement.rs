@@ -73,7 +73,7 @@ impl Session {
     /// Long transactions do not fill the memory with their part of the log.
     fn relieve(&self) -> Result<(), Status> {
         let changes = self.state.transaction.changes.len();
-        if changes == 0 || changes % 256 != 0 {
+        if changes == 0 || changes & 0xff != 0 {
             return Ok(());
         }
         let relieved = self.shared.store.log.relieve();

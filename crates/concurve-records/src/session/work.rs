@@ -12,6 +12,7 @@ use crate::registry::Place;
 use crate::session::transaction::Transaction;
 use crate::session::{Current, FileHandle, State, TransactionKind};
 use crate::slots::Position;
+use crate::status::Status;
 
 pub(super) struct Work<'a> {
     pub shared: &'a Shared,
@@ -45,6 +46,10 @@ impl<'a> Work<'a> {
         } else {
             let part = u64::from(self.place.number);
             self.take(LockName::file(self.file.id, part), Mode::Shared)?;
+        }
+        // Who gave it up held all its locks.
+        if self.file.is_gone() {
+            return Err(Status::FileNotFound.into());
         }
         self.transaction.files.push(self.file.id);
         Ok(())

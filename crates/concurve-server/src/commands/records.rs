@@ -34,7 +34,7 @@ pub fn run(call: &mut Call) -> Result<Flow, Fault> {
             out.array(records.len());
             records.for_each(|record| out.bulk(record));
         }
-        Reply::Number(number) => out.integer(number as i64),
+        Reply::Number(number) => out.integer(number),
         Reply::Figures(figures) => {
             out.map(figures.len());
             for (name, value) in figures {

@@ -39,7 +39,7 @@ impl<T> Slab<T> {
             return at;
         }
         let at = self.places();
-        if at % BLOCK == 0 {
+        if at & (BLOCK - 1) == 0 {
             self.blocks.push(new_block(at > 0));
         }
         let block = self.blocks.last_mut().expect("one was made");

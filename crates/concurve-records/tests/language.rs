@@ -1,0 +1,174 @@
+//! The record language over a whole engine: files as a whole, counts and sums, errors.
+
+use concurve_records::command::{Client, Command, Reply};
+use concurve_records::{Engine, Settings};
+
+fn settings() -> Settings {
+    Settings {
+        cache_pages: 64,
+        checkpoint_bytes: 1 << 20,
+        ..Settings::default()
+    }
+}
+
+/// What a statement answers, in short.
+fn run(client: &mut Client, text: &str) -> String {
+    let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+    let answered = Command::parse(&words[..]).and_then(|command| {
+        Ok(match client.execute(&command, &words[..])? {
+            Reply::Done | Reply::Unconfirmed => "OK".to_owned(),
+            Reply::Record(record)
+            | Reply::Many {
+                records: record, ..
+            } => String::from_utf8_lossy(record).into_owned(),
+            Reply::Field(_, number) | Reply::Number(number) => number.to_string(),
+            Reply::Figures(figures) => format!("{figures:?}"),
+        })
+    });
+    answered.unwrap_or_else(|refusal| refusal.word().to_owned())
+}
+
+fn all(client: &mut Client, statements: &[(&str, &str)]) {
+    for (statement, expected) in statements {
+        assert_eq!(run(client, statement), *expected, "{statement}");
+    }
+}
+
+const MAKE: &str = "CREATE f 8 KEY 0:4:text KEY 4:4:text DUPLICATES";
+
+#[test]
+fn records_are_put_in_found_changed_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let mut client = Client::new(engine.session());
+    all(
+        &mut client,
+        &[
+            ("OPEN f", "FILENOTFOUND"),
+            (MAKE, "OK"),
+            (MAKE, "FILEEXISTS"),
+            ("CREATE g 8", "ERR"),
+            ("CREATE g/h 8 KEY 0:4:text", "ERR"),
+            ("INSERT f 00010007", "OK"),
+            ("INSERT f 00020005", "OK"),
+            ("INSERT f 0003-001", "OK"),
+            ("INSERT f 00010009", "DUPLICATEKEY"),
+            ("INSERT f 0001", "RECORDLENGTH"),
+            ("GET EQUAL f 0 0002", "00020005"),
+            ("GET EQUAL f 0 0002 FIELD 4 4", "5"),
+            ("GET EQUAL f 0 0002 FIELD 5 4", "ERR"),
+            ("GET EQUAL f 0 2", "KEYLENGTH"),
+            ("GET EQUAL f 0 0009", "KEYNOTFOUND"),
+            ("GET EQUAL f 7 0002", "INVALIDKEYNUMBER"),
+            ("GET FIRST f 1 FIELD 4 4", "-1"),
+            ("GET NEXT f COUNT 5", "0002000500010007"),
+            ("GET NEXT f", "ENDOFFILE"),
+            ("GET NEXT f COUNT 5", "ENDOFFILE"),
+            ("COUNT f", "3"),
+            ("SUM f 4 4", "11"),
+            ("SUM f 6 4", "ERR"),
+            ("DELETE f", "OK"),
+            ("SUM f 4 4", "4"),
+            ("DELETE f", "INVALIDPOSITION"),
+            ("END", "NOTRANSACTION"),
+            ("BEGIN EXCLUSIVE", "OK"),
+            ("BEGIN", "TRANSACTIONACTIVE"),
+            ("DROP f", "TRANSACTIONACTIVE"),
+            ("GET LAST f 0 MULTIPLE", "0003-001"),
+            ("UPDATE f 00030100", "OK"),
+            ("SUM f 4 4", "105"),
+            ("ABORT", "OK"),
+            ("SUM f 4 4", "4"),
+            ("FILES f", "1"),
+            ("FILES x", "0"),
+            ("CHECKPOINT", "OK"),
+            (
+                "STAT f",
+                "[(\"record_bytes\", 8), (\"keys\", 2), (\"pages\", 4), (\"records\", 2)]",
+            ),
+        ],
+    );
+    engine.verify().unwrap();
+}
+
+#[test]
+fn sums_by_groups_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let mut client = Client::new(engine.session());
+    let compare = "COMPARE b 4 4 BY 0 4 WITH t 8 4 BY 4 4";
+    all(
+        &mut client,
+        &[
+            ("CREATE b 8 KEY 0:4:text", "OK"),
+            ("CREATE t 12 KEY 0:4:text", "OK"),
+            ("INSERT b 00010007", "OK"),
+            ("INSERT b 00020000", "OK"),
+            ("INSERT t 000100010003", "OK"),
+            ("INSERT t 000200010004", "OK"),
+            (compare, "0"),
+            ("INSERT t 000300020001", "OK"),
+            (compare, "1"),
+            ("INSERT t 000400090001", "OK"),
+            (compare, "2"),
+            ("INSERT t 00050009-001", "OK"),
+            (compare, "1"),
+        ],
+    );
+}
+
+#[test]
+fn a_file_is_given_up_and_another_one_takes_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let fill = |client: &mut Client, from: usize| {
+        run(client, "BEGIN");
+        for number in from..from + 3000 {
+            assert_eq!(
+                run(client, &format!("INSERT f {number:04}{number:04}")),
+                "OK"
+            );
+        }
+        run(client, "END");
+    };
+    {
+        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let [mut one, mut other] = [0, 1].map(|_| Client::new(engine.session()));
+        run(&mut one, MAKE);
+        fill(&mut one, 0);
+        all(
+            &mut other,
+            &[("BEGIN", "OK"), ("GET FIRST f 0", "00000000")],
+        );
+        assert_eq!(run(&mut one, "DROP f"), "FILEINUSE");
+        run(&mut other, "END");
+        all(
+            &mut one,
+            &[
+                ("DROP f", "OK"),
+                ("DROP f", "FILENOTFOUND"),
+                ("GET FIRST f 0", "FILENOTFOUND"),
+                (MAKE, "OK"),
+            ],
+        );
+        fill(&mut one, 3000);
+        assert_eq!(run(&mut other, "GET FIRST f 0"), "30003000", "the new one");
+        engine.verify().unwrap();
+        // Without its end: the log tells of both.
+    }
+    for _ in 0..2 {
+        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        engine.verify().unwrap();
+        let mut client = Client::new(engine.session());
+        all(
+            &mut client,
+            &[
+                ("COUNT f", "3000"),
+                ("GET FIRST f 0", "30003000"),
+                ("FILES f", "1"),
+            ],
+        );
+        assert_eq!(engine.files().len(), 1);
+        let gone = std::fs::metadata(folder.path().join("gone-00000000")).unwrap();
+        assert_eq!(gone.len(), 3 * 8192, "its pages were given back");
+    }
+}
