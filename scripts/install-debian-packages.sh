@@ -1,14 +1,16 @@
 #!/bin/sh
 # Installs the Debian packages that the tests use beyond Python, Rust and a C compiler:
 #   hyperfine    compared with in make bench
-#   postgresql   the store's tests start a server of their own
+#   postgresql   the store's tests start a server of their own; a target of tpcb-multicore
+#   mariadb-server  a target of tpcb-multicore; other versions of PostgreSQL: install-postgresql.sh,
+#   unzip, xz-utils  which unpacks them with these
 #   redis-server a target of the study enqueue-io-threads
 #   redis-server, redis-tools  the load generator speaks to it; redis-benchmark is compared with
 #   maven, openjdk  build and run the JVM kernel
 #   chromium     opens the HTML report
 # Without them the tests that need one are skipped, with the reason.
 set -eu
-packages="hyperfine postgresql redis-server chromium maven default-jdk-headless"
+packages="hyperfine postgresql mariadb-server unzip xz-utils redis-server chromium maven default-jdk-headless"
 missing=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,67 +20,20 @@ from concurve.host import native
 from concurve.host.loopback import free_port
 from concurve.servers.attend import under_load
 from concurve.servers.redis import parse_info
-from concurve.servers.server import Reading
+from concurve.servers.server import Reading, Session
+from tests.attended import PATIENCE, Attended, refused
 from tests.resp import Client
 
 REDIS = servers.SERVERS["redis-server"].find()
 needs_redis = pytest.mark.skipif(REDIS is None, reason="redis-server is not installed")
 
-#: Seconds for whatever is sure to come, on the busiest machine too.
-PATIENCE = 300.0
-
-
-class Attended:
-    """An attendant with its report channel."""
-
-    def __init__(self, file: str, port: int, *arguments: str) -> None:
-        reads, writes = os.pipe()
-        self.port = port
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "concurve.servers.attend", "redis-server", file,
-             "--port", str(port), *arguments],
-            env={**os.environ, "CONCURVE_REPORT": str(writes)},
-            pass_fds=[writes],
-            stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
-        os.close(writes)
-        self.reports = os.fdopen(reads)
-        self.lines: list[dict[str, Any]] = []
-
-    def wait_until_ready(self) -> None:
-        for line in self.reports:
-            self.lines.append(json.loads(line))
-            if self.lines[-1].get("ready"):
-                return
-        raise AssertionError(f"it was never ready: {self.end()}")
-
-    def end(self) -> str:
-        """What it said when it had ended."""
-        _, said = self.process.communicate(timeout=PATIENCE)
-        self.lines += [json.loads(line) for line in self.reports]
-        self.reports.close()
-        return said
-
-    def stop(self) -> str:
-        self.process.send_signal(signal.SIGTERM)
-        return self.end()
-
-    def of(self, kind: str) -> dict[str, Any]:
-        return {line[kind]: line["value"] for line in self.lines if kind in line}
-
 
 @pytest.fixture
 def redis() -> Iterator[Attended]:
-    attended = Attended(str(REDIS), free_port(), "--io-threads", "2")
+    attended = Attended("redis-server", str(REDIS), free_port(), "--io-threads", "2")
     yield attended
     attended.process.terminate()
     attended.process.wait(PATIENCE)
-
-
-def refused(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 @needs_redis
@@ -142,7 +93,7 @@ def test_a_killed_attendant_leaves_no_server(redis: Attended) -> None:
 @needs_redis
 def test_a_taken_port_is_told(redis: Attended) -> None:
     redis.wait_until_ready()
-    second = Attended(str(REDIS), redis.port)
+    second = Attended("redis-server", str(REDIS), redis.port)
     said = second.end()
     assert second.process.returncode == 1
     assert said == f"redis-server: port {redis.port} is taken\n"
@@ -151,7 +102,7 @@ def test_a_taken_port_is_told(redis: Attended) -> None:
 
 @needs_redis
 def test_a_server_that_refuses_its_arguments_is_told_with_its_words() -> None:
-    attended = Attended(str(REDIS), free_port(), "--io-threads", "many")
+    attended = Attended("redis-server", str(REDIS), free_port(), "--io-threads", "many")
     said = attended.end()
     assert attended.process.returncode == 1
     assert "argument must be" in said or "FATAL CONFIG" in said
@@ -160,7 +111,7 @@ def test_a_server_that_refuses_its_arguments_is_told_with_its_words() -> None:
 
 
 def test_a_server_that_cannot_start_is_told(tmp_path: Path) -> None:
-    attended = Attended(str(tmp_path), free_port())
+    attended = Attended("redis-server", str(tmp_path), free_port())
     assert "cannot be started" in attended.end()
     assert attended.process.returncode == 1
 
@@ -198,5 +149,22 @@ def test_info_is_lines_of_name_and_value() -> None:
 def test_readings_under_load_have_requests_before_and_after() -> None:
     counts = [0, 4, 5_000, 9_000, 12_000, 12_004, 12_008]
     readings = [Reading(count, {}) for count in counts]
-    assert [reading.requests for reading in under_load(readings)] == [5_000, 9_000]
-    assert under_load(readings[:2]) == []
+    by_requests = Counting()
+    loaded = under_load(readings, by_requests)
+    assert [reading.requests for reading in loaded] == [5_000, 9_000]
+    assert under_load(readings[:2], by_requests) == []
+
+
+class Counting(Session):
+    """Tells only by its requests whether it is busy."""
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def read(self) -> Reading:
+        return Reading(0, {})
+
+    def indicators(self, *_: object) -> dict[str, float]:
+        return {}
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None: ...

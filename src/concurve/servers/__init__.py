@@ -17,6 +17,8 @@ import sys
 from pathlib import Path
 
 from concurve.errors import HostError
+from concurve.servers.mariadb import MariaDB
+from concurve.servers.postgresql import VERSIONS, PostgreSQL
 from concurve.servers.redis import Redis
 from concurve.servers.server import Server
 
@@ -24,22 +26,27 @@ from concurve.servers.server import Server
 NAME = "attendant"
 
 #: By the name that studies use.
-SERVERS: dict[str, Server] = {server.name: server for server in (Redis(),)}
+SERVERS: dict[str, Server] = {
+    server.name: server for server in (Redis(), MariaDB(), PostgreSQL(), *map(PostgreSQL, VERSIONS))
+}
 
 
 def program(name: str, where: str) -> Path:
     """Where a server is installed.
 
     Raises:
-        HostError: nowhere; the message says where it was looked for, and names the package.
+        HostError: nowhere, or something that it needs is missing; the message says what, where it
+            was looked for, and how it is installed.
     """
     server = SERVERS[name]
     file = server.find()
     if file is None:
         raise HostError(
             f"{where}: {name} is not installed (looked in {', '.join(server.places())})",
-            f"apt-get install {server.package}, or {server.variable}=FILE",
+            f"{server.remedy}, or {server.variable}=FILE",
         )
+    if (lack := server.lacks()) is not None:
+        raise HostError(f"{where}: {lack[0]}", lack[1])
     return file
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from concurve.servers.server import Reading, Server, Session
 
@@ -28,9 +29,10 @@ _PATIENCE_SECONDS = 60.0
 class Redis(Server):
     """``redis-server``, from Debian's package of that name."""
 
-    name: ClassVar[str] = "redis-server"
-    package: ClassVar[str] = "redis-server"
-    variable: ClassVar[str] = "CONCURVE_REDIS_SERVER"
+    name = "redis-server"
+    program = "redis-server"
+    remedy = "apt-get install redis-server"
+    variable = "CONCURVE_REDIS_SERVER"
 
     def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
         own = [*_SETTINGS, "--dir", str(folder), "--port", str(port)]
@@ -98,7 +100,7 @@ class _RedisSession(Session):
                 found["io_threaded_writes_share"] = threaded / written
         return found
 
-    def stop(self) -> None:
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError):  # it closes the connection instead of answering
             self.ask("SHUTDOWN NOSAVE")
 

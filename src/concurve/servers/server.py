@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
+import signal
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+
+#: Requests since the reading before, above which a server is under load: the attendant's own are
+#: fewer.
+_REQUESTS_MIN = 10
 
 
 class Reading(NamedTuple):
@@ -28,28 +35,44 @@ class Session(ABC):
     def read(self) -> Reading:
         """Its figures now; cheap enough to be asked for some twenty times a second."""
 
+    def busy(self, before: Reading, after: Reading) -> bool:
+        """Was it under load between two readings?"""
+        return after.requests - before.requests > _REQUESTS_MIN
+
     @abstractmethod
     def indicators(self, first: Reading, under_load: Sequence[Reading], last: Reading
                    ) -> dict[str, float]:  # fmt: skip
         """What is reported of it in the end: from the readings at ``ready``, while it answered
         requests, and after the last one."""
 
+    def settle(self) -> None:  # noqa: B027 - most have nothing to do
+        """Bring what was loaded into the state in which it is to be measured."""
+
     @abstractmethod
-    def stop(self) -> None:
-        """Ask it to stop at once, without saving anything."""
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Ask its process to stop at once, without saving anything."""
 
 
 class Server(ABC):
     """A kind of server.
 
-    ``package`` is Debian's; ``variable`` names an environment variable that may hold the file;
-    ``folders`` are looked in after ``PATH``.
+    ``name`` is what studies call it; ``remedy`` how it is installed; ``variable`` names an
+    environment variable that may hold the file; ``folders`` are looked in after ``PATH``.
     """
 
-    name: ClassVar[str]
-    package: ClassVar[str]
-    variable: ClassVar[str]
-    folders: ClassVar[tuple[str, ...]] = ("/usr/sbin", "/usr/local/bin", "/usr/bin")
+    name: str
+    remedy: str
+    variable: str
+    folders: tuple[str, ...] = ("/usr/sbin", "/usr/local/bin", "/usr/bin")
+
+    #: Of its program file.
+    program: str
+
+    #: The system user that it runs as where Concurve is root; ``None``: as root.
+    user: ClassVar[str | None] = None
+
+    #: Ends it at once; what it has not written is lost, and so is all the rest.
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def find(self) -> Path | None:
         """Its program; ``None`` if it is not installed. What the variable names is not searched
@@ -57,21 +80,33 @@ class Server(ABC):
         named = os.environ.get(self.variable)
         if named:
             return Path(named) if os.access(named, os.X_OK) else None
-        candidates = [
-            shutil.which(self.name),
-            *(f"{folder}/{self.name}" for folder in self.folders),
+        return next((Path(c) for c in self.candidates() if c and os.access(c, os.X_OK)), None)
+
+    def candidates(self) -> list[str | None]:
+        """Where its program may be, the preferred place first."""
+        return [
+            shutil.which(self.program),
+            *(f"{folder}/{self.program}" for folder in self.folders),
         ]
-        return next((Path(c) for c in candidates if c and os.access(c, os.X_OK)), None)
 
     def places(self) -> list[str]:
         """Where :meth:`find` looks, in words."""
         named = os.environ.get(self.variable)
         return [f"{self.variable}={named}"] if named else ["PATH", *self.folders]
 
+    def lacks(self) -> tuple[str, str] | None:
+        """What else it needs that this machine has not got, and what would help."""
+        if self.user is None or os.geteuid() != 0:
+            return None
+        try:
+            pwd.getpwnam(self.user)
+        except KeyError:
+            return f"{self.name} refuses root, and there is no user {self.user}", self.remedy
+        return None
+
     @abstractmethod
     def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
-        """Its command line: serving on loopback only, with its data in ``folder``, which is new
-        and empty. May prepare the folder."""
+        """Its command line: serving on loopback only, with its data in ``folder``."""
 
     @abstractmethod
     def connect(self, port: int) -> Session | None:
@@ -80,3 +115,18 @@ class Server(ABC):
         Raises:
             ValueError: something else answers there; the text says what it said.
         """
+
+
+class Database(Server):
+    """A server whose data are made before it starts."""
+
+    #: Ends it with its data whole, so that they may be copied.
+    settle_signal: ClassVar[signal.Signals] = signal.SIGTERM
+
+    @abstractmethod
+    def make(self, file: Path, folder: Path) -> list[str]:
+        """The command that makes its data, without any content yet, in an empty folder."""
+
+    @abstractmethod
+    def url(self, port: int) -> str:
+        """How concurve-load reaches it."""

@@ -1,0 +1,88 @@
+"""What a database holds when a trial begins: made by itself and by concurve-load, once."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concurve.errors import HostError
+from concurve.host import native
+from concurve.host.loopback import free_port
+from concurve.servers.data import restore, stamp
+from concurve.servers.process import (
+    AttendanceError,
+    Signals,
+    end,
+    identity,
+    running,
+    wait_until_it_answers,
+)
+from concurve.servers.server import Database
+
+#: Told to concurve-load after the study's own words: make the data and end.
+INITIALISE = ("--init-only",)
+
+
+def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals) -> None:
+    """Put a database's data into ``folder``, which is empty: without any content, or with what
+    concurve-load makes of the arguments ``data``.
+
+    Raises:
+        AttendanceError: it cannot be made; the text says at which step.
+        StoppedError: the attendant was asked to stop meanwhile.
+    """
+    if server.user is not None and os.geteuid() == 0:
+        shutil.chown(folder, server.user)
+    load = _loader() if data else None
+
+    def make(empty: Path) -> None:
+        _run(server, server.make(file, empty), empty)
+        if load is not None:
+            _load(server, file, [str(load), "URL", *shlex.split(data), *INITIALISE], empty, signals)
+
+    content = [server.name, stamp(file), data, *([stamp(load)] if load else [])]
+    restore(content, make, folder)
+
+
+def _loader() -> Path:
+    try:
+        return native.binary("concurve-load")
+    except HostError as error:
+        raise AttendanceError(f"its data cannot be made: {error.what}; {error.remedy}") from error
+
+
+def _load(
+    server: Database, file: Path, command: Sequence[str], folder: Path, signals: Signals
+) -> None:
+    """Start it on what is there, have it filled, and stop it so that its files are whole."""
+    port = free_port()
+    with running(server, server.argv(file, folder, port, ()), folder) as process:
+        session = wait_until_it_answers(server, port, process, signals)
+        argv = [server.url(port) if word == "URL" else word for word in command]
+        filled = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+        if filled.returncode != 0:
+            raise AttendanceError(
+                f"concurve-load could not fill it (exit code {filled.returncode}); its last words "
+                f"are above. It was asked: {shlex.join(argv)}"
+            )
+        session.settle()
+        process.send_signal(server.settle_signal)
+        end(process)
+
+
+def _run(server: Database, argv: Sequence[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", check=False, **identity(server),
+        )  # fmt: skip
+    except OSError as error:
+        raise AttendanceError(f"{argv[0]} cannot be started: {error.strerror}") from error
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        raise AttendanceError(f"{argv[0]} failed with {done.returncode}; its last words are above")
