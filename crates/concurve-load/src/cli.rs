@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 
 use crate::arrivals::Spread;
+use crate::data::{Ground, Upkeep};
 use crate::embedded::Embedded;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Reach, Runners};
@@ -47,6 +48,21 @@ pub struct Arguments {
     /// TPC-B: a round trip for each statement of a transaction, or one for all of them
     #[arg(long, value_enum, default_value = "each")]
     round_trips: RoundTrips,
+    /// TPC-B: make the data, in a schema of its own, also if it is there already
+    #[arg(long)]
+    init: bool,
+    /// Make the data, and no load
+    #[arg(long, conflicts_with_all = ["verify", "verify_only", "ledger"])]
+    init_only: bool,
+    /// TPC-B: hold the data against what was counted, after the load
+    #[arg(long, conflicts_with = "slo")]
+    verify: bool,
+    /// Hold the data against the --ledger of an earlier load, and no load
+    #[arg(long, conflicts_with_all = ["init", "verify"])]
+    verify_only: bool,
+    /// Where the load notes what --verify-only must find
+    #[arg(long, value_name = "FILE", conflicts_with = "slo")]
+    ledger: Option<PathBuf>,
     /// A command of a transaction of your own; repeat it for several, one after the other
     #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
     command: Vec<String>,
@@ -120,10 +136,11 @@ impl Arguments {
     pub fn plan(&self) -> Result<Plan, Error> {
         let mut target = Target::parse(&self.server)?;
         target.set_password(self.password()?)?;
-        let workload = self.workload(&target)?;
+        let (workload, ground) = self.workload(&target)?;
         let reach = target.reach(&*workload);
         Ok(Plan {
             workload,
+            ground,
             sessions: self.sessions,
             runners: match &reach {
                 Reach::Server(_) => self.runners()?,
@@ -137,6 +154,23 @@ impl Arguments {
             ramp_ns: self.ramp,
             seed: self.seed,
         })
+    }
+
+    /// What is done with the data beside the load.
+    pub fn upkeep(&self) -> Upkeep {
+        Upkeep {
+            init: self.init || self.init_only,
+            verify: self.verify,
+            ledger: self.ledger.clone(),
+        }
+    }
+
+    pub fn is_init_only(&self) -> bool {
+        self.init_only
+    }
+
+    pub fn is_verify_only(&self) -> bool {
+        self.verify_only
     }
 
     /// Which client process this is, if it is one.
@@ -194,15 +228,30 @@ impl Arguments {
         }
     }
 
-    fn workload(&self, target: &Target) -> Result<Arc<dyn Workload>, Error> {
-        Ok(match target.dialect() {
-            None => Arc::new(self.scripts()?),
-            Some(dialect) => {
-                let data = self.data()?;
-                self.refuse_pipelines(data.profile)?;
-                Arc::new(Tpcb::new(data, dialect, self.round_trips)?)
-            }
-        })
+    fn workload(&self, target: &Target) -> Result<(Arc<dyn Workload>, Option<Ground>), Error> {
+        let Some(dialect) = target.dialect() else {
+            self.refuse_upkeep()?;
+            return Ok((Arc::new(self.scripts()?), None));
+        };
+        let data = self.data()?;
+        self.refuse_pipelines(data.profile)?;
+        let workload = Tpcb::new(data, dialect, self.round_trips)?;
+        let ground = Ground {
+            data,
+            dialect,
+            desks: target.desks(),
+        };
+        Ok((Arc::new(workload), Some(ground)))
+    }
+
+    /// A key-value server has no data of a workload.
+    fn refuse_upkeep(&self) -> Result<(), Error> {
+        if self.upkeep() == Upkeep::default() && !self.verify_only {
+            return Ok(());
+        }
+        Err(Error::Asked(
+            "--init, --verify and --ledger are for databases: the named workloads of a key-value server need no data".to_owned(),
+        ))
     }
 
     /// The data that a workload of a database needs.

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use concurve_wire::reporter::ReporterError;
 
+use crate::data::DataError;
+use crate::desk::DeskError;
 use crate::embedded::EngineError;
 use crate::figures::by_kind;
-use crate::plan::Plan;
+use crate::plan::{Plan, Server};
 use crate::protocol::ProtocolError;
+use crate::session::Failure;
 use crate::workload::keys::KeysError;
 use crate::workload::script::ScriptError;
 use crate::workload::tpcb::TpcbError;
@@ -45,6 +48,10 @@ pub enum Error {
         server: String,
         source: ProtocolError,
     },
+    #[error("{server}: {why}")]
+    Desk { server: String, why: String },
+    #[error(transparent)]
+    Data(#[from] DataError),
     #[error("cannot wait for the connections: {0}")]
     Poll(#[source] io::Error),
     #[error("cannot start client thread {0}: {1}")]
@@ -97,11 +104,26 @@ impl Error {
         }
     }
 
+    /// The connection for what comes before a load or after it cannot be made.
+    pub fn desk(server: &Server, failure: Failure) -> Self {
+        Self::Desk {
+            server: server.text(),
+            why: match failure {
+                Failure::Protocol(source) => source.to_string(),
+                Failure::Io(source) => {
+                    let remedy = remedy(&source);
+                    format!("cannot connect: {source}; {remedy}")
+                }
+            },
+        }
+    }
+
     /// 2 for what was asked wrongly, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Keys(_) | Self::Script(_) | Self::Tpcb(_) | Self::Asked(_) => 2,
-            Self::Stopped => 130,
+            Self::Data(DataError::Refused(_)) => 2,
+            Self::Stopped | Self::Data(DataError::Desk(DeskError::Stopped)) => 130,
             _ => 1,
         }
     }

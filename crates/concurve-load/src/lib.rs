@@ -9,8 +9,10 @@ use std::sync::Arc;
 use clap::Parser;
 use concurve_wire::reporter::Reporter;
 
+use crate::data::{Books, Upkeep};
 use crate::figures::Figures;
 use crate::plan::Plan;
+use crate::slo::Objective;
 use crate::stop::Stop;
 use crate::watch::Watch;
 
@@ -20,6 +22,8 @@ mod client;
 mod connection;
 mod counting;
 mod crew;
+mod data;
+mod desk;
 mod embedded;
 mod error;
 mod figures;
@@ -74,17 +78,19 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
+    let upkeep = arguments.upkeep();
+    if arguments.is_verify_only() {
+        verify_only(&plan, &upkeep, &reporter, &stop)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ground = plan.ground.as_ref();
+    let mut books = ground.map(|it| it.prepare(&upkeep, &stop)).transpose()?;
+    if arguments.is_init_only() {
+        return Ok(ExitCode::SUCCESS);
+    }
     match arguments.objectives() {
-        [] => measure(&plan, &arguments, &reporter, &stop)?,
-        objectives => {
-            let found = slo::find(&plan, objectives, &reporter, &stop)?;
-            slo::report(&plan, &found, &reporter)?;
-            match arguments.json() {
-                true => println!("{:#}", slo::json(&plan, &found)),
-                false => print!("{}", slo::text(&plan, &found)),
-            }
-            Error::if_all_lost(&plan, &found.lost)?;
-        }
+        [] => measure(&plan, &arguments, books.as_mut(), &reporter, &stop)?,
+        objectives => search(&plan, objectives, &arguments, &reporter, &stop)?,
     }
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
@@ -98,6 +104,7 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
 fn measure(
     plan: &Arc<Plan>,
     arguments: &cli::Arguments,
+    books: Option<&mut Books<'_>>,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
@@ -109,5 +116,50 @@ fn measure(
         true => println!("{:#}", json::figures(plan, &figures)),
         false => print!("{}", text::table(plan, &figures)),
     }
-    Error::if_all_lost(plan, &figures.all.lost)
+    let Some(books) = books else {
+        return Error::if_all_lost(plan, &figures.all.lost);
+    };
+    books.note(figures.all.acknowledged, figures.all.in_doubt)?;
+    Error::if_all_lost(plan, &figures.all.lost)?;
+    if stop.signal().is_none()
+        && let Some(verified) = books.verify()?
+    {
+        report::verified(&verified, reporter)?;
+        if !arguments.json() {
+            println!("{}", text::verified(&verified));
+        }
+    }
+    Ok(())
+}
+
+fn search(
+    plan: &Arc<Plan>,
+    objectives: &[Objective],
+    arguments: &cli::Arguments,
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<(), Error> {
+    let found = slo::find(plan, objectives, reporter, stop)?;
+    slo::report(plan, &found, reporter)?;
+    match arguments.json() {
+        true => println!("{:#}", slo::json(plan, &found)),
+        false => print!("{}", slo::text(plan, &found)),
+    }
+    Error::if_all_lost(plan, &found.lost)
+}
+
+/// Holds the data against what an earlier load has noted, without any load.
+fn verify_only(
+    plan: &Plan,
+    upkeep: &Upkeep,
+    reporter: &Reporter,
+    stop: &Stop,
+) -> Result<(), Error> {
+    reporter.ready()?;
+    if let Some(ground) = &plan.ground {
+        let verified = ground.verify(upkeep, stop)?;
+        report::verified(&verified, reporter)?;
+        println!("{}", text::verified(&verified));
+    }
+    Ok(())
 }

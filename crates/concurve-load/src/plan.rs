@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Spread;
+use crate::data::Ground;
 use crate::embedded::Embedded;
 use crate::protocol::Protocol;
 use crate::task::Task;
@@ -17,6 +18,8 @@ use crate::workload::Workload;
 pub struct Plan {
     pub reach: Reach,
     pub workload: Arc<dyn Workload>,
+    /// The data that the workload needs, if it needs any.
+    pub ground: Option<Ground>,
     pub sessions: u64,
     pub runners: Runners,
     /// Transactions that a session has under way at once.

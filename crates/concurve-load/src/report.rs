@@ -4,6 +4,7 @@ use concurve_wire::report::{HistogramLine, ReportLine};
 use concurve_wire::reporter::Reporter;
 use hdrhistogram::Histogram;
 
+use crate::data::Verified;
 use crate::error::Error;
 use crate::figures::{Figures, PERCENTILES};
 use crate::histogram::encode;
@@ -75,6 +76,15 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         serde_json::json!(figures.all.lost),
     )?;
     reporter.fact("warnings", serde_json::json!(figures.warnings))?;
+    Ok(())
+}
+
+/// Writes that the data is as it must be.
+pub fn verified(verified: &Verified, reporter: &Reporter) -> Result<(), Error> {
+    reporter.indicator("checks_held", verified.checks as f64, None)?;
+    if let Some(found) = verified.found {
+        reporter.indicator("transactions_found", found as f64, None)?;
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::plan::{Link, Plan};
 use crate::protocol::{Conversation, Message, ProtocolError};
+use crate::stop::Stop;
 use crate::workload::{Actor, Answer, Ending, Kind, Numbers};
 
 /// A transaction that is asked for.
@@ -50,9 +51,11 @@ impl Session {
         let mut conversation = link.protocol(number).conversation();
         let mut out = Vec::new();
         if conversation.greet(&mut out) {
-            greet(&mut connection, &mut *conversation, &out).map_err(|failure| match failure {
-                Failure::Io(source) => Error::connect(plan, number, source),
-                Failure::Protocol(source) => Error::protocol(plan, number, source),
+            converse(&mut connection, &mut *conversation, &mut out, None).map_err(|failure| {
+                match failure {
+                    Failure::Io(source) => Error::connect(plan, number, source),
+                    Failure::Protocol(source) => Error::protocol(plan, number, source),
+                }
             })?;
         }
         Ok(Self {
@@ -155,37 +158,42 @@ fn after(
     ending.or_else(|| over.then_some(Ending::Ok))
 }
 
-/// Sends the greeting and waits for the answers to it.
-fn greet(
+/// Sends what the conversation has written, and waits until it says something: that the greeting
+/// is done, or the answer to the one trip that was asked for. Leaves nothing in `out`.
+pub fn converse(
     connection: &mut Connection,
     conversation: &mut dyn Conversation,
-    greeting: &[u8],
-) -> Result<(), Failure> {
+    out: &mut Vec<u8>,
+    stop: Option<&Stop>,
+) -> Result<Message, Failure> {
     let mut scratch = vec![0; 64 * 1024];
-    let mut out = greeting.to_vec();
-    let mut done = false;
-    while !done {
-        connection.send(&out)?;
+    let mut said = Message::Partial;
+    while matches!(said, Message::Partial | Message::Aside) {
+        connection.send(out)?;
         out.clear();
         let mut wanted = PollFlags::IN;
         wanted.set(PollFlags::OUT, connection.has_unsent());
-        rustix::event::poll(&mut [PollFd::new(connection, wanted)], None)
-            .map_err(io::Error::from)?;
+        let mut descriptors = vec![PollFd::new(connection, wanted)];
+        descriptors.extend(stop.map(|it| PollFd::new(it, PollFlags::IN)));
+        rustix::event::poll(&mut descriptors, None).map_err(io::Error::from)?;
+        if stop.is_some_and(Stop::is_set) {
+            return Err(Failure::Io(io::ErrorKind::Interrupted.into()));
+        }
         connection.flush()?;
         connection.receive(&mut scratch, |input| {
             let mut used = 0;
-            while used < input.len() && !done {
-                let received = conversation.receive(&input[used..], &mut out)?;
+            while used < input.len() && matches!(said, Message::Partial | Message::Aside) {
+                let received = conversation.receive(&input[used..], out)?;
                 used += received.consumed;
-                done = received.message == Message::Greeted;
-                if received.message == Message::Partial {
+                said = received.message;
+                if said == Message::Partial {
                     break;
                 }
             }
             Ok::<usize, Failure>(used)
         })?;
     }
-    Ok(())
+    Ok(said)
 }
 
 /// Why a session cannot go on.

@@ -3,6 +3,7 @@
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
+use crate::desk::{Desks, ServerDesks};
 use crate::embedded;
 use crate::error::Error;
 use crate::plan::{Link, Reach, Server};
@@ -96,6 +97,17 @@ impl Target {
                 protocols: speech.protocols(workload),
             }),
             Self::Engine(address) => Reach::Engine(address.engine(workload)),
+        }
+    }
+
+    /// How to get there for what comes before a load and after it.
+    pub fn desks(&self) -> Arc<dyn Desks> {
+        match self {
+            Self::Server { server, speech } => Arc::new(ServerDesks {
+                server: server.clone(),
+                protocol: speech.protocol(&[]),
+            }),
+            Self::Engine(address) => address.desks(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hdrhistogram::Histogram;
 
+use crate::data::Verified;
 use crate::figures::Figures;
 use crate::numbers::{bytes, count, time};
 use crate::plan::{Pace, Plan, Reach, Runners};
@@ -24,6 +25,16 @@ pub fn table(plan: &Plan, figures: &Figures) -> String {
         let _ = writeln!(text, "warning: {warning}");
     }
     text
+}
+
+/// That the data is as it must be.
+pub fn verified(verified: &Verified) -> String {
+    let checks = count(verified.checks as f64);
+    let found = match verified.found {
+        Some(found) => format!(", and {} transactions are found", count(found as f64)),
+        None => String::new(),
+    };
+    format!("{:<NAMES$}{checks} checks hold{found}", "verified")
 }
 
 /// A row for all, and one for each kind of transaction if there are several.

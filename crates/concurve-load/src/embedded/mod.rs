@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::desk::Desks;
 use crate::workload::tpcb::dialect::Dialect;
 use crate::workload::tpcb::sql;
 use crate::workload::{Answer, Numbers, Workload};
@@ -12,6 +13,7 @@ use crate::workload::{Answer, Numbers, Workload};
 mod client;
 mod query;
 pub mod sqlite;
+mod sqlite_desk;
 
 pub use client::run;
 
@@ -99,6 +101,13 @@ impl Address {
     pub fn dialect(&self) -> &'static dyn Dialect {
         match self {
             Self::Sqlite(_) => &sql::SQLITE,
+        }
+    }
+
+    /// How to get there for what comes before a load and after it.
+    pub fn desks(&self) -> Arc<dyn Desks> {
+        match self {
+            Self::Sqlite(address) => Arc::new(address.clone()),
         }
     }
 

@@ -167,7 +167,7 @@ impl Engine for Sqlite {
 }
 
 /// Opens a connection with the settings of an address.
-fn connect(address: &Address, more: OpenFlags) -> Result<Connection, EngineError> {
+pub fn connect(address: &Address, more: OpenFlags) -> Result<Connection, EngineError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let open = |path: &Path| {
         let mut connection = Connection::open_with_flags(path, flags)?;
