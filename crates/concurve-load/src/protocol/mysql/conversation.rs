@@ -24,8 +24,11 @@ const WANTED: &[u8] = &[4];
 pub struct Connection {
     shared: Arc<Shared>,
     stage: Stage,
-    /// Of the packet that comes next.
-    sequence: u8,
+    /// Of the packet that comes next, inside of an answer or the log-in.
+    sequence: Option<u8>,
+    /// Of the first packet that answers each command under way: it goes on from those of the
+    /// command, which are several if that is long.
+    awaited: VecDeque<u8>,
     /// Number of each statement that could be prepared.
     prepared: Vec<Option<u32>>,
     /// In the order in which their answers come.
@@ -66,10 +69,11 @@ impl Conversation for Connection {
             [_] => self.prepared[first],
             _ => None,
         };
-        match prepared {
+        let answer = match prepared {
             Some(id) => templates[0].put_execute(id, numbers, out),
             None => request::put_query(templates, numbers, out),
-        }
+        };
+        self.awaited.push_back(answer);
         let command = Command {
             binary: prepared.is_some(),
             changes: templates.last().is_some_and(|it| it.changes),
@@ -81,7 +85,8 @@ impl Conversation for Connection {
     }
 
     fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>) {
-        request::put_command(statement, out);
+        let answer = request::put_command(statement, out);
+        self.awaited.push_back(answer);
         self.asked(Trip {
             command: Command::default(),
             once: true,
@@ -89,15 +94,16 @@ impl Conversation for Connection {
     }
 
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
-        let unasked = self.is_unasked(input);
-        let sequence = if unasked { 0 } else { self.sequence };
-        let Some(packet) = packet::first(input, sequence)? else {
+        let first = self.awaited.front().copied();
+        let unasked = self.sequence.is_none() && (first.is_none() || is_unasked(input));
+        let sequence = self.sequence.or(first.filter(|_| !unasked));
+        let Some(packet) = packet::first(input, sequence.unwrap_or(0))? else {
             return Ok(Received {
                 consumed: 0,
                 message: Message::Partial,
             });
         };
-        self.sequence = packet.sequence;
+        self.sequence = Some(packet.sequence);
         let Packet {
             payload, consumed, ..
         } = packet;
@@ -107,7 +113,10 @@ impl Conversation for Connection {
             Stage::Setting => self.after_setting(&payload)?,
             Stage::Preparing(0) => self.prepare(&payload)?,
             Stage::Preparing(left) => self.after_preparing(left - 1),
-            Stage::Ready if unasked => farewell(&payload)?,
+            Stage::Ready if unasked => {
+                self.sequence = None;
+                farewell(&payload)?
+            }
             Stage::Ready => self.hear(&payload, out)?,
         };
         Ok(Received { consumed, message })
@@ -119,7 +128,8 @@ impl Connection {
         Self {
             shared,
             stage: Stage::Handshake,
-            sequence: 0,
+            sequence: Some(0),
+            awaited: VecDeque::new(),
             prepared: Vec::new(),
             trips: VecDeque::new(),
             results: Results::default(),
@@ -176,30 +186,33 @@ impl Connection {
     /// Writes a packet of the log-in.
     fn say(&mut self, out: &mut Vec<u8>, fill: impl FnOnce(&Greeting, &mut Vec<u8>)) {
         let greeting = &self.shared.greeting;
-        self.sequence = packet::put(self.sequence, out, |out| fill(greeting, out));
+        let sequence = self.sequence.unwrap_or(0);
+        self.sequence = Some(packet::put(sequence, out, |out| fill(greeting, out)));
     }
 
     /// Asks to set the variables and to prepare all statements, together.
     fn logged_in(&mut self, out: &mut Vec<u8>) -> Message {
         let settings = &self.shared.greeting.settings;
-        let sets = !settings.is_empty();
-        if sets {
-            request::put_settings(settings, out);
+        self.stage = Stage::Preparing(0);
+        if !settings.is_empty() {
+            self.awaited.push_back(request::put_settings(settings, out));
+            self.stage = Stage::Setting;
         }
         for template in &self.shared.templates {
-            template.put_prepare(out);
+            self.awaited.push_back(template.put_prepare(out));
         }
-        if sets {
-            (self.stage, self.sequence) = (Stage::Setting, 1);
-            return Message::Aside;
-        }
-        self.after_preparing(0)
+        self.sequence = None;
+        self.ready_if_prepared()
     }
 
     fn after_setting(&mut self, payload: &[u8]) -> Result<Message, ProtocolError> {
         match ServerError::parse(payload) {
             Some(error) => Err(refusal::of_statement("SET SESSION", &error)),
-            None => Ok(self.after_preparing(0)),
+            None => {
+                self.stage = Stage::Preparing(0);
+                self.answered();
+                Ok(self.ready_if_prepared())
+            }
         }
     }
 
@@ -223,14 +236,25 @@ impl Connection {
     /// Goes on with the next statement when nothing is left to come about the last.
     fn after_preparing(&mut self, left: usize) -> Message {
         self.stage = Stage::Preparing(left);
-        if left == 0 {
-            self.sequence = 1;
-            if self.prepared.len() == self.shared.templates.len() {
-                self.stage = Stage::Ready;
-                return Message::Greeted;
-            }
+        if left > 0 {
+            return Message::Aside;
         }
-        Message::Aside
+        self.answered();
+        self.ready_if_prepared()
+    }
+
+    fn ready_if_prepared(&mut self) -> Message {
+        if self.prepared.len() < self.shared.templates.len() {
+            return Message::Aside;
+        }
+        self.stage = Stage::Ready;
+        Message::Greeted
+    }
+
+    /// The answer to a command has ended.
+    fn answered(&mut self) {
+        self.awaited.pop_front();
+        self.sequence = None;
     }
 
     fn asked(&mut self, trip: Trip) {
@@ -238,12 +262,6 @@ impl Connection {
             self.results.begin(trip.command);
         }
         self.trips.push_back(trip);
-    }
-
-    /// Whether the server speaks without being asked: it begins its own count of packets.
-    fn is_unasked(&self, input: &[u8]) -> bool {
-        let begins = self.sequence == 1 && matches!(self.stage, Stage::Ready);
-        begins && input.get(HEADER - 1) == Some(&0)
     }
 
     /// An answer to what was asked.
@@ -266,25 +284,28 @@ impl Connection {
                     false => error.kind(),
                 });
                 if self.results.in_transaction {
-                    request::put_command("ROLLBACK", out);
+                    self.answered();
+                    self.awaited
+                        .push_front(request::put_command("ROLLBACK", out));
+                    self.results.begin(Command::default());
                     self.failed = Some(answer);
-                    self.next(Command::default());
                     return Ok(Message::Aside);
                 }
                 answer
             }
         };
+        self.answered();
         self.trips.pop_front();
-        let next = self.trips.front().map(|trip| trip.command);
-        self.next(next.unwrap_or_default());
+        if let Some(next) = self.trips.front() {
+            self.results.begin(next.command);
+        }
         Ok(Message::Answer(answer))
     }
+}
 
-    /// Gets ready for the results of the next command.
-    fn next(&mut self, command: Command) {
-        self.sequence = 1;
-        self.results.begin(command);
-    }
+/// Whether the server begins its own count of packets, and so answers nothing.
+fn is_unasked(input: &[u8]) -> bool {
+    input.get(HEADER - 1) == Some(&0)
 }
 
 /// What the server may say without being asked: that it will close the connection.

@@ -15,13 +15,14 @@ pub fn of_login(error: &ServerError) -> ProtocolError {
         }
         1129 => "mariadb-admin flush-hosts lets this host in again",
         1130 => "this user may not come from this host: CREATE USER name@host",
+        1698 => "this user is known by the system's name for it: run as that, over the Unix socket",
         3159 => {
             "TLS is not spoken here: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
         }
         _ => {
             "--password-from VARIABLE names the environment variable with the password, and the \
-             user is named in mysql://USER@HOST:PORT/DATABASE; of a user with REQUIRE SSL the \
-             server wants TLS, which is not spoken here"
+             user is named in mysql://USER@HOST:PORT/DATABASE; if the server wants TLS (REQUIRE SSL, \
+             require_secure_transport): it is not spoken here"
         }
     };
     ProtocolError::Login(error.to_string(), remedy)

@@ -57,16 +57,16 @@ impl Template {
         self.places.len()
     }
 
-    /// Asks to prepare it.
-    pub fn put_prepare(&self, out: &mut Vec<u8>) {
+    /// Asks to prepare it; like all of these, gives the number of the packet that answers.
+    pub fn put_prepare(&self, out: &mut Vec<u8>) -> u8 {
         packet::put(0, out, |out| {
             out.push(PREPARE);
             out.extend_from_slice(self.text.as_bytes());
-        });
+        })
     }
 
     /// Executes it as the prepared statement of this number.
-    pub fn put_execute(&self, prepared: u32, numbers: &Numbers, out: &mut Vec<u8>) {
+    pub fn put_execute(&self, prepared: u32, numbers: &Numbers, out: &mut Vec<u8>) -> u8 {
         let begin = out.len();
         out.extend_from_slice(&self.execute);
         let id = begin + HEADER + 1;
@@ -76,6 +76,7 @@ impl Template {
         for (value, place) in values.zip(&self.places) {
             value.copy_from_slice(&numbers[*place].to_le_bytes());
         }
+        1
     }
 }
 
@@ -97,7 +98,7 @@ fn put_execute(parameters: usize, out: &mut Vec<u8>) {
 }
 
 /// Sends statements as one text: the server goes on to the next one only if all went well.
-pub fn put_query(templates: &[Template], numbers: &Numbers, out: &mut Vec<u8>) {
+pub fn put_query(templates: &[Template], numbers: &Numbers, out: &mut Vec<u8>) -> u8 {
     packet::put(0, out, |out| {
         out.push(QUERY);
         for (index, template) in templates.iter().enumerate() {
@@ -108,19 +109,19 @@ pub fn put_query(templates: &[Template], numbers: &Numbers, out: &mut Vec<u8>) {
                 out.extend_from_slice(itoa::Buffer::new().format(numbers[place]).as_bytes());
             });
         }
-    });
+    })
 }
 
 /// Sends a statement that is not of the workload.
-pub fn put_command(text: &str, out: &mut Vec<u8>) {
+pub fn put_command(text: &str, out: &mut Vec<u8>) -> u8 {
     packet::put(0, out, |out| {
         out.push(QUERY);
         out.extend_from_slice(text.as_bytes());
-    });
+    })
 }
 
 /// Sets variables for the connection.
-pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) {
+pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) -> u8 {
     let set = |(name, value): &(String, String)| match value.parse::<f64>() {
         Ok(_) => format!("{name} = {value}"),
         Err(_) => format!(
@@ -129,7 +130,7 @@ pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) {
         ),
     };
     let settings: Vec<String> = settings.iter().map(set).collect();
-    put_command(&format!("SET SESSION {}", settings.join(", ")), out);
+    put_command(&format!("SET SESSION {}", settings.join(", ")), out)
 }
 
 /// Writes a statement; values that never change are written as hexadecimal literals.

@@ -111,3 +111,14 @@ fn a_server_that_takes_its_leave_leaves_in_doubt_what_was_under_way() {
         assert!(ready().receive(&said, &mut Vec::new()).is_err());
     }
 }
+
+#[test]
+fn the_answer_to_a_long_statement_goes_on_with_its_count_of_packets() {
+    let long = format!("SELECT '{}'", "x".repeat(40_000_000));
+    let mut connection = ready();
+    let mut out = Vec::new();
+    connection.ask_once(&long, &mut out);
+    let columns = columns(1);
+    let said: [&[u8]; 5] = [&[1], &columns[0], &columns[1], b"\x011", &end(2)];
+    assert_eq!(say(&mut *connection, &packets(3, &said)).0, [done(Some(1))]);
+}
