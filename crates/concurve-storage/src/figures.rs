@@ -141,7 +141,18 @@ pub fn report_device(reporter: &Reporter, device: Option<&Device>) -> Result<(),
     if let Some(scheduler) = device.scheduler() {
         reporter.fact("scheduler", scheduler)?;
     }
+    if let Some(is_rotating) = device.is_rotating() {
+        reporter.fact("seeks", seeks(is_rotating))?;
+    }
     Ok(())
+}
+
+/// Whether schedulers can differ by where requests lie.
+fn seeks(is_rotating: bool) -> &'static str {
+    match is_rotating {
+        true => "cost time: the device rotates",
+        false => "cost nothing: the device does not rotate, so schedulers cannot differ by seeks",
+    }
 }
 
 /// How the work was shared by the loaders.
@@ -165,6 +176,9 @@ pub fn text(device: Option<&Device>, figures: &[Figure]) -> String {
     if let Some(device) = device {
         let scheduler = device.scheduler().unwrap_or_else(|| "unknown".to_owned());
         line("device", &format!("{}, scheduler {scheduler}", device.name));
+        if let Some(is_rotating) = device.is_rotating() {
+            line("seeks", seeks(is_rotating));
+        }
     }
     for &(name, value, unit) in figures {
         let value = match value {

@@ -1,5 +1,5 @@
 """The only module that knows where the compiled programs and the jars are; real servers are asked
-for in :mod:`concurve.servers`."""
+for in :mod:`concurve.servers`, volumes in :mod:`concurve.volumes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve import servers
+from concurve import servers, volumes
 from concurve.errors import HostError
 from concurve.host import machine
 from concurve.host.java import find_java
@@ -21,6 +21,7 @@ PROGRAMS = {
     "load": "concurve-load",
     "mandelbrot": "concurve-mandelbrot",
     "server": "concurve-server",
+    "storage": "concurve-storage",
     "targets": "concurve-targets",
 }
 
@@ -106,8 +107,10 @@ def program(name: str, where: str) -> Path:
         return jar(JAVA_PROGRAMS[name])
     if name in servers.SERVERS:
         return servers.program(name, where)
+    if name in volumes.VOLUMES:
+        return volumes.program(name, where)
     if name not in PROGRAMS:
-        known = ", ".join(sorted([*PROGRAMS, *JAVA_PROGRAMS, *servers.SERVERS]))
+        known = ", ".join(sorted([*PROGRAMS, *JAVA_PROGRAMS, *servers.SERVERS, *volumes.VOLUMES]))
         raise HostError(f"{where}: no packaged program {name!r}", f"one of {known}")
     return binary(PROGRAMS[name])
 
@@ -125,6 +128,8 @@ def command(
     """
     if name in servers.SERVERS:
         return servers.command(name, where)
+    if name in volumes.VOLUMES:
+        return volumes.command(name, where)
     file = str(program(name, where))
     if name not in JAVA_PROGRAMS:
         return (file,)

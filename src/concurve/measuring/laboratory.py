@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from concurve import volumes
 from concurve.definition.study import uses_free_port
 from concurve.definition.units import format_duration
 from concurve.engine import Engine
@@ -123,6 +124,7 @@ class Runner:
         """Check, store the run's head, and run it to its end."""
         check_plan(self.plan, self.engine, self._cpus)
         with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            volumes.repair()
             self.store.add_run(self.head.row())
             return self._run()
 
@@ -130,6 +132,7 @@ class Runner:
         """Go on where the stored trials end."""
         check_plan(self.plan, self.engine, self._cpus)
         with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
+            volumes.repair()
             self.store.set_head(self.head.id, self.head.row().head)
             self.store.set_state(self.head.id, "running", "")
             return self._run()

@@ -51,11 +51,21 @@ impl Device {
 
     /// The scheduler that is set, where the device has a queue of its own.
     pub fn scheduler(&self) -> Option<String> {
-        // A partition's queue is that of its disk, one folder above.
-        let places = ["queue/scheduler", "../queue/scheduler"].map(|it| self.folder.join(it));
-        let text = places.iter().find_map(|it| fs::read_to_string(it).ok())?;
+        let text = self.queue("scheduler")?;
         let chosen = text.split_once('[')?.1.split_once(']')?.0;
         Some(chosen.to_owned())
+    }
+
+    /// Whether its platters turn and its arm moves, as far as the kernel knows.
+    pub fn is_rotating(&self) -> Option<bool> {
+        Some(self.queue("rotational")?.trim() == "1")
+    }
+
+    /// A setting of its queue; a partition's queue is that of its disk, one folder above.
+    fn queue(&self, name: &str) -> Option<String> {
+        let places = [Path::new("queue"), Path::new("../queue")];
+        let mut files = places.iter().map(|it| self.folder.join(it).join(name));
+        files.find_map(|it| fs::read_to_string(it).ok())
     }
 
     pub fn read(&self) -> Option<Reading> {

@@ -1,0 +1,86 @@
+"""Volumes of block devices as roles of a trial: a new file system under an I/O scheduler.
+
+Document 003 compares I/O schedulers. A study that does so has a role whose program is
+``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``. It is an attendant
+(:mod:`concurve.volumes.attend`): a small process that makes the volume, mounts it where the other
+roles expect it, says ``ready``, and takes everything back at SIGTERM. What it does to the machine
+is written to a journal first (:mod:`concurve.volumes.journal`), so that the next start takes back
+what a killed one could not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from concurve.errors import HostError
+from concurve.volumes import blocks, journal
+from concurve.volumes.errors import VolumeError
+
+_PREFIX = "volume-"
+
+#: By the name that studies use: the I/O scheduler of the volume.
+VOLUMES = {f"{_PREFIX}{name}": name for name in ("none", "mq-deadline", "kyber", "bfq")}
+
+#: Programs that an attendant calls, and Debian's packages of them.
+TOOLS = {
+    "losetup": "mount",
+    "mount": "mount",
+    "umount": "mount",
+    "blkid": "util-linux",
+    "blockdev": "util-linux",
+    "mkfs.ext4": "e2fsprogs",
+}
+
+
+def program(name: str, where: str) -> Path:
+    """The file of the attendant that makes this volume.
+
+    Raises:
+        HostError: it cannot be had here: no privilege, no such scheduler, a tool that is missing.
+    """
+    if os.geteuid() != 0:
+        raise HostError(
+            f"{where}: {name}: only root may mount a volume and set its I/O scheduler",
+            "run as root",
+        )
+    for tool, package in TOOLS.items():
+        if shutil.which(tool) is None:
+            raise HostError(
+                f"{where}: {name}: {tool} is not installed", f"apt-get install {package}"
+            )
+    scheduler, known = VOLUMES[name], blocks.known_schedulers()
+    if scheduler not in known:
+        raise HostError(
+            f"{where}: {name}: the kernel has no I/O scheduler {scheduler!r} "
+            f"(it has {', '.join(known) or 'none at all'})",
+            f"modprobe {scheduler}-iosched or modprobe {scheduler}, if it has modules",
+        )
+    return Path(__file__).with_name("attend.py")
+
+
+def command(name: str, where: str) -> tuple[str, ...]:
+    """How the command line of a volume's role begins.
+
+    Raises:
+        HostError: as :func:`program`.
+    """
+    program(name, where)
+    return (sys.executable, "-m", "concurve.volumes.attend", VOLUMES[name])
+
+
+def repair() -> None:
+    """Take back what killed attendants have left of their volumes.
+
+    Raises:
+        HostError: not all could be taken back.
+    """
+    try:
+        journal.repair()
+    except (VolumeError, OSError) as error:
+        raise HostError(
+            f"a volume that a killed run has left: {error}",
+            "end who uses it (fuser -vm its folder), then the same again",
+        ) from error

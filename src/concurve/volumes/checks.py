@@ -1,0 +1,120 @@
+"""What is refused before anything is touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from concurve.volumes import blocks
+from concurve.volumes.blocks import Device
+from concurve.volumes.errors import VolumeError
+from concurve.volumes.settings import Settings
+from concurve.volumes.steps import call
+
+#: The least that a file system with a journal takes.
+_BYTES_MIN = 16 << 20
+#: What is left free of the file system in which a file is made: the machine goes on living.
+_SPARE_BYTES = 256 << 20
+
+
+def check(settings: Settings) -> None:
+    """
+    Raises:
+        VolumeError: the volume cannot be had; nothing has been done.
+    """
+    if os.geteuid() != 0:
+        raise VolumeError("only root may mount a volume and set its I/O scheduler: run as root")
+    _check_mount(settings.mount)
+    kind = _kind(settings.on)
+    if kind == "folder" and settings.in_place:
+        _check_disk(Device.beneath(settings.on).disk)
+        _check_scheduler(settings, Device.beneath(settings.on))
+    elif kind == "folder":
+        _check_scheduler(settings, None)
+        _check_space(settings)
+    else:
+        device = Device.at(settings.on)
+        _check_disk(device.disk)
+        _check_scheduler(settings, device)
+        _check_unused(device, settings.erase)
+    if settings.in_place or kind == "device":
+        _check_no_limits(settings)
+
+
+def _kind(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise VolumeError(f"--on {path}: {error.strerror}") from error
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISBLK(mode):
+        return "device"
+    raise VolumeError(f"--on {path} is neither a folder nor a block device")
+
+
+def _check_mount(mount: Path) -> None:
+    if any(other.where == mount for other in blocks.mounts()):
+        raise VolumeError(f"--mount {mount}: something is mounted there: name another folder")
+    if mount.exists() and (not mount.is_dir() or any(mount.iterdir())):
+        raise VolumeError(f"--mount {mount} is no empty folder: name another one")
+
+
+def _check_disk(disk: Device) -> None:
+    """Never the root file system's."""
+    below = disk.beneath_it() & blocks.root_disks()
+    if below:
+        raise VolumeError(
+            f"{disk.name} carries the root file system: name another device, or a folder, in "
+            "which a loop device is made"
+        )
+
+
+def _check_scheduler(settings: Settings, device: Device | None) -> None:
+    """Of a device that is still to be made, what any offers."""
+    known = blocks.known_schedulers()
+    if device is not None:
+        file = device.queue / "scheduler"
+        text = file.read_text(encoding="ascii") if file.exists() else ""
+        known = tuple(text.replace("[", "").replace("]", "").split())
+    if settings.scheduler not in known:
+        of = "the kernel" if device is None else device.disk.name
+        raise VolumeError(
+            f"{of} has no I/O scheduler {settings.scheduler!r}, but {', '.join(known) or 'none'}"
+        )
+
+
+def _check_space(settings: Settings) -> None:
+    if settings.bytes < _BYTES_MIN:
+        raise VolumeError(
+            f"--size-mib {settings.bytes >> 20} is too small for a file system: "
+            f"{_BYTES_MIN >> 20} at least"
+        )
+    free = shutil.disk_usage(settings.on).free
+    if free < settings.bytes + _SPARE_BYTES:
+        raise VolumeError(
+            f"{settings.on} has {free >> 20} MiB left, and {settings.bytes >> 20} MiB are wanted "
+            f"beside {_SPARE_BYTES >> 20} to spare: a smaller --size-mib, or another folder"
+        )
+
+
+def _check_unused(device: Device, erase: bool) -> None:
+    users = device.users()
+    if users:
+        raise VolumeError(f"{device.node} is in use: {'; '.join(users)}")
+    if device.bytes < _BYTES_MIN:
+        raise VolumeError(f"{device.node} has {device.bytes} bytes: too few for a file system")
+    found = call("blkid", "--probe", "--output", "export", str(device.node), check=False)
+    holds = "" if found else call("blkid", "--probe", "--output", "export", str(device.node))
+    if holds and not erase:
+        what = next(
+            (line for line in holds.splitlines() if line.startswith(("TYPE=", "PTTYPE="))), holds
+        )
+        raise VolumeError(f"there is something on {device.node} ({what}): --erase formats it")
+
+
+def _check_no_limits(settings: Settings) -> None:
+    if settings.write_bytes_per_second or settings.read_bytes_per_second:
+        raise VolumeError("--write-mib and --read-mib are for loop devices: leave them out")
