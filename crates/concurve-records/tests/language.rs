@@ -107,7 +107,9 @@ fn sums_by_groups_are_compared() {
             ("INSERT t 000100010003", "OK"),
             ("INSERT t 000200010004", "OK"),
             (compare, "0"),
+            ("COMPARE b 4 4 WITH t 8 4", "0"),
             ("INSERT t 000300020001", "OK"),
+            ("COMPARE b 4 4 WITH t 8 4", "1"),
             (compare, "1"),
             ("INSERT t 000400090001", "OK"),
             (compare, "2"),
@@ -115,6 +117,31 @@ fn sums_by_groups_are_compared() {
             (compare, "1"),
         ],
     );
+}
+
+#[test]
+fn a_range_is_filled_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let mut client = Client::new(engine.session());
+    all(
+        &mut client,
+        &[
+            ("CREATE f 16 KEY 0:12:text", "OK"),
+            ("FILL f 1 1000 0007", "OK"),
+            ("COUNT f", "1000"),
+            ("SUM f 12 4", "7000"),
+            ("FILL f 1001 1002 7", "RECORDLENGTH"),
+            ("FILL f 999 2000 0001", "DUPLICATEKEY"),
+            ("FILL f 500 0 0001", "OK"),
+            ("BEGIN", "OK"),
+            ("FILL f 1001 2000 0001", "TRANSACTIONACTIVE"),
+            ("END", "OK"),
+            ("SUM f 12 4", "7000"),
+            ("GET LAST f 0", "0000000010000007"),
+        ],
+    );
+    assert_eq!(engine.locks(), 0);
 }
 
 #[test]
@@ -144,8 +171,9 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         all(
             &mut one,
             &[
-                ("DROP f", "OK"),
+                ("DROP f", "1"),
                 ("DROP f", "FILENOTFOUND"),
+                ("DROP f*", "0"),
                 ("GET FIRST f 0", "FILENOTFOUND"),
                 (MAKE, "OK"),
             ],

@@ -174,7 +174,10 @@ fn damage_is_told_by_its_place() {
     storage.damage("data-accounts", at);
     storage.damage("data-tellers", 40);
     let text = refused(&storage);
-    assert!(text.contains("first page of the file data-tellers"), "{text}");
+    assert!(
+        text.contains("first page of the file data-tellers"),
+        "{text}"
+    );
     storage.damage("data-tellers", 40);
     // Both places of the control file.
     storage.damage("control", 20);

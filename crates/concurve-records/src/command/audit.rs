@@ -31,7 +31,7 @@ pub fn sum(session: &Session, file: FileHandle, field: Field) -> Result<i64, Ref
 pub fn groups(session: &Session, file: FileHandle, sums: Sums) -> Result<Groups, Refusal> {
     let mut groups = Groups::new();
     session.each_record(file, |record| {
-        let value = sums.by.of(record)?;
+        let value = sums.by.map_or(Ok(&[][..]), |by| by.of(record))?;
         *groups.entry_ref(value).or_default() += sums.field.number(record)?;
         Ok::<(), Refusal>(())
     })?;

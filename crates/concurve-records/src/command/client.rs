@@ -1,12 +1,16 @@
 //! Commands → operations of a session.
 
+use std::ops::RangeInclusive;
+
 use hashbrown::HashMap;
 
 use crate::command::audit;
-use crate::command::{AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words};
+use crate::command::{
+    AnswerForm, Command, MANY_BYTES_MAX, NUMBER_BYTES, Refusal, Reply, Wanted, Words,
+};
 use crate::definition::FileDefinition;
 use crate::error::Fault;
-use crate::session::{FileHandle, Get, LockBias, Session};
+use crate::session::{FileHandle, Get, LockBias, Session, TransactionKind};
 use crate::status::Status;
 
 /// A session that is spoken to in words, and knows files by their names: each is opened when it is
@@ -17,7 +21,7 @@ pub struct Client {
     /// Records of an answer with many.
     many: Vec<u8>,
     record_bytes: usize,
-    /// Such an answer is not whole: a record of it is waited for.
+    /// What is done in several steps waits amid them.
     is_midway: bool,
 }
 
@@ -110,9 +114,17 @@ impl Client {
                 let found = names.iter().filter(|it| it.as_bytes().starts_with(prefix));
                 return Ok(Reply::Number(found.count() as i64));
             }
+            Command::Fill {
+                file,
+                first,
+                last,
+                rest,
+            } => {
+                let file = self.file(words.word(*file))?;
+                self.fill(file, *first..=*last, words.word(*rest))?;
+            }
             Command::Drop { file } => {
-                let name = std::str::from_utf8(words.word(*file));
-                session.drop_file(name.map_err(|_| Status::FileNotFound)?)?;
+                return Ok(Reply::Number(self.drop_files(words.word(*file))?));
             }
             Command::Create { file, definition } => self.create(words.word(*file), definition)?,
             Command::Checkpoint => session.ask_for_checkpoint()?,
@@ -132,6 +144,49 @@ impl Client {
         let file = self.session.open(text)?;
         self.files.insert(name.into(), file);
         Ok(file)
+    }
+
+    fn fill(
+        &mut self,
+        file: FileHandle,
+        numbers: RangeInclusive<u64>,
+        rest: &[u8],
+    ) -> Result<(), Status> {
+        if !std::mem::take(&mut self.is_midway) {
+            self.session.begin(TransactionKind::Exclusive)?;
+        }
+        for number in numbers {
+            let mut record = format!("{number:0NUMBER_BYTES$}").into_bytes();
+            record.extend_from_slice(rest);
+            match self.session.insert(file, &record) {
+                Ok(()) => {}
+                // Only the first one can: it locks the file.
+                Err(Status::Waiting) => {
+                    self.is_midway = true;
+                    return Err(Status::Waiting);
+                }
+                Err(status) => {
+                    self.session.abort()?;
+                    return Err(status);
+                }
+            }
+        }
+        self.session.end()
+    }
+
+    /// How many files were given up.
+    fn drop_files(&mut self, name: &[u8]) -> Result<i64, Status> {
+        let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
+        let Some(prefix) = text.strip_suffix('*') else {
+            self.session.drop_file(text)?;
+            return Ok(1);
+        };
+        let names = self.session.files().into_iter();
+        let names: Vec<String> = names.filter(|it| it.starts_with(prefix)).collect();
+        for name in &names {
+            self.session.drop_file(name)?;
+        }
+        Ok(names.len() as i64)
     }
 
     fn create(&mut self, name: &[u8], definition: &FileDefinition) -> Result<(), Refusal> {

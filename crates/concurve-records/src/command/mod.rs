@@ -103,6 +103,14 @@ pub enum Command {
     Stat {
         file: usize,
     },
+    /// Records with the numbers of a range in front, in an exclusive transaction of their own.
+    Fill {
+        file: usize,
+        first: u64,
+        last: u64,
+        rest: usize,
+    },
+    /// Gives up a file; or, with `*` at the end, all whose names begin so.
     Drop {
         file: usize,
     },
@@ -136,7 +144,8 @@ pub struct Field {
 pub struct Sums {
     pub file: usize,
     pub field: Field,
-    pub by: Field,
+    /// `None`: all of them are one group.
+    pub by: Option<Field>,
 }
 
 /// Which record is asked for: by a key's number and, at a place, its value.

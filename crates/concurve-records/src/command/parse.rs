@@ -6,6 +6,8 @@ use crate::session::{LockBias, TransactionKind};
 
 /// Most records of one answer.
 const MANY_MAX: usize = 10_000;
+/// Numbers that go into the characters of one.
+const NUMBER_MAX: usize = 999_999_999_999;
 const READS: &str = "EQUAL, GREATER, ATLEAST, LESS, ATMOST, FIRST, LAST, NEXT, PREVIOUS";
 
 impl Command {
@@ -57,6 +59,17 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             b"UNLOCK" => Command::Unlock { file: self.file()? },
             b"POSITION" => Command::Position { file: self.file()? },
             b"STAT" => Command::Stat { file: self.file()? },
+            b"FILL" => {
+                let file = self.file()?;
+                let (first, last) = (self.place_in_range()?, self.place_in_range()?);
+                let rest = self.need("the rest of a record")?;
+                Command::Fill {
+                    file,
+                    first,
+                    last,
+                    rest,
+                }
+            }
             b"DROP" => Command::Drop { file: self.file()? },
             b"COUNT" => Command::Count { file: self.file()? },
             b"FILES" => Command::Files {
@@ -126,12 +139,10 @@ impl<W: Words + ?Sized> Rest<'_, W> {
 
     fn sums(&mut self) -> Result<Sums, Refusal> {
         let (file, field) = (self.file()?, self.field(20)?);
-        if !self.take("BY") {
-            return Err(usage(
-                "COMPARE needs BY and a field for each file".to_owned(),
-            ));
-        }
-        let by = self.field(255)?;
+        let by = match self.take("BY") {
+            true => Some(self.field(255)?),
+            false => None,
+        };
         Ok(Sums { file, field, by })
     }
 
@@ -181,6 +192,11 @@ impl<W: Words + ?Sized> Rest<'_, W> {
 
     fn key(&mut self) -> Result<usize, Refusal> {
         self.number("the number of a key", 0, usize::MAX)
+    }
+
+    fn place_in_range(&mut self) -> Result<u64, Refusal> {
+        let number = self.number("a number of a range", 0, NUMBER_MAX)?;
+        Ok(number as u64)
     }
 
     fn value(&mut self) -> Result<usize, Refusal> {

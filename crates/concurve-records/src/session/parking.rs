@@ -99,6 +99,11 @@ impl Session {
         }
     }
 
+    /// How often it had to wait for a lock so far.
+    pub fn lock_waits(&self) -> u64 {
+        self.state.place.counts.lock_waits.now()
+    }
+
     /// Whether the last operation committed something that is not promised yet.
     pub fn is_unconfirmed(&self) -> bool {
         self.state.unconfirmed.is_some()

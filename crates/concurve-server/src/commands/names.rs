@@ -58,11 +58,12 @@ static RECORDS: &[Command] = &[
     command!("OPEN", 2, "file", "Opens a file, as naming it does", records::run),
     command!("STAT", 2, "file", "What the file is, and how much is in it", records::run),
     command!("CREATE", -3, "file record-bytes KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES] [KEY …]", "Makes a file", records::run),
-    command!("DROP", 2, "file", "Gives up a file with all that is in it", records::run),
+    command!("FILL", 5, "file first last rest", "Puts in records with the numbers of a range in front", records::run),
+    command!("DROP", 2, "file|prefix*", "Gives up files with all that is in them; how many", records::run),
     command!("FILES", 2, "prefix", "How many files have names that begin so", records::run),
     command!("COUNT", 2, "file", "How many records a file has", records::run),
     command!("SUM", 4, "file offset bytes", "The sum of a number over all records", records::run),
-    command!("COMPARE", 14, "file offset bytes BY offset bytes WITH file offset bytes BY offset bytes", "How many groups have sums in two files that differ", records::run),
+    command!("COMPARE", -8, "file offset bytes [BY offset bytes] WITH file offset bytes [BY offset bytes]", "How many groups have sums in two files that differ", records::run),
     command!("CHECKPOINT", 1, "", "Has a checkpoint made", records::run),
 ];
 
