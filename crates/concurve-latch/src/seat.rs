@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -87,23 +89,33 @@ impl Seat {
 thread_local! {
     /// Without a destructor, so that reaching it costs one instruction, and so that an allocator may.
     static SEAT: Cell<*const Seat> = const { Cell::new(ptr::null()) };
-    static ENDING: Ending = const { Ending };
 }
 
 /// The engine that threads of this process belong to.
 static ENGINE: AtomicU32 = AtomicU32::new(0);
 
-/// Gives the seat back when the thread ends.
-struct Ending;
+/// What the C library calls when a thread ends, after all destructors of Rust: those may use latches.
+static AT_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let seat = SEAT.replace(ptr::null());
-        if !seat.is_null() {
-            // SAFETY: seats are mapped for as long as the process lives.
-            unsafe { &*seat }.is_taken.store(0, Release);
-        }
+/// Gives the seat back when the thread ends.
+extern "C" fn stand_up(_: *mut c_void) {
+    let seat = SEAT.replace(ptr::null());
+    if !seat.is_null() {
+        // SAFETY: seats are mapped for as long as the process lives.
+        unsafe { &*seat }.is_taken.store(0, Release);
     }
+}
+
+fn stand_up_at_end(seat: &Seat) {
+    let key = AT_END.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is written to.
+        let made = unsafe { libc::pthread_key_create(&mut key, Some(stand_up)) };
+        assert_eq!(made, 0, "too many keys of the C library are in use");
+        key
+    });
+    // SAFETY: the pointer only has to differ from null. Without memory for it the seat is kept.
+    unsafe { libc::pthread_setspecific(*key, ptr::from_ref(seat).cast()) };
 }
 
 /// The seat of this thread.
@@ -136,8 +148,7 @@ fn sit_down() -> &'static Seat {
     seat.number.store(number as u32, Relaxed);
     seat.engine.store(ENGINE.load(Relaxed), Relaxed);
     SEAT.set(seat);
-    // A thread that is ending has no more destructors: it keeps the seat.
-    let _ = ENDING.try_with(|_| ());
+    stand_up_at_end(seat);
     seat
 }
 

@@ -245,6 +245,22 @@ fn seats_are_used_again() {
 }
 
 #[test]
+fn destructors_of_a_thread_may_use_latches() {
+    struct Last;
+    impl Drop for Last {
+        fn drop(&mut self) {
+            drop(Class::named("last").mutex(()).lock());
+        }
+    }
+    thread_local!(static LAST: Last = const { Last });
+    for _ in 0..concurve_latch::SEATS + 10 {
+        // In both orders.
+        let work = || LAST.with(|_| drop(Class::named("last").mutex(()).lock()));
+        thread::spawn(work).join().expect("no panic");
+    }
+}
+
+#[test]
 fn a_class_is_found_by_its_name() {
     assert_eq!(Class::named("one"), Class::named("one"));
     assert_ne!(Class::named("one"), Class::named("two"));
