@@ -96,6 +96,16 @@ def test_a_factor_says_how_many_times_as_good(better: str, seconds: float) -> No
     assert (found.published, found.verdict) == (1.95, "agrees")
 
 
+def test_an_improvement_in_percent_is_a_factor_less_one() -> None:
+    ours = {1: around(10.0), 2: around(40.0)}
+    found = only(compared([figure(297, 2, None, "improvement", rounding=0.5)], ours, "higher"))
+    assert found.ours is not None and found.ours.value == pytest.approx(4.0, rel=1e-3)
+    assert found.published == pytest.approx(3.97)
+    assert found.verdict == "agrees"
+    alike = only(compared([figure(10, 2, None, "improvement")], {1: [5.0] * 5, 2: [5.0] * 5}))
+    assert alike.published == pytest.approx(1.1)
+
+
 @pytest.mark.parametrize(("kernel", "verdict"), [(35, "agrees"), (34, "differs"), (36, "differs")])
 def test_counts_agree_in_their_difference_where_they_are_equal(kernel: int, verdict: str) -> None:
     thirteen_and_one = figure(14, 2, 13.0, "difference", "kernel_threads", rounding=0.5)

@@ -143,7 +143,7 @@ class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     indicator: str
     parameters: dict[str, Level]
     base: dict[str, Level]
-    compare: Literal["ratio", "factor", "difference", "order", "none"]
+    compare: Literal["ratio", "factor", "improvement", "difference", "order", "none"]
     verdict: Agreement
     reason: str
     published: float | None = None

@@ -120,11 +120,12 @@ def _ratio(figure: PublishedFigure, measured: _Measured) -> _Answer:
 
 
 def _factor(figure: PublishedFigure, measured: _Measured) -> _Answer:
-    """How many times as good the cell is as its base, as the source printed it."""
+    """How many times as good the cell is as its base; the source printed that, or by how many
+    percent it is better."""
     if _is_base(figure):
         return _base(figure, measured, 1.0)
     inverse = measured.samples.better(figure.indicator) != "higher"
-    return _judged(figure, _ratio_of(figure, measured, inverse), figure.value)
+    return _judged(figure, _ratio_of(figure, measured, inverse), _published(figure))
 
 
 def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
@@ -174,6 +175,7 @@ def _beside(figure: PublishedFigure, measured: _Measured) -> _Answer:
 _WAYS: dict[str, Callable[[PublishedFigure, _Measured], _Answer]] = {
     "ratio": _ratio,
     "factor": _factor,
+    "improvement": _factor,
     "difference": _difference,
     "order": _order,
     "none": _beside,
@@ -195,6 +197,8 @@ def _published(figure: PublishedFigure) -> float | None:
     """The published figure relative to its base; as it is where that is what is compared."""
     if figure.compare in ("factor", "order"):
         return figure.value
+    if figure.compare == "improvement":
+        return 1 + figure.value / 100
     if figure.base_value is None:
         return None
     if figure.compare == "difference":
@@ -243,6 +247,8 @@ def _room(figure: PublishedFigure, published: float) -> float:
         return max(TOLERANCE * abs(published), figure.rounding)
     if figure.compare == "factor":
         return TOLERANCE * abs(published) + figure.rounding
+    if figure.compare == "improvement":
+        return TOLERANCE * abs(published) + figure.rounding / 100
     assert figure.base_value is not None
     rounded = figure.rounding * (1 + abs(published)) / abs(figure.base_value)
     return TOLERANCE * abs(published) + rounded

@@ -24,9 +24,12 @@ from concurve.errors import StudyError
 from concurve.findings import Level
 
 #: How a published figure is held against a new one: both over their base; the figure is itself
-#: such a factor; both less their base; whether both lie on the same side of their base; or side by
-#: side, without a comparison.
-Compare = Literal["ratio", "factor", "difference", "order", "none"]
+#: such a factor, or such an improvement in percent; both less their base; whether both lie on the
+#: same side of their base; or side by side, without a comparison.
+Compare = Literal["ratio", "factor", "improvement", "difference", "order", "none"]
+
+#: Those of which the figure of the base is no part.
+OF_THEMSELVES = ("factor", "improvement")
 
 COLUMNS = ("table", "figure_row", "figure_column", "value", "unit", "indicator", "parameters")
 OPTIONAL = ("test_case", "title", "figure", "figure_title", "base", "compare")
@@ -212,7 +215,7 @@ def _based(rows: list[_Row]) -> Iterator[PublishedFigure]:
         )
         figure = msgspec.structs.replace(figure, base=row.base or first)
         value = _base_value(figure, rows)
-        if figure.compare != "factor" and value is None:
+        if figure.compare not in OF_THEMSELVES and value is None:
             setting = ";".join(f"{name}={level}" for name, level in figure.base_parameters.items())
             raise StudyError(
                 f"{row.where}: no published {figure.indicator} at the base {setting}",
@@ -226,7 +229,7 @@ def _base_value(figure: PublishedFigure, rows: list[_Row]) -> float | None:
     found = [
         other.figure
         for other in rows
-        if other.figure.compare == figure.compare != "factor"
+        if other.figure.compare == figure.compare not in OF_THEMSELVES
         and other.figure.indicator == figure.indicator
         and other.figure.parameters == figure.base_parameters
     ]

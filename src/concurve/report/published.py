@@ -12,6 +12,7 @@ from concurve.report import format as fmt
 _HOW = {
     "ratio": "figure over that of its base",
     "factor": "factor as printed; ours: times as good as its base",
+    "improvement": "1 + improvement as printed; ours: times as good as its base",
     "difference": "figure less that of its base",
     "order": "each on its own scale; compared is only whether a figure lies below, at or above "
     "its base",
