@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from concurve.definition.campaign import only
+from concurve.definition.campaign import at_effort, only
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.catalogue import campaigns, find, find_study
 from concurve.definition.published import PublishedFigure, load_published
@@ -53,6 +53,13 @@ def test_a_campaign_reaches_every_field(tmp_path: Path) -> None:
     assert campaign.studies[1].study.published == ()
 
 
+def test_an_effort_may_do_with_some_of_the_studies(tmp_path: Path) -> None:
+    text = CAMPAIGN + '\n[effort.quick]\nstudies = ["tc02"]\n'
+    campaign = load_campaign(write_campaign(tmp_path, campaign=text), 2)
+    assert [member.name for member in at_effort(campaign, "quick").studies] == ["tc02"]
+    assert at_effort(campaign, "normal") == campaign
+
+
 def test_a_stored_study_keeps_its_test_case_and_figures(tmp_path: Path) -> None:
     study = load_campaign(write_campaign(tmp_path), 2).studies[0].study
     assert msgspec.json.decode(msgspec.json.encode(study), type=Study) == study
@@ -81,6 +88,10 @@ def test_a_study_has_the_figures_in_its_own_folder(tmp_path: Path) -> None:
         (('["tc01", "tc02"]', '["../tc01"]'), "is no name of a folder", "letters"),
         (('["tc01", "tc02"]', '["tc02"]'), "test_case 'tc01' is no study", "tc02"),
         (('"small-campaign"', '"small campaign"'), "not a name", "letters"),
+        (("[glossary]", '[effort.quik]\nstudies = ["tc01"]\n[glossary]'), "'quik'", "quick"),
+        (("[glossary]", "[effort.quick]\nstudies = []\n[glossary]"), "quick, studies: none", "one"),
+        (("[glossary]", '[effort.quick]\nstudies = ["tc1"]\n[glossary]'), "'tc1' is none", "tc01"),
+        (("[glossary]", '[effort.quick]\nstudy = ["tc1"]\n[glossary]'), "'study'", "'studies'"),
         (('question = "How does it scale?"\n', ""), "missing required field 'question'", "docs/"),
     ],
 )

@@ -109,6 +109,13 @@ def test_roles_of_a_trial_share_a_port_and_a_load_has_the_spare_cpus() -> None:
         assert spec(cell, (0, 1)).roles[1].controls.cpus == (0, 1), "none is left: all"
 
 
+def test_roles_of_a_trial_share_a_folder() -> None:
+    text = FILE.replace("127.0.0.1:{free_port}", "{trial_folder}/data")
+    plan = make_plan(parse_study(text, 4, "s.toml"), "normal", 1)
+    spec = trial_spec(plan, plan.cells[0], "t", (0, 1), find, 4711, folder="/somewhere")
+    assert spec.roles[1].argv == ("load", "/somewhere/data")
+
+
 def test_a_hook_has_no_port() -> None:
     with pytest.raises(StudyError, match="known to the roles of a trial only"):
         parse_study(FILE + '[hooks]\nprepare = "x {free_port}"\n', 4, "s.toml")

@@ -80,6 +80,24 @@ def test_each_record_is_stored_as_it_came(store: Store) -> None:
     assert [row.record for row in store.records(runner.head.id)] == answers
 
 
+def test_a_trial_has_a_folder_of_its_own_while_it_runs(store: Store) -> None:
+    folders: list[Path] = []
+
+    class Looking(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            folders.append(Path(spec.roles[0].argv[-1]))
+            assert list(folders[-1].iterdir()) == []
+            (folders[-1] / "page").write_text("x", encoding="utf-8")
+            return super().run(spec)
+
+    study = small_study(THREE, threads=(1, 2))
+    role = study.roles[0]
+    own = msgspec.structs.replace(role, command=(*role.command, "{trial_folder}"))
+    runner_of(store, Looking(), study, roles=(own,)).start()
+    assert len(set(folders)) == 6
+    assert not any(folder.exists() for folder in folders)
+
+
 def test_hooks_run_in_their_order_with_the_cells_levels(store: Store, tmp_path: Path) -> None:
     log = tmp_path / "log"
     hooks = {

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from concurve.cli.measuring import Choices
 from concurve.cli.showing import note
-from concurve.definition.campaign import Campaign, only, with_java_everywhere, with_rules_everywhere
+from concurve.definition.campaign import (
+    Campaign,
+    at_effort,
+    only,
+    with_java_everywhere,
+    with_rules_everywhere,
+)
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, ConcurveError
@@ -23,7 +29,7 @@ from concurve.store import CampaignRow, MemberRow, Store
 
 def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:
     """Start a campaign, or print its plan."""
-    chosen = campaign if names is None else only(campaign, names)
+    chosen = at_effort(campaign, choices.effort) if names is None else only(campaign, names)
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )

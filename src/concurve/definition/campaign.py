@@ -21,7 +21,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One campaign, whole: its studies in the order in which they run."""
+    """One campaign, whole: its studies in the order in which they run. ``efforts`` names those that
+    run at an effort, where these are not all of them."""
 
     name: str
     question: str
@@ -30,6 +31,12 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str = ""
     texts: CampaignTexts = CampaignTexts()
     glossary: dict[str, str] = {}
+    efforts: dict[str, tuple[str, ...]] = {}
+
+
+def at_effort(campaign: Campaign, effort: str) -> Campaign:
+    """The campaign with the studies that it runs at an effort."""
+    return only(campaign, campaign.efforts[effort]) if effort in campaign.efforts else campaign
 
 
 def only(campaign: Campaign, names: Sequence[str]) -> Campaign:

@@ -11,6 +11,7 @@ import msgspec
 
 from concurve.definition.campaign import Campaign, Member
 from concurve.definition.published import load_published
+from concurve.definition.study import EFFORTS
 from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
@@ -38,13 +39,23 @@ class _Texts(_Table, frozen=True):
     deviations: str = ""
 
 
+class _Effort(_Table, frozen=True):
+    studies: tuple[str, ...]
+
+
 class _File(_Table, frozen=True):
     campaign: _Head
     texts: _Texts = _Texts()
     glossary: dict[str, str] = {}
+    effort: dict[str, _Effort] = {}
 
 
-_KEYS: dict[str, type[msgspec.Struct]] = {"": _File, "campaign": _Head, "texts": _Texts}
+_KEYS: dict[str, type[msgspec.Struct]] = {
+    "": _File,
+    "campaign": _Head,
+    "texts": _Texts,
+    "effort": _Effort,
+}
 
 
 def load_campaign(path: Path, cpus: int) -> Campaign:
@@ -59,6 +70,7 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
     where = str(path)
     file = read_tables(read_text(path, "a campaign file"), where, _File, _KEYS, "docs/campaigns.md")
     _check_head(file.campaign, path)
+    _check_efforts(file, path)
     _check_published(file.campaign.studies, path)
     return Campaign(
         name=file.campaign.name,
@@ -68,6 +80,7 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
         studies=tuple(_members(file.campaign.studies, path, cpus)),
         texts=CampaignTexts(**msgspec.structs.asdict(file.texts)),
         glossary=file.glossary,
+        efforts={name: effort.studies for name, effort in file.effort.items()},
     )
 
 
@@ -87,6 +100,21 @@ def _check_head(head: _Head, path: Path) -> None:
             )
         if head.studies.count(name) > 1:
             raise StudyError(f"{path}: campaign, studies: {name!r} stands twice", "each once")
+
+
+def _check_efforts(file: _File, path: Path) -> None:
+    for effort, own in file.effort.items():
+        if effort not in EFFORTS:
+            raise StudyError(f"{path}: no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
+        if not own.studies:
+            raise StudyError(f"{path}: effort.{effort}, studies: none", "one of them at least")
+        for name in own.studies:
+            if name not in file.campaign.studies:
+                near = difflib.get_close_matches(name, file.campaign.studies, n=1)
+                raise StudyError(
+                    f"{path}: effort.{effort}, studies: {name!r} is none of the campaign's",
+                    f"did you mean {near[0]!r}?" if near else "a name out of campaign, studies",
+                )
 
 
 def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:

@@ -34,8 +34,11 @@ FREE_PORT = "free_port"
 #: A number for the draws of a block: the same in all its cells, another one in each block.
 BLOCK_SEED = "block_seed"
 
+#: An empty folder of the trial's own, which is removed after it.
+TRIAL_FOLDER = "trial_folder"
+
 #: Placeholders that need no parameter; those of a trial are known to its roles only.
-OF_TRIAL = (FREE_PORT, BLOCK_SEED)
+OF_TRIAL = (FREE_PORT, BLOCK_SEED, TRIAL_FOLDER)
 BUILT_IN = ("effort", *OF_TRIAL)
 
 
@@ -314,10 +317,10 @@ def check(study: Study, where: str) -> None:
     _check_optional(study, where)
 
 
-def uses_free_port(study: Study) -> bool:
-    """Does a text ask for a port?"""
+def uses(study: Study, placeholder: str) -> bool:
+    """Does a text hold it?"""
     found = [text for _, text in [*texts(study), *meaning_texts(study.meanings)]]
-    return any(FREE_PORT in placeholders(text) for text in found)
+    return any(placeholder in placeholders(text) for text in found)
 
 
 def unused_factors(study: Study) -> list[str]:

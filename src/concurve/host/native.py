@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,11 @@ PROGRAMS = {
 #: Those of them that are jars, which a Java runs.
 JAVA_PROGRAMS = {
     "mandelbrot-java": "concurve-mandelbrot.jar",
+}
+
+#: Those that are modules of :mod:`concurve.servers`.
+MODULES = {
+    "fill": "fill",
 }
 
 RUNNER = "concurve-trial"
@@ -109,8 +115,11 @@ def program(name: str, where: str) -> Path:
         return servers.program(name, where)
     if name in volumes.VOLUMES:
         return volumes.program(name, where)
+    if name in MODULES:
+        return _PACKAGE / "servers" / f"{MODULES[name]}.py"
     if name not in PROGRAMS:
-        known = ", ".join(sorted([*PROGRAMS, *JAVA_PROGRAMS, *servers.SERVERS, *volumes.VOLUMES]))
+        programs = (*PROGRAMS, *JAVA_PROGRAMS, *MODULES)
+        known = ", ".join(sorted([*programs, *servers.SERVERS, *volumes.VOLUMES]))
         raise HostError(f"{where}: no packaged program {name!r}", f"one of {known}")
     return binary(PROGRAMS[name])
 
@@ -130,6 +139,8 @@ def command(
         return servers.command(name, where)
     if name in volumes.VOLUMES:
         return volumes.command(name, where)
+    if name in MODULES:
+        return (sys.executable, "-m", f"concurve.servers.{MODULES[name]}")
     file = str(program(name, where))
     if name not in JAVA_PROGRAMS:
         return (file,)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from concurve import volumes
-from concurve.definition.study import uses_free_port
+from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
 from concurve.definition.units import format_duration
 from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
@@ -17,6 +18,7 @@ from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.findings import Level
 from concurve.host import machine, native
+from concurve.host.folders import passing_folder
 from concurve.host.lock import measurement_lock
 from concurve.host.loopback import free_port
 from concurve.measuring.hooks import run_hook
@@ -118,7 +120,8 @@ class Runner:
         self._clock = clock
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
-        self._wants_port = uses_free_port(head.study)
+        self._wants_port = uses(head.study, FREE_PORT)
+        self._wants_folder = uses(head.study, TRIAL_FOLDER)
 
     def start(self) -> Stop:
         """Check, store the run's head, and run it to its end."""
@@ -203,7 +206,8 @@ class Runner:
         started = self._clock()
         run_hook(self.plan, "prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
-        raw = self.engine.run(self._spec(cell, name, key.block))
+        with self._folder() as folder:
+            raw = self.engine.run(self._spec(cell, name, key.block, folder))
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
@@ -212,9 +216,21 @@ class Runner:
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
-    def _spec(self, cell: Cell, name: str, block: int) -> TrialSpec:
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[str]:
+        """The trial's own, if the study asks for one."""
+        if not self._wants_folder:
+            yield ""
+            return
+        try:
+            with passing_folder() as folder:
+                yield str(folder)
+        except OSError as error:
+            raise RunError(f"no folder for a trial: {error}", "TMPDIR=FOLDER with room") from error
+
+    def _spec(self, cell: Cell, name: str, block: int, folder: str) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
-        return trial_spec(self.plan, cell, name, self._cpus, native.command, port, block)
+        return trial_spec(self.plan, cell, name, self._cpus, native.command, port, block, folder)
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()

@@ -18,7 +18,15 @@ import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
 from concurve.definition.meanings import part_values
-from concurve.definition.study import BLOCK_SEED, FREE_PORT, Role, Rules, Study, choose_work
+from concurve.definition.study import (
+    BLOCK_SEED,
+    FREE_PORT,
+    TRIAL_FOLDER,
+    Role,
+    Rules,
+    Study,
+    choose_work,
+)
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.findings import Level
@@ -62,9 +70,16 @@ class Plan(msgspec.Struct, frozen=True):
         differ by their levels alone (common random numbers), and another one in each block."""
         return random.Random(f"{self.seed}/draws/{block}").randrange(1 << 31)
 
-    def values(self, cell: Cell, port: Level = "", block: int = 0) -> dict[str, Value]:
-        """What the placeholders of a cell stand for; ``port`` is a free one."""
-        of_trial: dict[str, Level] = {FREE_PORT: port, BLOCK_SEED: self.block_seed(block)}
+    def values(
+        self, cell: Cell, port: Level = "", block: int = 0, folder: str = ""
+    ) -> dict[str, Value]:
+        """What the placeholders of a cell stand for; ``port`` is a free one, ``folder`` an empty
+        one."""
+        of_trial: dict[str, Level] = {
+            FREE_PORT: port,
+            BLOCK_SEED: self.block_seed(block),
+            TRIAL_FOLDER: folder,
+        }
         levels = {**cell.parameters, "effort": self.effort, **of_trial}
         return {**levels, **part_values(self.study.meanings, levels)}
 
@@ -131,18 +146,20 @@ def trial_spec(
     find_program: ProgramFinder,
     port: Level = "PORT",
     block: int = 0,
+    folder: str = "FOLDER",
 ) -> TrialSpec:
     """What the runner is told for one trial of a cell in a block.
 
     ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
-    packaged program's command line; ``port`` is what ``{free_port}`` stands for.
+    packaged program's command line; ``port`` is what ``{free_port}`` stands for, ``folder`` what
+    ``{trial_folder}`` does.
 
     Raises:
         StudyError: a rendered control is malformed.
         HostError: the machine has not got what a level asks for.
     """
     limit = plan.rules.timeout_seconds
-    values = plan.values(cell, port, block)
+    values = plan.values(cell, port, block, folder)
     places = _Places(cpus, _spare_cpus(plan, cpus), find_program)
     copies: dict[str, tuple[RoleSpec, ...]] = {}
     for role in plan.study.roles:

@@ -65,8 +65,8 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
 )  # fmt: skip
 
-#: Roles that give a server no work.
-NO_CLIENTS = ("background", "verify")
+#: Roles that give a server no work while it is measured.
+NO_CLIENTS = ("background", "fill", "verify")
 
 #: What is derived from an indicator that each worker reports, by the ending of its name.
 FAIRNESS: dict[str, IndicatorInfo] = {

@@ -38,7 +38,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
     """
     if server.user is not None and os.geteuid() == 0:
         shutil.chown(folder, server.user)
-    load = _loader() if data else None
+    load = loader() if data else None
 
     def make(empty: Path) -> None:
         _run(server, server.make(file, empty), empty)
@@ -49,7 +49,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
     restore(content, make, folder)
 
 
-def _loader() -> Path:
+def loader() -> Path:
     try:
         return native.binary("concurve-load")
     except HostError as error:

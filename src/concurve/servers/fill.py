@@ -1,0 +1,53 @@
+"""Fills a trial's folder with the data of an embedded engine, before that is measured:
+``python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT …]``.
+
+ADDRESS, which names the folder, and the arguments are those of concurve-load. It makes the data
+once (``--init-only``); then copies of that are used. Exit codes: 0 done, 1 failed, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from concurve.servers.contents import INITIALISE, loader
+from concurve.servers.data import restore, stamp
+from concurve.servers.process import AttendanceError
+
+_USAGE = """usage: python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT ...]
+FOLDER is empty; ADDRESS, which names it, and the arguments are those of concurve-load."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fill a folder."""
+    words = sys.argv[1:] if argv is None else argv
+    if len(words) < 2 or words[0] not in words[1]:
+        print(_USAGE, file=sys.stderr)
+        return 2
+    folder, arguments = Path(words[0]), words[1:]
+    try:
+        load = loader()
+        command = [str(load), *arguments, *INITIALISE]
+        # The same data wherever they are.
+        content = [word.replace(words[0], "FOLDER") for word in arguments]
+        restore([*content, stamp(load)], lambda _: _fill(command), folder)
+    except AttendanceError as error:
+        print(f"fill: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _fill(command: Sequence[str]) -> None:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise AttendanceError(
+            f"concurve-load could not make them (exit code {done.returncode}); its last words are "
+            f"above. It was asked: {shlex.join(command)}"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
