@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::error::{Fault, While};
 use crate::storage::{Disk, Storage};
 
-const NAME: &str = "control";
+/// The file that every folder of an engine has.
+pub const NAME: &str = "control";
 const MAGIC: &[u8; 16] = b"concurve rec. 1\n";
 const PLACE_BYTES: u64 = 512;
 const BYTES: usize = 44;

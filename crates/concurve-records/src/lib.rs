@@ -67,6 +67,7 @@ mod store;
 mod tree;
 mod verify;
 
+pub use control::NAME as MADE;
 pub use definition::{FileDefinition, Key, Segment, SegmentKind};
 pub use engine::{Engine, Recovered};
 pub use error::Fault;

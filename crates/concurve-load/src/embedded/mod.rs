@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use crate::desk::Desks;
 use crate::workload::tpcb::dialect::Dialect;
-use crate::workload::tpcb::sql;
+use crate::workload::tpcb::{self, sql};
 use crate::workload::{Answer, Numbers, Workload};
 
 mod client;
 mod query;
+pub mod records;
+mod records_desk;
 pub mod sqlite;
 mod sqlite_desk;
 
@@ -78,11 +80,14 @@ pub struct EngineError {
 /// An engine's name and settings, as the command line has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
+    Records(records::Address),
     Sqlite(sqlite::Address),
 }
 
 /// Schemes of addresses, with what may follow.
-pub const FORMS: &str = sqlite::FORMS;
+pub fn forms() -> String {
+    [records::FORMS, sqlite::FORMS].join(" or ")
+}
 
 impl Address {
     /// Reads `SCHEME:REST`; none if the scheme is not an engine's.
@@ -92,6 +97,9 @@ impl Address {
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
         let (scheme, rest) = text.split_once(':')?;
         match scheme {
+            "records" if !rest.starts_with("//") => {
+                Some(records::Address::parse(rest).map(Self::Records))
+            }
             "sqlite" => Some(sqlite::Address::parse(rest).map(Self::Sqlite)),
             _ => None,
         }
@@ -100,6 +108,7 @@ impl Address {
     /// How TPC-B is said to it.
     pub fn dialect(&self) -> &'static dyn Dialect {
         match self {
+            Self::Records(_) => &tpcb::records::RECORDS,
             Self::Sqlite(_) => &sql::SQLITE,
         }
     }
@@ -107,6 +116,7 @@ impl Address {
     /// How to get there for what comes before a load and after it.
     pub fn desks(&self) -> Arc<dyn Desks> {
         match self {
+            Self::Records(address) => Arc::new(address.clone()),
             Self::Sqlite(address) => Arc::new(address.clone()),
         }
     }
@@ -114,6 +124,7 @@ impl Address {
     /// The engine for the statements of a workload.
     pub fn engine(self, workload: &dyn Workload) -> Arc<dyn Embedded> {
         match self {
+            Self::Records(address) => Arc::new(records::Records::new(address, workload)),
             Self::Sqlite(address) => Arc::new(sqlite::Sqlite::new(address, workload)),
         }
     }

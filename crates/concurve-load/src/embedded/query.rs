@@ -37,6 +37,19 @@ impl<'a> Query<'a> {
         found.ok_or_else(|| format!("{name}={given} is not one of {}", values.join(", ")))
     }
 
+    /// Takes a setting that is a number above 0.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn number(&mut self, name: &str, usual: usize) -> Result<usize, String> {
+        let Some(at) = self.settings.iter().position(|it| it.0 == name) else {
+            return Ok(usual);
+        };
+        let (_, given) = self.settings.remove(at);
+        let number = given.parse().ok().filter(|it| (1..=1 << 20).contains(it));
+        number.ok_or_else(|| format!("{name}={given} is no number from 1 to {}", 1 << 20))
+    }
+
     /// # Errors
     /// There is a setting that nobody took.
     pub fn end(self) -> Result<PathBuf, String> {

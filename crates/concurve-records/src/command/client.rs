@@ -43,6 +43,11 @@ impl Client {
         }
     }
 
+    /// How often it had to wait for a lock so far.
+    pub fn lock_waits(&self) -> u64 {
+        self.session.lock_waits()
+    }
+
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }

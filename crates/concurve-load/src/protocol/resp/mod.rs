@@ -11,7 +11,7 @@ mod reply;
 mod request;
 mod url;
 
-pub use url::{FORMS, parse as parse_url, parse_bare};
+pub use url::{FORMS, RECORDS_FORMS, parse as parse_url, parse_bare, parse_records};
 
 use reply::Reply;
 use request::{Template, put_command};
@@ -28,6 +28,8 @@ pub struct Greeting {
     pub user: Option<String>,
     pub password: Option<String>,
     pub database: u32,
+    /// The record service: transactions, which must be aborted after an error.
+    pub records: bool,
 }
 
 /// What all connections of a run share.
@@ -101,12 +103,23 @@ struct Trip {
     /// Replies that are still to come.
     awaited: usize,
     error: Option<String>,
-    /// Not of the workload: its error is told in full.
-    once: bool,
+    of: Of,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Workload,
+    /// Not of the workload: its error is told in full.
+    Once,
+    /// The end of a transaction that failed: nobody waits for it.
+    Abort,
+}
+
+/// What the record service says of a record that is not there.
+const NO_RECORD: [&str; 2] = ["KEYNOTFOUND ", "ENDOFFILE "];
+
 impl Connection {
-    fn heard(&mut self, reply: Reply) -> Result<Message, ProtocolError> {
+    fn heard(&mut self, mut reply: Reply, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
         if self.greetings > 0 {
             self.greetings -= 1;
             return match reply {
@@ -118,26 +131,51 @@ impl Connection {
         let Some(trip) = self.trips.front_mut() else {
             return Err(ProtocolError::Unasked(format!("{reply:?}")));
         };
+        let is_no_record = |text: &str| NO_RECORD.iter().any(|it| text.starts_with(it));
+        if let Reply::Error(text) = reply
+            && self.shared.greeting.records
+            && is_no_record(text)
+        {
+            reply = Reply::Nil;
+        }
         if let Reply::Error(text) = reply {
             if text.starts_with("NOAUTH") {
                 return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
             }
-            trip.error.get_or_insert_with(|| match trip.once {
-                true => text.to_owned(),
-                false => error_kind(text),
+            trip.error.get_or_insert_with(|| match trip.of {
+                Of::Once => text.to_owned(),
+                _ => error_kind(text),
             });
         }
         trip.awaited -= 1;
         if trip.awaited > 0 {
             return Ok(Message::Aside);
         }
+        let of = trip.of;
         let error = self.trips.pop_front().and_then(|it| it.error);
+        if of == Of::Abort {
+            return Ok(Message::Aside);
+        }
+        if of == Of::Workload && error.is_some() && self.shared.greeting.records {
+            self.abort(out);
+        }
         Ok(Message::Answer(match (error, reply) {
             (Some(kind), _) => Answer::Error(kind),
             (None, Reply::Nil) => Answer::Nothing,
             (None, Reply::Number(number)) => Answer::Done(Some(number)),
             (None, _) => Answer::Done(None),
         }))
+    }
+}
+
+impl Connection {
+    fn abort(&mut self, out: &mut Vec<u8>) {
+        self.trips.push_back(Trip {
+            awaited: 1,
+            error: None,
+            of: Of::Abort,
+        });
+        put_command(&["ABORT"], out);
     }
 }
 
@@ -160,7 +198,7 @@ impl Conversation for Connection {
         self.trips.push_back(Trip {
             awaited: statements.len(),
             error: None,
-            once: false,
+            of: Of::Workload,
         });
         for template in &self.shared.templates[statements] {
             template.put(numbers, out);
@@ -171,13 +209,13 @@ impl Conversation for Connection {
         self.trips.push_back(Trip {
             awaited: 1,
             error: None,
-            once: true,
+            of: Of::Once,
         });
         let words: Vec<&str> = statement.split_ascii_whitespace().collect();
         put_command(&words, out);
     }
 
-    fn receive(&mut self, input: &[u8], _out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+    fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError> {
         let Some((reply, consumed)) = reply::parse(input)? else {
             return Ok(Received {
                 consumed: 0,
@@ -187,7 +225,7 @@ impl Conversation for Connection {
         let message = match reply {
             // Out of band: an answer to nothing.
             Reply::Push => Message::Aside,
-            _ => self.heard(reply)?,
+            _ => self.heard(reply, out)?,
         };
         Ok(Received { consumed, message })
     }
@@ -291,6 +329,7 @@ mod tests {
                 user,
                 password,
                 database,
+                records: false,
             };
             let mut connection = connection(&["PING"], greeting);
             let mut out = Vec::new();

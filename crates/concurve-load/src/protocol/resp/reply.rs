@@ -76,11 +76,14 @@ fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, Pr
             } else {
                 length
             };
-            let mut at = consumed;
+            let (mut at, mut last) = (consumed, Reply::Ok);
             for _ in 0..parts {
                 match parse_at(&input[at..], depth - 1)? {
                     None => return Ok(None),
-                    Some((_, consumed)) => at += consumed,
+                    Some((reply, consumed)) => {
+                        at += consumed;
+                        last = reply;
+                    }
                 }
             }
             match kind {
@@ -90,6 +93,8 @@ fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, Pr
                     let reply = parse_at(&input[at..], depth - 1)?;
                     Ok(reply.map(|(reply, consumed)| (reply, at + consumed)))
                 }
+                // A record, and the number that stands in it.
+                b'*' if matches!(last, Reply::Number(_)) => Ok(Some((last, at))),
                 _ => Ok(Some((Reply::Ok, at))),
             }
         }

@@ -7,7 +7,26 @@ use crate::plan::Server;
 use crate::target::{PASSWORD_IN_SIGHT, tcp};
 
 const PORT: u16 = 6379;
+/// The reference server's.
+const RECORDS_PORT: u16 = 7379;
 pub const FORMS: &str = "write redis://HOST:PORT, redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket";
+
+pub const RECORDS_FORMS: &str =
+    "write records://HOST:PORT for a server, or records:FOLDER for the engine in this process";
+
+/// Reads what stands behind `records://`.
+///
+/// # Errors
+/// What is wrong, without the forms to write.
+pub fn parse_records(rest: &str) -> Result<(Server, Greeting), String> {
+    let (place, user) = place_and_user(rest)?;
+    let greeting = Greeting {
+        records: true,
+        user,
+        ..Greeting::default()
+    };
+    Ok((tcp(place, Some(RECORDS_PORT))?, greeting))
+}
 
 /// Reads an address without a scheme.
 ///
@@ -43,13 +62,15 @@ pub fn parse(scheme: &str, rest: &str) -> Result<(Server, Greeting), String> {
         let number = path.parse::<u32>();
         greeting.database = number.map_err(|_| "the database is no number")?;
     }
-    let place = match place.rsplit_once('@') {
-        None => place,
-        Some((user, _)) if user.contains(':') => return Err(PASSWORD_IN_SIGHT.to_owned()),
-        Some((user, place)) => {
-            greeting.user = Some(user.to_owned());
-            place
-        }
-    };
+    let (place, user) = place_and_user(place)?;
+    greeting.user = user;
     Ok((tcp(place, Some(PORT))?, greeting))
+}
+
+fn place_and_user(text: &str) -> Result<(&str, Option<String>), String> {
+    match text.rsplit_once('@') {
+        None => Ok((text, None)),
+        Some((user, _)) if user.contains(':') => Err(PASSWORD_IN_SIGHT.to_owned()),
+        Some((user, place)) => Ok((place, Some(user.to_owned()))),
+    }
 }

@@ -20,6 +20,7 @@ use draws::Draws;
 
 pub mod dialect;
 mod draws;
+pub mod records;
 pub mod sql;
 
 /// Places in [`Numbers`].
