@@ -120,6 +120,9 @@ pub struct Arguments {
     /// Where the password is: the name of an environment variable
     #[arg(long, value_name = "VARIABLE")]
     password_from: Option<String>,
+    /// For each session to connect and log in
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = span::parse_positive)]
+    connect_timeout: u64,
     /// Of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -137,7 +140,7 @@ impl Arguments {
         let mut target = Target::parse(&self.server)?;
         target.set_password(self.password()?)?;
         let (workload, ground) = self.workload(&target)?;
-        let reach = target.reach(&*workload);
+        let reach = target.reach(&*workload, self.connect_timeout);
         Ok(Plan {
             workload,
             ground,
@@ -239,7 +242,7 @@ impl Arguments {
         let ground = Ground {
             data,
             dialect,
-            desks: target.desks(),
+            desks: target.desks(self.connect_timeout),
         };
         Ok((Arc::new(workload), Some(ground)))
     }

@@ -34,28 +34,25 @@ impl Server {
 }
 
 impl Connection {
-    /// Connects and waits until that is done.
-    pub fn open(server: &Server) -> io::Result<Self> {
-        let stream = match server {
-            Server::Tcp { address, .. } => {
-                let stream = TcpStream::connect(address)?;
-                stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
-                Stream::Tcp(stream)
-            }
-            Server::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_nonblocking(true)?;
-                Stream::Unix(stream)
-            }
-        };
-        Ok(Self {
+    /// Of a socket that does not block.
+    pub fn tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self::over(Stream::Tcp(stream)))
+    }
+
+    /// Of a socket that does not block.
+    pub fn unix(stream: UnixStream) -> Self {
+        Self::over(Stream::Unix(stream))
+    }
+
+    fn over(stream: Stream) -> Self {
+        Self {
             stream,
             unsent: Vec::new(),
             unread: Vec::new(),
             bytes_sent: 0,
             bytes_received: 0,
-        })
+        }
     }
 
     /// Sends as much as can be; `false` if something is left, and the socket must be waited for.

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::connecting::{Failure, Patience, connect, converse};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::plan::Server;
 use crate::protocol::{Conversation, Message, Protocol};
-use crate::session::{Failure, converse};
 use crate::stop::Stop;
 use crate::workload::Answer;
 
@@ -59,6 +59,8 @@ fn shortened(statement: &str) -> String {
 pub struct ServerDesks {
     pub server: Server,
     pub protocol: Arc<dyn Protocol>,
+    /// For connecting.
+    pub patience_ns: u64,
 }
 
 struct ServerDesk {
@@ -69,24 +71,16 @@ struct ServerDesk {
 
 impl Desks for ServerDesks {
     fn open(&self, _create: bool, stop: &Stop) -> Result<Box<dyn Desk>, Error> {
-        let failed = |failure| Error::desk(&self.server, failure);
-        let connection = Connection::open(&self.server).map_err(|it| failed(it.into()))?;
-        let mut desk = ServerDesk {
-            connection,
-            conversation: self.protocol.conversation(),
-            stop: stop.clone(),
-        };
-        let mut out = Vec::new();
-        if desk.conversation.greet(&mut out) {
-            converse(
-                &mut desk.connection,
-                &mut *desk.conversation,
-                &mut out,
-                Some(stop),
-            )
-            .map_err(failed)?;
+        let patience = Patience::of_ns(self.patience_ns, stop);
+        match connect(&self.server, &*self.protocol, patience) {
+            Ok((connection, conversation)) => Ok(Box::new(ServerDesk {
+                connection,
+                conversation,
+                stop: stop.clone(),
+            })),
+            Err(_) if stop.is_set() => Err(Error::Stopped),
+            Err(failure) => Err(Error::desk(&self.server, failure)),
         }
-        Ok(Box::new(desk))
     }
 }
 
@@ -96,12 +90,12 @@ impl Desk for ServerDesk {
             |why: &dyn std::fmt::Display| DeskError::Lost(shortened(statement), why.to_string());
         let mut out = Vec::new();
         self.conversation.ask_once(statement, &mut out);
-        let stop = Some(&self.stop);
+        let patience = Patience::without_end(&self.stop);
         match converse(
             &mut self.connection,
             &mut *self.conversation,
             &mut out,
-            stop,
+            patience,
         ) {
             Ok(Message::Answer(Answer::Done(number))) => Ok(number),
             Ok(Message::Answer(Answer::Error(why))) => Err(DeskError::refused(statement, why)),

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use concurve_wire::reporter::ReporterError;
 
+use crate::connecting::Failure;
 use crate::data::DataError;
 use crate::desk::DeskError;
 use crate::embedded::EngineError;
 use crate::figures::by_kind;
 use crate::plan::{Plan, Server};
 use crate::protocol::ProtocolError;
-use crate::session::Failure;
 use crate::workload::keys::KeysError;
 use crate::workload::script::ScriptError;
 use crate::workload::tpcb::TpcbError;
@@ -141,6 +141,10 @@ fn remedy(error: &io::Error) -> &'static str {
              the old ones are forgotten"
         }
         Some(Errno::EACCES) => "may you use this socket?",
+        _ if error.kind() == io::ErrorKind::TimedOut => {
+            "is it the right port, and the right protocol in the address? --connect-timeout waits \
+             longer"
+        }
         _ if error.kind() == io::ErrorKind::UnexpectedEof => {
             "does it take so many clients, and is it the right port?"
         }

@@ -19,6 +19,7 @@ use crate::watch::Watch;
 mod arrivals;
 mod cli;
 mod client;
+mod connecting;
 mod connection;
 mod counting;
 mod crew;

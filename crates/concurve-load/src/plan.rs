@@ -46,6 +46,8 @@ pub struct Link {
     pub server: Server,
     /// One for each set of the workload's statements.
     pub protocols: Vec<Arc<dyn Protocol>>,
+    /// For connecting and the greeting.
+    pub patience_ns: u64,
 }
 
 impl Link {

@@ -1,11 +1,10 @@
 //! One session: its connection, what is spoken on it, and the transactions under way.
 
 use std::collections::VecDeque;
-use std::io;
 
 use rand::rngs::SmallRng;
-use rustix::event::{PollFd, PollFlags};
 
+use crate::connecting::{Failure, Patience, connect};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::plan::{Link, Plan};
@@ -45,19 +44,14 @@ struct UnderWay {
 
 impl Session {
     /// Connects, and greets the server.
-    pub fn open(plan: &Plan, link: &Link, number: u64) -> Result<Self, Error> {
-        let mut connection =
-            Connection::open(&link.server).map_err(|it| Error::connect(plan, number, it))?;
-        let mut conversation = link.protocol(number).conversation();
-        let mut out = Vec::new();
-        if conversation.greet(&mut out) {
-            converse(&mut connection, &mut *conversation, &mut out, None).map_err(|failure| {
-                match failure {
-                    Failure::Io(source) => Error::connect(plan, number, source),
-                    Failure::Protocol(source) => Error::protocol(plan, number, source),
-                }
-            })?;
-        }
+    pub fn open(plan: &Plan, link: &Link, number: u64, stop: &Stop) -> Result<Self, Error> {
+        let patience = Patience::of_ns(link.patience_ns, stop);
+        let opened = connect(&link.server, link.protocol(number), patience);
+        let (connection, conversation) = opened.map_err(|failure| match failure {
+            _ if stop.is_set() => Error::Stopped,
+            Failure::Io(source) => Error::connect(plan, number, source),
+            Failure::Protocol(source) => Error::protocol(plan, number, source),
+        })?;
         Ok(Self {
             number,
             connection,
@@ -156,61 +150,4 @@ fn after(
     doing.trip += 1;
     let over = doing.trip == kinds[kind].trips.len();
     ending.or_else(|| over.then_some(Ending::Ok))
-}
-
-/// Sends what the conversation has written, and waits until it says something: that the greeting
-/// is done, or the answer to the one trip that was asked for. Leaves nothing in `out`.
-pub fn converse(
-    connection: &mut Connection,
-    conversation: &mut dyn Conversation,
-    out: &mut Vec<u8>,
-    stop: Option<&Stop>,
-) -> Result<Message, Failure> {
-    let mut scratch = vec![0; 64 * 1024];
-    let mut said = Message::Partial;
-    while matches!(said, Message::Partial | Message::Aside) {
-        connection.send(out)?;
-        out.clear();
-        let mut wanted = PollFlags::IN;
-        wanted.set(PollFlags::OUT, connection.has_unsent());
-        let mut descriptors = vec![PollFd::new(connection, wanted)];
-        descriptors.extend(stop.map(|it| PollFd::new(it, PollFlags::IN)));
-        rustix::event::poll(&mut descriptors, None).map_err(io::Error::from)?;
-        if stop.is_some_and(Stop::is_set) {
-            return Err(Failure::Io(io::ErrorKind::Interrupted.into()));
-        }
-        connection.flush()?;
-        connection.receive(&mut scratch, |input| {
-            let mut used = 0;
-            while used < input.len() && matches!(said, Message::Partial | Message::Aside) {
-                let received = conversation.receive(&input[used..], out)?;
-                used += received.consumed;
-                said = received.message;
-                if said == Message::Partial {
-                    break;
-                }
-            }
-            Ok::<usize, Failure>(used)
-        })?;
-    }
-    Ok(said)
-}
-
-/// Why a session cannot go on.
-#[derive(Debug)]
-pub enum Failure {
-    Io(io::Error),
-    Protocol(ProtocolError),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<ProtocolError> for Failure {
-    fn from(error: ProtocolError) -> Self {
-        Self::Protocol(error)
-    }
 }

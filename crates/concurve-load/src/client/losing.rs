@@ -6,8 +6,8 @@ use concurve_wire::reporter::monotonic_ns;
 use rustix::event::epoll;
 
 use super::{Client, poll_error};
+use crate::connecting::Failure;
 use crate::error::Error;
-use crate::session::Failure;
 
 impl Client<'_> {
     /// Takes a session out of everything, if only its connection is lost.

@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
         let mut taken_ns = Vec::new();
         for number in plan.sessions_of(thread) {
             let begin_ns = monotonic_ns();
-            let session = Session::open(plan, link, number)?;
+            let session = Session::open(plan, link, number, stop)?;
             taken_ns.push(monotonic_ns() - begin_ns);
             client.watch(&session.connection, client.sessions.len() as u64)?;
             client.sessions.push(session);
