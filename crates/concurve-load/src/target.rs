@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::plan::{Link, Reach, Server};
 use crate::protocol::{Protocol, mysql, postgres, resp};
 use crate::workload::tpcb::dialect::Dialect;
-use crate::workload::tpcb::sql;
+use crate::workload::tpcb::{records, sql};
 use crate::workload::{Statement, Workload};
 
 /// Why a password is refused that stands in an address.
@@ -41,7 +41,7 @@ impl Target {
         };
         match embedded::Address::parse(text) {
             Some(Ok(address)) => return Ok(Self::Engine(address)),
-            Some(Err(why)) => return wrong(why, embedded::FORMS),
+            Some(Err(why)) => return wrong(why, &embedded::forms()),
             None => {}
         }
         let Some((scheme, rest)) = text.split_once("://") else {
@@ -54,6 +54,10 @@ impl Target {
             "redis" | "unix" => match resp::parse_url(scheme, rest) {
                 Ok(found) => Ok(Self::of(found, Speech::Resp)),
                 Err(why) => wrong(why, resp::FORMS),
+            },
+            "records" => match resp::parse_records(rest) {
+                Ok(found) => Ok(Self::of(found, Speech::Resp)),
+                Err(why) => wrong(why, resp::RECORDS_FORMS),
             },
             "postgresql" | "postgres" => match postgres::parse_url(rest) {
                 Ok(found) => Ok(Self::of(found, Speech::Postgres)),
@@ -122,7 +126,7 @@ impl Target {
     }
 }
 
-const SCHEMES: &str = "redis://, postgresql://, mysql:// and sqlite: are";
+const SCHEMES: &str = "redis://, records://, postgresql://, mysql://, records: and sqlite: are";
 
 impl Speech {
     /// The protocol of connections that prepare these statements.
@@ -144,6 +148,7 @@ impl Speech {
     /// How TPC-B is said in it, if it can be.
     pub fn dialect(&self) -> Option<&'static dyn Dialect> {
         match self {
+            Self::Resp(greeting) if greeting.records => Some(&records::RECORDS),
             Self::Resp(_) => None,
             Self::Postgres(_) => Some(&sql::POSTGRES),
             Self::MySql(_) => Some(&sql::MYSQL),
@@ -197,6 +202,7 @@ mod tests {
             user: Some("me".to_owned()),
             password: None,
             database: 3,
+            records: false,
         };
         let unix = Server::Unix(PathBuf::from("/run/redis.sock"));
         for (text, server, greeting) in [
