@@ -19,6 +19,7 @@ import exact
 import kernel
 import light
 import load
+import postgres
 import probing
 import scale
 import server
@@ -32,6 +33,7 @@ SUBJECTS: dict[str, Bench] = {
     "exact": exact.figures,  # as exact as hyperfine, perf and the kernel's own accounts
     "light": light.figures,  # what a trial costs beyond the command
     "load": load.figures,  # the load generator beside redis-benchmark
+    "postgres": postgres.figures,  # the load generator beside pgbench
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves

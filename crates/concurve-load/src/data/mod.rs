@@ -72,7 +72,7 @@ impl Ground {
             false => self.inspect(&mut *desk)?,
         };
         let before = match upkeep.verify || upkeep.ledger.is_some() {
-            true => verify::committed(&mut *desk, self.dialect, made)?,
+            true => verify::committed(&mut *desk, self.dialect, self.data)?,
             false => None,
         };
         let ledger = Ledger::begin(self.data, before);

@@ -1,0 +1,255 @@
+"""The load generator beside pgbench: the same PostgreSQL, SQL, sessions and threads, in turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from load import run
+from measuring import (
+    Bound,
+    Figure,
+    MissingToolError,
+    alone,
+    interleaved,
+    ratio_of_medians,
+)
+
+from concurve.host import native
+
+SESSIONS = (8, 32, 96)
+ROUNDS = 11
+SECONDS = 3.0
+SCALE = 100
+"""Branches: no fewer than sessions, or they wait for each other's."""
+THROUGHPUT = 1.0
+"""Over pgbench's, at least."""
+CPU = {"read": 0.9, "tpcb-like": 1.0}
+"""Client CPU per transaction over pgbench's, at most."""
+
+_ROOTS = ("/usr/lib/postgresql", "/opt/concurve/postgresql")
+_SCRIPTS = {
+    "read": r"""\set aid random(1, 100000 * :scale)
+SELECT abalance FROM concurve.accounts_1 WHERE aid = :aid;
+""",
+    "tpcb-like": r"""\set aid random(1, 100000 * :scale)
+\set bid random(1, 1 * :scale)
+\set tid random(1, 10 * :scale)
+\set delta random(-5000, 5000)
+BEGIN;
+UPDATE concurve.accounts_1 SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM concurve.accounts_1 WHERE aid = :aid;
+UPDATE concurve.tellers_1 SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE concurve.branches_1 SET bbalance = bbalance + :delta WHERE bid = :bid;
+INSERT INTO concurve.history_1 (tid, bid, aid, delta, mtime)
+    VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+END;
+""",
+}
+"""pgbench's own scripts (pgbench -b, "select-only" and "tpcb-like"), on our tables."""
+
+
+class Server(NamedTuple):
+    """A PostgreSQL of our own."""
+
+    tools: Path
+    folder: Path
+    """Of its Unix socket, and of pgbench's scripts."""
+    scale: int
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/postgres?host={self.folder}"
+
+    def options(self) -> list[str]:
+        """How libpq's programs find it."""
+        return ["-h", str(self.folder), "-U", "postgres"]
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """Throughput and client CPU of both, for each number of sessions."""
+    rounds, seconds, scale = (2, 0.3, 1) if quick else (ROUNDS, SECONDS, SCALE)
+    try:
+        tools = find_tools()
+    except MissingToolError as error:
+        yield Figure("load beside pgbench", "PostgreSQL, prepared", missing=str(error))
+        return
+    with postgres(tools, scale) as server:
+        for workload in _SCRIPTS:
+            for sessions in SESSIONS:
+                yield from compared(server, workload, sessions, rounds, seconds)
+
+
+def compared(
+    server: Server, workload: str, sessions: int, rounds: int, seconds: float
+) -> Iterator[Figure]:
+    """Both in turns, each with the tables as the other finds them."""
+    found = interleaved(
+        rounds,
+        {
+            "ours": lambda: ours(server, workload, sessions, seconds),
+            "theirs": lambda: theirs(server, workload, sessions, seconds),
+        },
+    )
+    how = f"{workload}, {sessions} sessions, one thread, prepared, {rounds} rounds in turns"
+    yield Figure(
+        f"load / pgbench: throughput, {workload}, {sessions}",
+        how,
+        ratio_of_medians(found["ours rate"], found["theirs rate"]),
+        Bound(low=THROUGHPUT, parity=True),
+    )
+    yield Figure(
+        f"load / pgbench: client CPU, {workload}, {sessions}",
+        f"{how}; user and system time of the whole process a transaction",
+        ratio_of_medians(found["ours cpu"], found["theirs cpu"]),
+        Bound(high=CPU[workload], parity=CPU[workload] == 1),
+    )
+
+
+def ours(server: Server, workload: str, sessions: int, seconds: float) -> Mapping[str, float]:
+    """Transactions a second, and CPU seconds of the client's process for each."""
+    settle(server)
+    text, cpu = run(
+        [str(native.binary("concurve-load")), server.url, "--workload", workload,
+         "--scale", str(server.scale), "--sessions", str(sessions), "--threads", "1",
+         "--duration", f"{seconds}s", "--json"]
+    )  # fmt: skip
+    figures = json.loads(text)
+    if figures["errors"]:
+        raise SystemExit(f"{workload}: errors {figures['errors_by_kind']}")
+    return {"rate": figures["rate_per_second"], "cpu": cpu / figures["acknowledged"]}
+
+
+def theirs(server: Server, workload: str, sessions: int, seconds: float) -> Mapping[str, float]:
+    """The same of pgbench, which takes whole seconds."""
+    settle(server)
+    script = server.folder / f"{workload}.sql"
+    script.write_text(_SCRIPTS[workload])
+    text, cpu = run(
+        [str(server.tools / "pgbench"), *server.options(), "-n", "-M", "prepared",
+         "-f", str(script), "-D", f"scale={server.scale}", "-c", str(sessions), "-j", "1",
+         "-T", str(max(1, round(seconds))), "postgres"]
+    )  # fmt: skip
+    done = re.search(r"actually processed: (\d+)", text)
+    rate = re.search(r"tps = ([\d.]+) \(without initial connection time\)", text)
+    if done is None or rate is None:
+        raise SystemExit(f"pgbench says something else: {text[-300:]}")
+    return {"rate": float(rate[1]), "cpu": cpu / int(done[1])}
+
+
+def settle(server: Server) -> None:
+    """Leave neither side the other's dead rows."""
+    statements = (
+        "VACUUM concurve.branches_1",
+        "VACUUM concurve.tellers_1",
+        "TRUNCATE concurve.history_1",
+    )
+    words = [word for statement in statements for word in ("-c", statement)]
+    quietly([str(server.tools / "psql"), *server.options(), "-q", *words, "postgres"])
+
+
+def find_tools() -> Path:
+    """The folder of the newest server that has pgbench beside it.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    found = [path.parent for root in _ROOTS for path in Path(root).glob("*/bin/pgbench")]
+    if not found:
+        raise MissingToolError("pgbench is missing (apt-get install postgresql)")
+    return max(found, key=lambda folder: float(folder.parent.name))
+
+
+@contextmanager
+def postgres(tools: Path, scale: int) -> Iterator[Server]:
+    """A PostgreSQL with the data of both workloads, on a Unix socket alone; nothing of it stays.
+
+    It need not survive a loss of power: what is compared is the clients, not the disk.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder, data = Path(name), Path(name) / "data"
+        user = own_user(folder)
+        quietly([*user, str(tools / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust",
+                 "-N"])  # fmt: skip
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": name,
+            "max_connections": "120",
+            "shared_buffers": "2GB",
+            "max_wal_size": "8GB",
+            "fsync": "off",
+            "autovacuum": "off",
+        }
+        options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+        process = subprocess.Popen(
+            [*user, str(tools / "postgres"), "-D", str(data), *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            server = Server(tools, folder, scale)
+            wait_for(server, process)
+            quietly([str(native.binary("concurve-load")), server.url, "--workload", "tpcb-like",
+                     "--scale", str(scale), "--init-only"])  # fmt: skip
+            yield server
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def own_user(folder: Path) -> list[str]:
+    """What runs a program as somebody who may run PostgreSQL: not root.
+
+    Raises:
+        SystemExit: there is no such user.
+    """
+    if os.geteuid() != 0:
+        return []
+    try:
+        os.chown(folder, *(int(output(["id", flag, "postgres"])) for flag in ("-u", "-g")))
+    except subprocess.CalledProcessError as error:
+        raise SystemExit("no user postgres, and PostgreSQL refuses root") from error
+    folder.chmod(0o755)
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "env", "LC_ALL=C"]
+
+
+def wait_for(server: Server, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    """Until it takes connections.
+
+    Raises:
+        SystemExit: it does not.
+    """
+    deadline = time.monotonic() + seconds
+    ready = [str(server.tools / "pg_isready"), "-q", *server.options()]
+    while subprocess.run(ready, check=False).returncode != 0:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"PostgreSQL of {server.tools} does not start")
+        time.sleep(0.05)
+
+
+def output(argv: Sequence[str]) -> str:
+    return subprocess.check_output(argv, text=True, stderr=subprocess.DEVNULL)
+
+
+def quietly(argv: Sequence[str]) -> None:
+    """Run to its end.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{argv[0]} exited with {done.returncode}: {done.stderr[-300:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(alone(figures, __doc__))
