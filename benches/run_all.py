@@ -19,7 +19,6 @@ import exact
 import kernel
 import light
 import load
-import postgres
 import probing
 import scale
 import server
@@ -27,6 +26,7 @@ import threads
 from measuring import Bench, exit_code, quiet_warning, show
 
 import models
+import postgres
 from concurve.host.machine import allowed_cpus, describe_machine
 
 SUBJECTS: dict[str, Bench] = {
