@@ -232,9 +232,18 @@ impl Arguments {
     }
 
     fn workload(&self, target: &Target) -> Result<(Arc<dyn Workload>, Option<Ground>), Error> {
-        let Some(dialect) = target.dialect() else {
-            self.refuse_upkeep()?;
-            return Ok((Arc::new(self.scripts()?), None));
+        let dialect = match target.dialect() {
+            Some(dialect) if self.command.is_empty() => dialect,
+            of_database => {
+                self.refuse_upkeep()?;
+                let keys: Keys = self.keys.parse()?;
+                let none = Scripts::new(keys, self.value_bytes as usize);
+                let scripts = match of_database {
+                    Some(_) => self.scripts(none.with_bare_keys())?,
+                    None => self.scripts(none)?,
+                };
+                return Ok((Arc::new(scripts), None));
+            }
         };
         let data = self.data()?;
         self.refuse_pipelines(data.profile)?;
@@ -247,13 +256,13 @@ impl Arguments {
         Ok((Arc::new(workload), Some(ground)))
     }
 
-    /// A key-value server has no data of a workload.
+    /// Only the named workloads of databases have data of their own.
     fn refuse_upkeep(&self) -> Result<(), Error> {
         if self.upkeep() == Upkeep::default() && !self.verify_only {
             return Ok(());
         }
         Err(Error::Asked(
-            "--init, --verify and --ledger are for databases: the named workloads of a key-value server need no data".to_owned(),
+            "--init, --verify and --ledger are for the named workloads of databases: others have no data of their own".to_owned(),
         ))
     }
 
@@ -263,12 +272,12 @@ impl Arguments {
         let profile = name.parse().map_err(|()| {
             let known = Profile::ALL.map(Profile::name).join(", ");
             Error::Asked(format!(
-                "no workload {name:?} for a database; one of {known}"
+                "no workload {name:?} for a database; one of {known}, or commands of your own by --command"
             ))
         })?;
-        if self.mix.is_some() || !self.command.is_empty() {
+        if self.mix.is_some() {
             return Err(Error::Asked(
-                "--mix and --command are for key-value servers; a database has --workload"
+                "--mix is for key-value servers; a database has --workload and --command"
                     .to_owned(),
             ));
         }
@@ -291,9 +300,7 @@ impl Arguments {
         )))
     }
 
-    fn scripts(&self) -> Result<Scripts, Error> {
-        let keys: Keys = self.keys.parse()?;
-        let none = Scripts::new(keys, self.value_bytes as usize);
+    fn scripts(&self, none: Scripts) -> Result<Scripts, Error> {
         if let Some(mix) = &self.mix {
             return mix.split(',').try_fold(none, with_part);
         }

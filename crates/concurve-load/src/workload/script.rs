@@ -64,6 +64,12 @@ impl Scripts {
         }
     }
 
+    /// `{key}` is a number alone, as databases have it.
+    pub fn with_bare_keys(mut self) -> Self {
+        self.places[0] = ("key", vec![Piece::Number(KEY)]);
+        self
+    }
+
     /// Adds a transaction of the commands given, each sent when the one before is answered.
     pub fn with(mut self, name: &str, weight: u32, commands: &[&str]) -> Result<Self, ScriptError> {
         let first = self.statements.len();
