@@ -33,11 +33,6 @@ fn ends_session_3(answers: u64, end: fn(&TcpStream)) -> Server {
 
 fn close(_: &TcpStream) {}
 
-fn fact(ended: &Ended, name: &str) -> Value {
-    let found = ended.lines.iter().find(|it| it["fact"] == name);
-    found.unwrap_or_else(|| panic!("no {name}"))["value"].clone()
-}
-
 /// One of the sessions did nine of its share, and lost its connection at the tenth.
 fn assert_one_lost(ended: &Ended, share: f64) {
     let said = ended.stdout();
@@ -47,11 +42,11 @@ fn assert_one_lost(ended: &Ended, share: f64) {
     assert_eq!(ended.indicator("in_doubt"), 1.0);
     assert_eq!(ended.indicator("not_begun"), share - 10.0);
     assert_eq!(
-        fact(ended, "errors_by_kind"),
+        *ended.fact("errors_by_kind"),
         json!({"connection lost: closed by the server": 1})
     );
     assert_eq!(
-        fact(ended, "sessions_lost_by_reason"),
+        *ended.fact("sessions_lost_by_reason"),
         json!({"closed by the server": 1})
     );
     let warning =

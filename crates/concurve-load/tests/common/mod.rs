@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -95,10 +95,17 @@ pub struct Ended {
 }
 
 pub fn load(server: &str, arguments: &str) -> Ended {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    load_with(server, &arguments, &[])
+}
+
+/// A run with variables of the environment.
+pub fn load_with(server: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
     let report = NamedTempFile::new().unwrap();
     let output = Command::new(PROGRAM)
         .arg(server)
-        .args(arguments.split_whitespace())
+        .args(arguments)
+        .envs(variables.iter().copied())
         .env("CONCURVE_REPORT", "0")
         .stdin(Stdio::from(report.reopen().unwrap()))
         .output()
@@ -109,6 +116,17 @@ pub fn load(server: &str, arguments: &str) -> Ended {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     Ended { output, lines }
+}
+
+/// A run that goes on; what it prints can be read.
+pub fn start(server: &str, arguments: &[&str]) -> Child {
+    Command::new(PROGRAM)
+        .arg(server)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 impl Ended {
@@ -131,6 +149,11 @@ impl Ended {
         found.unwrap_or_else(|| panic!("no {name}"))["value"]
             .as_f64()
             .unwrap()
+    }
+
+    pub fn fact(&self, name: &str) -> &Value {
+        let found = self.lines.iter().find(|it| it["fact"] == name);
+        &found.unwrap_or_else(|| panic!("no {name}"))["value"]
     }
 
     pub fn edges(&self) -> Vec<String> {

@@ -1,0 +1,136 @@
+//! The whole program against a real MariaDB, where one is installed.
+
+mod common;
+#[path = "common/mariadb.rs"]
+mod mariadb;
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use common::{Ended, load_with};
+use mariadb::MariaDb;
+
+/// A server with users of all sorts.
+fn server() -> Option<MariaDb> {
+    let server = MariaDb::start(&["--max-connections=60"])?;
+    server.ask(
+        "CREATE USER known@'%' IDENTIFIED BY 'secret'; GRANT ALL ON concurve.* TO known@'%';
+         CREATE USER open@'%'; GRANT ALL ON concurve.* TO open@'%';
+         CREATE USER tls@'%' IDENTIFIED BY 'secret' REQUIRE SSL;
+         INSTALL SONAME 'auth_ed25519';
+         CREATE USER modern@'%' IDENTIFIED VIA ed25519 USING PASSWORD('secret');",
+    );
+    Some(server)
+}
+
+/// A run with passwords in environment variables.
+fn load(address: &str, arguments: &str) -> Ended {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let password = [("PASSWORD", "secret"), ("WRONG", "wrong")];
+    load_with(address, &arguments, &password)
+}
+
+#[test]
+fn what_is_counted_is_what_the_server_has() {
+    let Some(server) = server() else { return };
+    let over_tcp = server.address("known", "");
+    let over_socket = format!("mysql://known@/?socket={}", server.socket.display());
+    let strict = "--workload tpcb-strict --password-from PASSWORD --verify --sessions 8";
+    for (address, arguments, trips) in [
+        (&over_tcp, "--init --transactions 300", 7),
+        (&over_socket, "--threads 2 --transactions 300", 7),
+        (&over_tcp, "--round-trips one --transactions 300", 1),
+        (&over_socket, "--processes --transactions 80", 7),
+    ] {
+        let ended = load(address, &format!("{strict} {arguments}")).ok();
+        let done = ended.indicator("operations") + ended.indicator("errors");
+        assert!([300.0, 80.0].contains(&done), "{}", ended.stdout());
+        assert_eq!(*ended.fact("round_trips_per_transaction"), json!([trips]));
+        assert!(ended.stdout().contains("checks hold"), "{}", ended.stdout());
+    }
+
+    // Errors inside of transactions leave nothing behind: the server itself rolls back nothing here.
+    server.ask(
+        "CREATE TRIGGER concurve.fails BEFORE INSERT ON concurve.history_1 FOR EACH ROW
+         SET NEW.tid = IF(NEW.aid % 3 = 0, (SELECT 1 UNION SELECT 2), NEW.tid)",
+    );
+    for trips in ["each", "one"] {
+        let arguments = format!("{strict} --round-trips {trips} --transactions 100");
+        let ended = load(&over_tcp, &arguments).ok();
+        let errors = ended.indicator("errors");
+        assert!(errors > 0.0 && ended.indicator("operations") + errors == 100.0);
+        let said = ended.stdout();
+        assert!(said.contains("× 1242 21000"), "{said}");
+        assert!(said.contains("checks hold"), "{said}");
+    }
+}
+
+#[test]
+fn whoever_is_not_let_in_is_told_why() {
+    let Some(server) = server() else { return };
+    load(&server.address("root", ""), "--workload read --init-only").ok();
+    let known = "--password-from PASSWORD";
+    let wrong = "--password-from WRONG";
+    for (user, place, arguments, why) in [
+        ("known", "", wrong, "Access denied for user 'known'"),
+        ("known", "", "", "--password-from"),
+        ("known", "nowhere", known, "/DATABASE, or none"),
+        ("nobody", "", "", "Access denied for user 'nobody'"),
+        ("tls", "", known, "if the server wants TLS"),
+        ("modern", "", known, "by client_ed25519"),
+        (
+            "open",
+            "?nonsense=1",
+            "",
+            "Unknown system variable 'nonsense'",
+        ),
+        (
+            "open",
+            "",
+            "--sessions 70",
+            "Too many connections; fewer --sessions",
+        ),
+    ] {
+        let arguments = format!("--workload read --transactions 100 {arguments}");
+        let ended = load(&server.address(user, place), &arguments);
+        let said = ended.stderr();
+        assert_eq!(ended.output.status.code(), Some(1), "{said}");
+        assert!(said.contains(why), "{why}: {said}");
+        let at = format!("127.0.0.1:{}", server.port);
+        assert!(said.contains(&at), "{said}");
+    }
+}
+
+#[test]
+fn a_crash_leaves_the_figures_until_then_and_loses_nothing() {
+    let Some(mut server) = server() else { return };
+    let address = server.address("open", "");
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let workload = format!("--workload tpcb-strict --ledger {}", ledger.display());
+    let arguments = format!("{workload} --init --sessions 6 --duration 1h");
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let running = common::start(&address, &arguments);
+    let deadline = Instant::now() + Duration::from_secs(180);
+    let count = "SELECT SUM(variable_value) FROM information_schema.global_status
+         WHERE variable_name = 'Com_stmt_execute'";
+    while server.ask(count).parse::<f64>().unwrap() < 500.0 {
+        assert!(Instant::now() < deadline, "nothing is asked");
+    }
+    server.kill();
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no session is left"), "{said}");
+    let figures = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(figures.contains("answered"), "{figures}");
+
+    server.start_again();
+    let verified = load(&address, &format!("{workload} --verify-only")).ok();
+    assert!(
+        verified.stdout().contains("checks hold"),
+        "{}",
+        verified.stdout()
+    );
+}
