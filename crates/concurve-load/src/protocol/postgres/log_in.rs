@@ -10,8 +10,8 @@ use super::message::{Frame, ServerError, garbage, server_error};
 
 const PASSWORD_REMEDY: &str =
     "--password-from VARIABLE names the environment variable with the password";
-const TLS_REMEDY: &str = "it may demand TLS, which is not spoken here: allow this user without it \
-     (a host line instead of hostssl in pg_hba.conf), or take the Unix socket";
+const TLS_REMEDY: &str = "no rule of its pg_hba.conf lets this user in without TLS, which is not \
+     spoken here: add one (host, not hostssl), or take the Unix socket";
 
 /// Who logs in, and where to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,0 +1,256 @@
+//! The whole program against real PostgreSQL servers, where some are installed.
+
+mod common;
+#[path = "common/postgresql.rs"]
+mod postgresql;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Ended, load, load_with, start};
+use postgresql::{PostgreSql, installed};
+
+const SIZE: &str = "--sessions 8 --threads 2 --transactions 400";
+
+#[test]
+fn the_oldest_version_and_the_newest_keep_what_must_hold() {
+    let installed = installed();
+    let both = installed
+        .iter()
+        .take(1)
+        .chain(installed.iter().skip(1).last());
+    for tools in both {
+        let server = PostgreSql::start_of(tools.clone());
+        let over_tcp = server.address("postgres", "postgres");
+        for (address, workload, checks) in [
+            (&over_tcp, "--workload tpcb-strict --files 2", 18.0),
+            (&server.local_address(), "--round-trips one", 9.0),
+        ] {
+            let arguments = format!("{workload} --init --verify {SIZE}");
+            let ended = load(address, &arguments).ok();
+            assert_eq!(ended.indicator("operations"), 400.0, "{}", tools.display());
+            assert_eq!(ended.indicator("checks_held"), checks);
+            assert_eq!(ended.indicator("transactions_found"), 400.0);
+        }
+    }
+}
+
+#[test]
+fn each_workload_does_what_it_says() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    let address = server.local_address();
+    let found = |ended: &Ended| ended.indicator("transactions_found");
+    for workload in ["tpcb-rw3", "tpcb-strict", "tpcb-like", "update"] {
+        let arguments = format!("--workload {workload} --init --verify {SIZE}");
+        assert_eq!(found(&load(&address, &arguments).ok()), 400.0, "{workload}");
+        // On the same data; what was there before is not counted.
+        let again = format!("--workload {workload} --verify {SIZE}");
+        assert_eq!(found(&load(&address, &again).ok()), 400.0, "{workload}");
+    }
+    let ended = load(&address, &format!("--workload read --verify {SIZE}")).ok();
+    assert_eq!(ended.indicator("operations"), 400.0);
+}
+
+#[test]
+fn nothing_is_overwritten_that_is_not_ours_or_not_asked_for() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    let address = server.local_address();
+    let refused = |arguments: &str| {
+        let ended = load(&address, arguments);
+        assert_eq!(ended.output.status.code(), Some(2), "{}", ended.stderr());
+        ended.stderr()
+    };
+    assert!(refused("--transactions 8").contains("there is no schema concurve: --init makes it"));
+
+    load(&address, "--init-only --scale 2").ok();
+    assert!(refused("--transactions 8").contains("--scale 2 --files 1, and not for"));
+    let rows = "SELECT count(*) FROM concurve.accounts_1";
+    assert_eq!(server.ask(rows), "200000");
+    load(&address, "--init-only").ok();
+    assert_eq!(server.ask(rows), "100000");
+
+    server.ask("CREATE TABLE concurve.own (id int)");
+    let ended = load(&address, "--init-only");
+    assert!(
+        ended.stderr().contains("cannot drop schema"),
+        "{}",
+        ended.stderr()
+    );
+    server.ask("DROP SCHEMA concurve CASCADE; CREATE SCHEMA concurve");
+    for arguments in ["--init", "--transactions 8", "--verify-only"] {
+        assert!(
+            refused(arguments).contains("was not made here"),
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn whoever_is_not_let_in_is_told_why() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    server.ask(
+        "SET password_encryption = 'md5'; CREATE ROLE md5 LOGIN PASSWORD 'secret';
+         SET password_encryption = 'scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'secret';
+         CREATE ROLE plain LOGIN PASSWORD 'secret'",
+    );
+    let variables = [("PASSWORD", "secret"), ("WRONG", "wrong")];
+    let asked = |user: &str, database: &str, password: Option<&str>| {
+        let mut arguments = vec![
+            "--command",
+            "SELECT 1",
+            "--sessions",
+            "3",
+            "--transactions",
+            "9",
+        ];
+        arguments.extend(password.iter().flat_map(|it| ["--password-from", it]));
+        load_with(&server.address(user, database), &arguments, &variables)
+    };
+    for user in ["md5", "scram", "plain", "postgres"] {
+        let ended = asked(user, "postgres", Some("PASSWORD")).ok();
+        assert_eq!(ended.indicator("operations"), 9.0, "{user}");
+    }
+    for (user, database, password, why) in [
+        (
+            "md5",
+            "postgres",
+            Some("WRONG"),
+            "password authentication failed",
+        ),
+        (
+            "scram",
+            "postgres",
+            Some("WRONG"),
+            "password authentication failed",
+        ),
+        (
+            "scram",
+            "postgres",
+            None,
+            "it asks for the password of \"scram\"",
+        ),
+        ("nobody", "postgres", None, "lets this user in without TLS"),
+        ("postgres", "nowhere", None, "a database is named in"),
+        (
+            "postgres",
+            "postgres?nonsense=1",
+            None,
+            "settings behind the ?",
+        ),
+    ] {
+        let ended = asked(user, database, password);
+        assert_eq!(ended.output.status.code(), Some(1));
+        assert!(ended.stderr().contains(why), "{user}: {}", ended.stderr());
+    }
+}
+
+#[test]
+fn deadlocks_are_errors_by_kind_and_leave_nothing_behind() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    server
+        .ask("CREATE TABLE a (id int PRIMARY KEY, b bigint); INSERT INTO a VALUES (0, 0), (1, 0)");
+    let forth = "UPDATE a SET b = b + 1 WHERE id = {session} % 2";
+    let back = "UPDATE a SET b = b + 1 WHERE id = 1 - {session} % 2";
+    let commands = ["BEGIN", forth, back, "COMMIT"];
+    let mut arguments: Vec<&str> = commands.iter().flat_map(|it| ["--command", it]).collect();
+    arguments.extend(["--sessions", "8", "--transactions", "500"]);
+    let address = format!("{}&deadlock_timeout=1ms", server.local_address());
+    let ended = load_with(&address, &arguments, &[]).ok();
+    let done = ended.indicator("operations") as i64;
+    assert_eq!(done + ended.indicator("errors") as i64, 500);
+    assert!(ended.stderr().is_empty() || done < 500);
+    let text = ended.stdout();
+    assert!(
+        done == 500 || text.contains("40P01 deadlock detected"),
+        "{text}"
+    );
+    assert_eq!(server.ask("SELECT sum(b) FROM a"), (2 * done).to_string());
+}
+
+/// Until the data holds so many transactions.
+fn wait_for(server: &PostgreSql, transactions: u64) {
+    let deadline = Instant::now() + Duration::from_secs(180);
+    let count = || server.ask("SELECT count(*) FROM concurve.history_1");
+    while count().parse::<u64>().unwrap() < transactions {
+        assert!(Instant::now() < deadline, "no transactions come");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_session_that_the_server_ends_is_lost_and_its_transaction_in_doubt() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    let address = server.local_address();
+    load(&address, "--init-only --workload tpcb-strict").ok();
+    let ledger = server.file("ledger");
+    let child = start(
+        &address,
+        &[
+            "--workload",
+            "tpcb-strict",
+            "--sessions",
+            "8",
+            "--duration",
+            "2s",
+            "--verify",
+            "--ledger",
+            &ledger,
+            "--json",
+        ],
+    );
+    wait_for(&server, 100);
+    let victims = "FROM pg_stat_activity WHERE application_name = 'concurve-load' LIMIT 3";
+    server.ask(&format!("SELECT pg_terminate_backend(pid) {victims}"));
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let figures: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(figures["sessions_lost"], 3, "{figures}");
+    load(
+        &address,
+        &format!("--workload tpcb-strict --verify-only --ledger {ledger}"),
+    )
+    .ok();
+}
+
+#[test]
+fn after_a_crash_no_transaction_is_lost_that_was_acknowledged() {
+    let Some(mut server) = PostgreSql::start() else {
+        return;
+    };
+    let address = server.local_address();
+    load(&address, "--init-only").ok();
+    let ledger = server.file("ledger");
+    let arguments = ["--sessions", "8", "--duration", "10m", "--ledger", &ledger];
+    let child = start(&address, &arguments);
+    wait_for(&server, 200);
+    server.crash();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no session is left"), "{said}");
+
+    server.restart();
+    let verify = format!("--verify-only --ledger {ledger}");
+    let ended = load(&address, &verify).ok();
+    assert!(ended.indicator("transactions_found") >= 200.0);
+
+    server.ask("DELETE FROM concurve.history_1 WHERE ctid IN (SELECT ctid FROM concurve.history_1 LIMIT 20)");
+    let ended = load(&address, &verify);
+    assert_eq!(ended.output.status.code(), Some(1));
+    let said = ended.stderr();
+    assert!(
+        said.contains("add up to the deltas") && said.contains("lost"),
+        "{said}"
+    );
+}
