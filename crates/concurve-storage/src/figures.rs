@@ -8,7 +8,7 @@ use std::time::Duration;
 use concurve_wire::reporter::Reporter;
 use hdrhistogram::Histogram;
 
-use crate::device::{Device, Interval};
+use crate::device::{Device, Interval, Seeks};
 use crate::error::{At, Error};
 use crate::export::Manifest;
 use crate::{load, streams};
@@ -133,7 +133,15 @@ pub fn report(reporter: &Reporter, figures: &[Figure]) -> Result<(), Error> {
 }
 
 /// What is worth knowing of the device.
-pub fn report_device(reporter: &Reporter, device: Option<&Device>) -> Result<(), Error> {
+pub fn report_device(
+    reporter: &Reporter,
+    device: Option<&Device>,
+    seeks: Option<Seeks>,
+) -> Result<(), Error> {
+    if let Some(seeks) = seeks {
+        reporter.fact("seeks", seeks.says())?;
+        reporter.indicator("seek_ratio", seeks.ratio, None)?;
+    }
     let Some(device) = device else {
         return Ok(());
     };
@@ -141,18 +149,7 @@ pub fn report_device(reporter: &Reporter, device: Option<&Device>) -> Result<(),
     if let Some(scheduler) = device.scheduler() {
         reporter.fact("scheduler", scheduler)?;
     }
-    if let Some(is_rotating) = device.is_rotating() {
-        reporter.fact("seeks", seeks(is_rotating))?;
-    }
     Ok(())
-}
-
-/// Whether schedulers can differ by where requests lie.
-fn seeks(is_rotating: bool) -> &'static str {
-    match is_rotating {
-        true => "cost time: the device rotates",
-        false => "cost nothing: the device does not rotate, so schedulers cannot differ by seeks",
-    }
 }
 
 /// How the work was shared by the loaders.
@@ -168,7 +165,7 @@ pub fn report_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<()
 }
 
 /// A figure a line, for people.
-pub fn text(device: Option<&Device>, figures: &[Figure]) -> String {
+pub fn text(device: Option<&Device>, seeks: Option<Seeks>, figures: &[Figure]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:<26}{value}").expect("a string takes all");
@@ -176,9 +173,12 @@ pub fn text(device: Option<&Device>, figures: &[Figure]) -> String {
     if let Some(device) = device {
         let scheduler = device.scheduler().unwrap_or_else(|| "unknown".to_owned());
         line("device", &format!("{}, scheduler {scheduler}", device.name));
-        if let Some(is_rotating) = device.is_rotating() {
-            line("seeks", seeks(is_rotating));
-        }
+    }
+    if let Some(seeks) = seeks {
+        line(
+            "seeks",
+            &format!("{} (ratio {:.1})", seeks.says(), seeks.ratio),
+        );
     }
     for &(name, value, unit) in figures {
         let value = match value {

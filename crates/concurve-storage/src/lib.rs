@@ -15,6 +15,7 @@ pub mod load;
 pub mod streams;
 
 mod cli;
+mod direct;
 mod figures;
 mod run;
 

@@ -8,7 +8,7 @@ use concurve_wire::reporter::Reporter;
 
 use crate::cli::{ExportOptions, LoadOptions, Options, StreamOptions, Work};
 use crate::database::{self, Kind};
-use crate::device::{Device, Interval};
+use crate::device::{Device, Interval, Seeks};
 use crate::error::Error;
 use crate::export::{self, Manifest};
 use crate::{figures, load, streams};
@@ -54,6 +54,7 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
         (None, _) => Some(Path::new(&options.at)),
     };
     let device = watched.and_then(Device::beneath);
+    let seeks = seeks(&manifest.folder.join(&manifest.files[0].name));
     let mut phase = None;
     let (outcome, interval) = measure(reporter, device.as_ref(), || {
         let outcome = load::run(&manifest, &*database, options.loaders.into(), |next| {
@@ -68,16 +69,22 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
     reporter.fact("database", options.database.name())?;
     figures::report_loaders(reporter, &outcome)?;
     let figures = figures::of_load(&manifest, &outcome);
-    show(reporter, device.as_ref(), interval, figures)
+    show(reporter, device.as_ref(), seeks, interval, figures)
 }
 
 fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error> {
     let streams = options.streams()?;
     let prepared = streams::prepare(&streams, &options.folder)?;
     let device = Device::beneath(&options.folder);
+    let seeks = prepared.paths().next().and_then(|it| seeks(it));
     let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
     let figures = figures::of_streams(&streams, &outcome);
-    show(reporter, device.as_ref(), interval, figures)
+    show(reporter, device.as_ref(), seeks, interval, figures)
+}
+
+/// What seeks cost, where files can be read around the page cache.
+fn seeks(file: &Path) -> Option<Seeks> {
+    Seeks::measure(file).ok()
 }
 
 /// The measured phase, with the device read at its edges.
@@ -112,14 +119,15 @@ fn change_phase(
 fn show(
     reporter: &Reporter,
     device: Option<&Device>,
+    seeks: Option<Seeks>,
     interval: Option<Interval>,
     mut figures: Vec<(&'static str, f64, Option<&'static str>)>,
 ) -> Result<(), Error> {
     if let Some(interval) = interval {
         figures.extend(figures::of_device(&interval));
     }
-    figures::report_device(reporter, device)?;
+    figures::report_device(reporter, device, seeks)?;
     figures::report(reporter, &figures)?;
-    print!("{}", figures::text(device, &figures));
+    print!("{}", figures::text(device, seeks, &figures));
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The block device beneath a folder: what the kernel counts of it, and its scheduler.
 
 mod counters;
+mod seeks;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,7 @@ use concurve_probe::psi::{self, Pressure};
 use nix::sys::stat::{major, minor};
 
 pub use counters::Counters;
+pub use seeks::Seeks;
 
 const PRESSURE: &str = "/proc/pressure/io";
 
@@ -51,21 +53,11 @@ impl Device {
 
     /// The scheduler that is set, where the device has a queue of its own.
     pub fn scheduler(&self) -> Option<String> {
-        let text = self.queue("scheduler")?;
+        // A partition's queue is that of its disk, one folder above.
+        let places = ["queue/scheduler", "../queue/scheduler"].map(|it| self.folder.join(it));
+        let text = places.iter().find_map(|it| fs::read_to_string(it).ok())?;
         let chosen = text.split_once('[')?.1.split_once(']')?.0;
         Some(chosen.to_owned())
-    }
-
-    /// Whether its platters turn and its arm moves, as far as the kernel knows.
-    pub fn is_rotating(&self) -> Option<bool> {
-        Some(self.queue("rotational")?.trim() == "1")
-    }
-
-    /// A setting of its queue; a partition's queue is that of its disk, one folder above.
-    fn queue(&self, name: &str) -> Option<String> {
-        let places = [Path::new("queue"), Path::new("../queue")];
-        let mut files = places.iter().map(|it| self.folder.join(it).join(name));
-        files.find_map(|it| fs::read_to_string(it).ok())
     }
 
     pub fn read(&self) -> Option<Reading> {

@@ -3,7 +3,6 @@
 //!
 //! A load like this tells schedulers apart: whether a read has to wait behind all writes.
 
-mod files;
 mod reader;
 mod writer;
 
@@ -14,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::direct::File;
 use crate::error::Error;
-use files::File;
 
 /// What runs at the same time.
 #[derive(Debug, Clone)]
@@ -46,7 +45,7 @@ pub struct Outcome {
     pub read_times: Histogram<u64>,
 }
 
-/// Files of the streams, filled.
+/// Files of the streams, filled, by their places.
 pub struct Prepared<'a> {
     streams: &'a Streams,
     writers: Vec<File>,
@@ -69,6 +68,12 @@ pub fn prepare<'a>(streams: &'a Streams, folder: &Path) -> Result<Prepared<'a>, 
 }
 
 impl Prepared<'_> {
+    /// Of all files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let files = self.readers.iter().chain(&self.writers);
+        files.map(|it| it.path.as_path())
+    }
+
     /// Runs all streams for their time.
     pub fn run(&self) -> Result<Outcome, Error> {
         let streams = self.streams;

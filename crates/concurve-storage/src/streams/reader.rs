@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::Streams;
-use super::files::{Buffer, File};
+use crate::direct::{Buffer, File};
 use crate::error::Error;
 
 const DIGITS: u8 = 3;

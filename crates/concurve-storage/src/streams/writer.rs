@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use super::files::{Buffer, File};
 use super::{Streams, all};
+use crate::direct::{Buffer, File};
 use crate::error::Error;
 
 /// One place after the other, round and round, until it is over; returns how many requests.

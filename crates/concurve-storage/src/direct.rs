@@ -13,7 +13,7 @@ const PART_BYTES: usize = 1 << 20;
 
 pub struct File {
     file: fs::File,
-    path: PathBuf,
+    pub path: PathBuf,
     pub bytes: u64,
 }
 
@@ -29,12 +29,18 @@ impl File {
             left -= now as u64;
         }
         file.sync_all().at("force to the disk", path)?;
+        Self::open(path)
+    }
+
+    /// Opens one that is there.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(nix::libc::O_DIRECT)
             .open(path)
             .at("open around the page cache", path)?;
+        let bytes = file.metadata().at("look at", path)?.len();
         Ok(Self {
             file,
             path: path.to_owned(),
