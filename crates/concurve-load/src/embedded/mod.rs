@@ -11,6 +11,7 @@ use crate::workload::tpcb::{self, sql};
 use crate::workload::{Answer, Numbers, Workload};
 
 mod client;
+pub mod lmdb;
 mod query;
 pub mod records;
 mod records_desk;
@@ -81,12 +82,13 @@ pub struct EngineError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Records(records::Address),
+    Lmdb(lmdb::Address),
     Sqlite(sqlite::Address),
 }
 
 /// Schemes of addresses, with what may follow.
 pub fn forms() -> String {
-    [records::FORMS, sqlite::FORMS].join(" or ")
+    [records::FORMS, sqlite::FORMS, lmdb::FORMS].join(" or ")
 }
 
 impl Address {
@@ -101,6 +103,7 @@ impl Address {
                 Some(records::Address::parse(rest).map(Self::Records))
             }
             "sqlite" => Some(sqlite::Address::parse(rest).map(Self::Sqlite)),
+            "lmdb" => Some(lmdb::Address::parse(rest).map(Self::Lmdb)),
             _ => None,
         }
     }
@@ -108,7 +111,7 @@ impl Address {
     /// How TPC-B is said to it.
     pub fn dialect(&self) -> &'static dyn Dialect {
         match self {
-            Self::Records(_) => &tpcb::records::RECORDS,
+            Self::Records(_) | Self::Lmdb(_) => &tpcb::records::RECORDS,
             Self::Sqlite(_) => &sql::SQLITE,
         }
     }
@@ -118,6 +121,7 @@ impl Address {
         match self {
             Self::Records(address) => Arc::new(address.clone()),
             Self::Sqlite(address) => Arc::new(address.clone()),
+            Self::Lmdb(address) => Arc::new(address.clone()),
         }
     }
 
@@ -126,6 +130,7 @@ impl Address {
         match self {
             Self::Records(address) => Arc::new(records::Records::new(address, workload)),
             Self::Sqlite(address) => Arc::new(sqlite::Sqlite::new(address, workload)),
+            Self::Lmdb(address) => Arc::new(lmdb::Lmdb::new(address, workload)),
         }
     }
 }

@@ -161,8 +161,9 @@ struct Prepared {
     words: Words,
 }
 
+/// The words of a statement, as the record language takes them.
 #[derive(Debug, Clone)]
-struct Words(Vec<Word>);
+pub(super) struct Words(pub Vec<Word>);
 
 impl command::Words for Words {
     fn count(&self) -> usize {

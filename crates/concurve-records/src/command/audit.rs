@@ -31,9 +31,7 @@ pub fn sum(session: &Session, file: FileHandle, field: Field) -> Result<i64, Ref
 pub fn groups(session: &Session, file: FileHandle, sums: Sums) -> Result<Groups, Refusal> {
     let mut groups = Groups::new();
     session.each_record(file, |record| {
-        let value = sums.by.map_or(Ok(&[][..]), |by| by.of(record))?;
-        *groups.entry_ref(value).or_default() += sums.field.number(record)?;
-        Ok::<(), Refusal>(())
+        sums.add(record, &mut groups)
     })?;
     Ok(groups)
 }
@@ -45,6 +43,15 @@ pub fn differing(one: &Groups, other: &Groups) -> i64 {
     let missing = |(value, sum): &(&Vec<u8>, &i64)| !one.contains_key(*value) && **sum != 0;
     let count = one.iter().filter(differs).count() + other.iter().filter(missing).count();
     count as i64
+}
+
+impl Sums {
+    /// Adds a record to its group.
+    pub fn add(self, record: &[u8], groups: &mut Groups) -> Result<(), Refusal> {
+        let value = self.by.map_or(Ok(&[][..]), |by| by.of(record))?;
+        *groups.entry_ref(value).or_default() += self.field.number(record)?;
+        Ok(())
+    }
 }
 
 impl Field {

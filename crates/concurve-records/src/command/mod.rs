@@ -35,6 +35,7 @@ mod audit;
 mod client;
 mod parse;
 
+pub use audit::{Groups, differing};
 pub use client::Client;
 
 use thiserror::Error;
