@@ -16,7 +16,7 @@ use crate::target::Target;
 use crate::workload::Workload;
 use crate::workload::keys::Keys;
 use crate::workload::script::Scripts;
-use crate::workload::tpcb::{Data, FILES_MAX, Profile, RoundTrips, SCALE_MAX, Tpcb};
+use crate::workload::tpcb::{ACCOUNTS, Data, FILES_MAX, Profile, RoundTrips, SCALE_MAX, Tpcb};
 
 /// More processes than this are a mistake.
 const PROCESSES_MAX: u64 = 2000;
@@ -39,9 +39,12 @@ pub struct Arguments {
     /// tpcb-rw3, tpcb-strict, tpcb-like, read, update [default: tpcb-rw3]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
     workload: Option<String>,
-    /// TPC-B: branches, each with 10 tellers and 100,000 accounts
+    /// TPC-B: branches, each with 10 tellers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
     scale: u32,
+    /// TPC-B: accounts of each branch, fewer than the standard's for small data
+    #[arg(long, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
+    accounts: u32,
     /// TPC-B: sets of its files; a session keeps to one of them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
     files: u32,
@@ -281,9 +284,18 @@ impl Arguments {
                     .to_owned(),
             ));
         }
+        if profile == Profile::Like && self.accounts != ACCOUNTS {
+            return Err(Error::Asked(format!(
+                "--accounts {}: {} is what pgbench does, with {ACCOUNTS} accounts; another workload, such as {}, may have fewer",
+                self.accounts,
+                Profile::Like.name(),
+                Profile::Strict.name()
+            )));
+        }
         Ok(Data {
             profile,
             scale: self.scale,
+            accounts: self.accounts,
             files: self.files,
         })
     }

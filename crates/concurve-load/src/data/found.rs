@@ -2,7 +2,7 @@
 
 use super::{DataError, Desk, Dialect};
 use crate::workload::tpcb::sql::FORMAT;
-use crate::workload::tpcb::{Data, Profile};
+use crate::workload::tpcb::{ACCOUNTS, Data, Profile};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
@@ -51,8 +51,14 @@ impl Found {
             Err(error) => return Err(error.into()),
         }
         let mut mark = |name| desk.ask(&dialect.mark(name));
-        let (workload, scale, files) = (mark("workload")?, mark("scale")?, mark("files")?);
-        Ok(match data(workload, scale, files) {
+        let mut marks = [None; 4];
+        for (number, name) in marks
+            .iter_mut()
+            .zip(["workload", "scale", "accounts", "files"])
+        {
+            *number = mark(name)?;
+        }
+        Ok(match data(marks) {
             Some(data) => Self::Made(data),
             None => Self::Incomplete,
         })
@@ -81,11 +87,12 @@ impl Found {
     }
 }
 
-fn data(workload: Option<i64>, scale: Option<i64>, files: Option<i64>) -> Option<Data> {
+fn data([workload, scale, accounts, files]: [Option<i64>; 4]) -> Option<Data> {
     let code = workload?;
     Some(Data {
         profile: Profile::ALL.into_iter().find(|it| it.code() == code)?,
         scale: scale?.try_into().ok()?,
+        accounts: accounts?.try_into().ok()?,
         files: files?.try_into().ok()?,
     })
 }
@@ -95,10 +102,15 @@ pub fn words(data: Data) -> String {
     let Data {
         profile,
         scale,
+        accounts,
         files,
     } = data;
+    let accounts = match accounts {
+        ACCOUNTS => String::new(),
+        fewer => format!(" --accounts {fewer}"),
+    };
     format!(
-        "--workload {} --scale {scale} --files {files}",
+        "--workload {} --scale {scale}{accounts} --files {files}",
         profile.name()
     )
 }

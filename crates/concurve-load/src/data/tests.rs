@@ -10,7 +10,7 @@ use super::*;
 use crate::workload::Workload;
 use crate::workload::statement::Piece;
 use crate::workload::tpcb::dialect::Check;
-use crate::workload::tpcb::{Profile, RoundTrips, Tpcb, sql};
+use crate::workload::tpcb::{ACCOUNTS, Profile, RoundTrips, Tpcb, sql};
 
 const DIALECT: &sql::Sql = &sql::SQLITE;
 
@@ -34,6 +34,7 @@ fn data(profile: Profile, scale: u32, files: u32) -> Data {
     Data {
         profile,
         scale,
+        accounts: ACCOUNTS,
         files,
     }
 }
@@ -127,6 +128,22 @@ fn what_is_missing_half_made_or_other_is_refused_with_what_to_do() {
     let text = refused(&mut made(data(Profile::Like, 1, 1)));
     let other = "--workload tpcb-like --scale 1 --files 1, and not for --workload tpcb-strict";
     assert!(text.contains(other), "{text}");
+}
+
+#[test]
+fn branches_may_have_fewer_accounts() {
+    let small = Data {
+        accounts: 1_000,
+        ..data(Profile::Strict, 3, 1)
+    };
+    let mut memory = made(small);
+    let rows = "SELECT count(*) FROM concurve_accounts_1 WHERE bid = 3";
+    assert_eq!(memory.ask(rows).unwrap(), Some(1_000));
+    assert_eq!(found(&mut memory).expect(small, DIALECT), Ok(small));
+    let asked = data(Profile::Strict, 3, 1);
+    let text = found(&mut memory).expect(asked, DIALECT).unwrap_err();
+    let words = "--workload tpcb-strict --scale 3 --accounts 1000 --files 1";
+    assert!(text.to_string().contains(words), "{text}");
 }
 
 #[test]

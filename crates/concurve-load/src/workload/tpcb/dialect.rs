@@ -54,7 +54,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// Whether the table of marks, which says that the data is ours, is among them.
     fn marked(&self) -> String;
 
-    /// A mark: `format`, `workload`, `scale` or `files`. Without an answer if it is missing.
+    /// A mark: `format`, `workload`, `scale`, `accounts` or `files`. Without an answer if it is missing.
     fn mark(&self, name: &str) -> String;
 
     /// Takes away what is ours, complete or not.

@@ -3,9 +3,7 @@
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::{
-    ACCOUNTS, ACCOUNTS_BID, AID, BID, DELTA, Data, Numbers, Profile, TELLERS, TELLERS_BID, TID,
-};
+use super::{ACCOUNTS_BID, AID, BID, DELTA, Data, Numbers, Profile, TELLERS, TELLERS_BID, TID};
 
 /// The standard's (clause 5.3.5), and pgbench's.
 const DELTA_MAX: i64 = 999_999;
@@ -18,6 +16,8 @@ const REMOTE_SHARE: f64 = 0.15;
 pub struct Draws {
     profile: Profile,
     branches: i64,
+    /// Of each branch.
+    accounts: i64,
 }
 
 impl Draws {
@@ -25,6 +25,7 @@ impl Draws {
         Self {
             profile: data.profile,
             branches: i64::from(data.scale),
+            accounts: i64::from(data.accounts),
         }
     }
 
@@ -40,7 +41,7 @@ impl Draws {
                 numbers[DELTA] = 1;
             }
         }
-        numbers[ACCOUNTS_BID] = (numbers[AID] - 1) / ACCOUNTS + 1;
+        numbers[ACCOUNTS_BID] = (numbers[AID] - 1) / self.accounts + 1;
         numbers[TELLERS_BID] = (numbers[TID] - 1) / TELLERS + 1;
         numbers
     }
@@ -53,7 +54,7 @@ impl Draws {
             false => branch,
             true => (branch + random.random_range(1..self.branches)) % self.branches,
         };
-        numbers[AID] = home * ACCOUNTS + random.random_range(1..=ACCOUNTS);
+        numbers[AID] = home * self.accounts + random.random_range(1..=self.accounts);
         numbers[TID] = teller + 1;
         numbers[BID] = branch + 1;
         numbers[DELTA] = random.random_range(-DELTA_MAX..=DELTA_MAX);
@@ -68,7 +69,7 @@ impl Draws {
     }
 
     fn account(&self, random: &mut SmallRng) -> i64 {
-        random.random_range(1..=ACCOUNTS * self.branches)
+        random.random_range(1..=self.accounts * self.branches)
     }
 }
 
@@ -79,11 +80,13 @@ mod tests {
     use super::*;
 
     const DRAWS: usize = 100_000;
+    const ACCOUNTS_EACH: u32 = 2_000;
 
     fn drawn(profile: Profile, scale: u32) -> Vec<Numbers> {
         let draws = Draws::of(&Data {
             profile,
             scale,
+            accounts: ACCOUNTS_EACH,
             files: 1,
         });
         let mut random = SmallRng::seed_from_u64(1);
@@ -126,7 +129,8 @@ mod tests {
             for scale in [1, 3] {
                 let branches = i64::from(scale);
                 for it in drawn(profile, scale) {
-                    assert!((1..=ACCOUNTS * branches).contains(&it[AID]));
+                    let accounts = i64::from(ACCOUNTS_EACH);
+                    assert!((1..=accounts * branches).contains(&it[AID]));
                     if profile.is_transaction() {
                         assert!((1..=TELLERS * branches).contains(&it[TID]));
                         assert!((1..=branches).contains(&it[BID]));

@@ -49,7 +49,8 @@ const PLACES: [(&str, usize); 8] = [
 
 /// Of each branch.
 pub const TELLERS: i64 = 10;
-pub const ACCOUNTS: i64 = 100_000;
+/// Of each branch, by the standard.
+pub const ACCOUNTS: u32 = 100_000;
 /// Account numbers fit in 32 bits.
 pub const SCALE_MAX: u32 = 20_000;
 pub const FILES_MAX: u32 = 16;
@@ -70,6 +71,8 @@ pub struct Data {
     pub profile: Profile,
     /// Branches.
     pub scale: u32,
+    /// Of each branch.
+    pub accounts: u32,
     /// Sets of four files; a session keeps to one of them.
     pub files: u32,
 }
@@ -150,7 +153,8 @@ impl Data {
     /// own.
     pub fn serves(&self, other: &Self) -> bool {
         let profile = other.profile == Profile::Read || self.profile == other.profile;
-        profile && (self.scale, self.files) == (other.scale, other.files)
+        let size = |it: &Self| (it.scale, it.accounts, it.files);
+        profile && size(self) == size(other)
     }
 }
 
@@ -296,6 +300,7 @@ mod tests {
         Data {
             profile,
             scale: 2,
+            accounts: ACCOUNTS,
             files,
         }
     }

@@ -2,7 +2,7 @@
 //! and goes back whole with its new balance; numbers are text of 12 characters.
 
 use super::dialect::{Check, Dialect, Step, Table};
-use super::{ACCOUNTS, Data, Profile, TELLERS};
+use super::{Data, Profile, TELLERS};
 
 /// Of the data's form; another number when files or records change.
 const FORMAT: i64 = 1;
@@ -118,16 +118,17 @@ impl Dialect for Records {
         let end = [
             ("workload", data.profile.code()),
             ("scale", i64::from(data.scale)),
+            ("accounts", i64::from(data.accounts)),
             ("files", i64::from(data.files)),
         ];
-        let sets = (1..=data.files).flat_map(move |set| make_set(i64::from(data.scale), set));
+        let sets = (1..=data.files).flat_map(move |set| make_set(data, set));
         Box::new(begin.into_iter().chain(sets).chain(end.map(mark)))
     }
 
     fn checks(&self, data: Data) -> Vec<Check> {
         let sets = 1..=data.files;
         sets.flat_map(|set| {
-            let mut checks = counts(i64::from(data.scale), set);
+            let mut checks = counts(data, set);
             if data.profile.is_transaction() {
                 checks.extend(ALL.map(|table| sums(table, set)));
             }
@@ -183,7 +184,8 @@ fn update(table: Table, set: u32) -> String {
 }
 
 /// Makes and fills the four files of a set.
-fn make_set(branches: i64, set: u32) -> impl Iterator<Item = String> {
+fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
+    let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
     let made = ALL.map(|table| {
         let Layout {
             file, record_bytes, ..
@@ -200,7 +202,7 @@ fn make_set(branches: i64, set: u32) -> impl Iterator<Item = String> {
     );
     let of_branches = (1..=branches).flat_map(move |branch| {
         let tellers = fill(Table::Tellers, set, branch, TELLERS);
-        tellers.chain(fill(Table::Accounts, set, branch, ACCOUNTS))
+        tellers.chain(fill(Table::Accounts, set, branch, accounts))
     });
     made.into_iter().chain([history, filled]).chain(of_branches)
 }
@@ -222,8 +224,13 @@ fn fill(table: Table, set: u32, branch: i64, each: i64) -> impl Iterator<Item = 
     })
 }
 
-fn counts(branches: i64, set: u32) -> Vec<Check> {
-    let records = [branches, TELLERS * branches, ACCOUNTS * branches];
+fn counts(data: Data, set: u32) -> Vec<Check> {
+    let branches = i64::from(data.scale);
+    let records = [
+        branches,
+        TELLERS * branches,
+        i64::from(data.accounts) * branches,
+    ];
     let count = |(table, records): (Table, i64)| {
         let name = name(table.layout().file, set);
         Check {

@@ -1,7 +1,7 @@
 //! The workload in SQL: PostgreSQL, MySQL and MariaDB, SQLite.
 
 use super::dialect::{Check, Dialect, Step, Table};
-use super::{ACCOUNTS, Data, FILES_MAX, Profile, TELLERS};
+use super::{Data, FILES_MAX, Profile, TELLERS};
 
 /// Of the data's form; another number when tables or columns change.
 pub const FORMAT: i64 = 1;
@@ -161,10 +161,11 @@ impl Dialect for Sql {
         let end = marks(&[
             ("workload", data.profile.code()),
             ("scale", i64::from(data.scale)),
+            ("accounts", i64::from(data.accounts)),
             ("files", i64::from(data.files)),
         ]);
         let sets: Vec<String> = (1..=data.files)
-            .flat_map(|set| self.make_set(i64::from(data.scale), set))
+            .flat_map(|set| self.make_set(data, set))
             .collect();
         Box::new(begin.chain(sets).chain([end]))
     }
@@ -172,7 +173,7 @@ impl Dialect for Sql {
     fn checks(&self, data: Data) -> Vec<Check> {
         let sets = 1..=data.files;
         sets.flat_map(|set| {
-            let mut checks = self.counts(i64::from(data.scale), set);
+            let mut checks = self.counts(data, set);
             if data.profile.is_transaction() {
                 checks.extend(self.sums(set));
             }
@@ -229,7 +230,8 @@ impl Sql {
     }
 
     /// Makes and fills the four tables of a set.
-    fn make_set(&self, branches: i64, set: u32) -> Vec<String> {
+    fn make_set(&self, data: Data, set: u32) -> Vec<String> {
+        let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
         let mut statements: Vec<String> = ALL.map(|table| self.create_table(table, set)).into();
         let history = self.name("history", set);
         statements.push(format!(
@@ -245,8 +247,8 @@ impl Sql {
             first = last + 1;
         }
         for branch in 1..=branches {
-            let last = branch * ACCOUNTS;
-            let first = last - ACCOUNTS + 1;
+            let last = branch * accounts;
+            let first = last - accounts + 1;
             statements.push(self.fill(Table::Accounts, set, &branch.to_string(), first, last));
         }
         let filled = ALL.map(|table| self.name(table.columns().table, set));
@@ -296,8 +298,13 @@ impl Sql {
         )
     }
 
-    fn counts(&self, branches: i64, set: u32) -> Vec<Check> {
-        let rows = [branches, TELLERS * branches, ACCOUNTS * branches];
+    fn counts(&self, data: Data, set: u32) -> Vec<Check> {
+        let branches = i64::from(data.scale);
+        let rows = [
+            branches,
+            TELLERS * branches,
+            i64::from(data.accounts) * branches,
+        ];
         let count = |(table, rows): (Table, i64)| {
             let name = self.name(table.columns().table, set);
             Check {
