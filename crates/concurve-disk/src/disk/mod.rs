@@ -127,13 +127,13 @@ impl Disk {
 
     /// Commands first; the cache is emptied when there are none, or when it is full.
     fn next_work(&mut self, now: Time) -> Option<Work> {
-        if self.commands.is_empty() || self.cache.is_pressing() {
-            if let Some(request) = self.cache.next_to_write() {
-                return Some(Work::Destaging(Command {
-                    request,
-                    ready: now,
-                }));
-            }
+        if (self.commands.is_empty() || self.cache.is_pressing())
+            && let Some(request) = self.cache.next_to_write()
+        {
+            return Some(Work::Destaging(Command {
+                request,
+                ready: now,
+            }));
         }
         let index = self.soonest(now)?;
         Some(Work::Command(self.commands.swap_remove(index)))
