@@ -92,7 +92,8 @@ def figures(quick: bool) -> Iterator[Figure]:
 def compared(
     server: Server, workload: str, sessions: int, rounds: int, seconds: float
 ) -> Iterator[Figure]:
-    """Both in turns, each with the tables as the other finds them."""
+    """Both in turns, each with the tables as the other finds them. Where the server is the limit,
+    both can only be equally fast."""
     found = interleaved(
         rounds,
         {
@@ -105,13 +106,13 @@ def compared(
         f"load / pgbench: throughput, {workload}, {sessions}",
         how,
         ratio_of_medians(found["ours rate"], found["theirs rate"]),
-        Bound(low=THROUGHPUT, parity=True),
+        Bound(low=THROUGHPUT, parity=workload != "read"),
     )
     yield Figure(
         f"load / pgbench: client CPU, {workload}, {sessions}",
         f"{how}; user and system time of the whole process a transaction",
         ratio_of_medians(found["ours cpu"], found["theirs cpu"]),
-        Bound(high=CPU[workload], parity=CPU[workload] == 1),
+        Bound(high=CPU[workload]),
     )
 
 

@@ -58,6 +58,17 @@ impl Postgres {
     }
 }
 
+impl Shared {
+    /// What is sent, when the types of all parameters are known.
+    fn templates_of(&self, types: &[Vec<u32>]) -> Result<Vec<Template>, ProtocolError> {
+        let template = |(number, query): (usize, &Query)| match types.get(number) {
+            Some(types) if types.len() == query.places.len() => Ok(Template::of(query, types)),
+            _ => Err(refused(query, "it has parameters beside its numbers")),
+        };
+        self.queries.iter().enumerate().map(template).collect()
+    }
+}
+
 impl Protocol for Postgres {
     fn conversation(&self) -> Box<dyn Conversation> {
         Box::new(Connection {
@@ -139,11 +150,11 @@ impl Connection {
                 return Err(refused(query.unwrap_or(&shared.queries[0]), &text));
             }
             (Stage::Preparing(preparing), b'Z') => {
-                let types = std::mem::take(&mut preparing.types);
-                shared.templates.get_or_init(|| {
-                    let pairs = shared.queries.iter().zip(&types);
-                    pairs.map(|(query, of)| Template::of(query, of)).collect()
-                });
+                if shared.templates.get().is_none() {
+                    let templates = shared.templates_of(&preparing.types)?;
+                    // Another connection may have been quicker, with the same.
+                    shared.templates.get_or_init(|| templates);
+                }
                 return Ok(self.ready());
             }
             // No rows, rows, settings, notices.

@@ -24,7 +24,7 @@ pub struct Query {
     pub name: String,
     pub text: String,
     /// For each parameter its place in [`Numbers`].
-    places: Vec<usize>,
+    pub places: Vec<usize>,
 }
 
 impl Query {
@@ -55,6 +55,9 @@ impl Query {
 pub struct Template {
     bytes: Vec<u8>,
     numbers: Vec<Place>,
+    /// The same with all numbers as digits, for those that are too large for their type: the
+    /// server refuses them in its own words.
+    in_digits: Option<Box<Template>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,14 @@ impl Form {
         }
     }
 
+    fn holds(self, number: i64) -> bool {
+        match self {
+            Self::Int2 => i16::try_from(number).is_ok(),
+            Self::Int4 => i32::try_from(number).is_ok(),
+            Self::Int8 | Self::Text => true,
+        }
+    }
+
     fn is_binary(self) -> bool {
         self != Self::Text
     }
@@ -101,12 +112,21 @@ impl Template {
     /// For parameters of these types.
     pub fn of(query: &Query, types: &[u32]) -> Self {
         let forms: Vec<Form> = types.iter().map(|oid| Form::of(*oid)).collect();
+        let narrow = forms.iter().any(|it| matches!(it, Form::Int2 | Form::Int4));
+        let in_digits = || Box::new(Self::in_forms(query, &vec![Form::Text; forms.len()]));
+        Self {
+            in_digits: narrow.then(in_digits),
+            ..Self::in_forms(query, &forms)
+        }
+    }
+
+    fn in_forms(query: &Query, forms: &[Form]) -> Self {
         let mut numbers = Vec::new();
         let mut body = vec![0]; // the unnamed portal
         body.extend_from_slice(query.name.as_bytes());
         body.push(0);
         put_count(forms.len(), &mut body);
-        for form in &forms {
+        for form in forms {
             put_count(usize::from(form.is_binary()), &mut body);
         }
         put_count(forms.len(), &mut body);
@@ -122,10 +142,20 @@ impl Template {
         put_count(0, &mut body); // every result in text
         let mut bytes = message(b'B', &body);
         bytes.extend_from_slice(&message(b'E', &[0; 5])); // of that portal, all rows
-        Self { bytes, numbers }
+        Self {
+            bytes,
+            numbers,
+            in_digits: None,
+        }
     }
 
     pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        let holds = |it: &Place| it.form.holds(numbers[it.number]);
+        if let Some(in_digits) = &self.in_digits
+            && !self.numbers.iter().all(holds)
+        {
+            return in_digits.put(numbers, out);
+        }
         let begin = out.len();
         out.extend_from_slice(&self.bytes);
         for place in &self.numbers {
@@ -218,6 +248,15 @@ mod tests {
         Template::of(&query(), &[INT8, INT4]).put(&NUMBERS, &mut sent);
         sent.extend_from_slice(&SYNC);
         assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn what_is_too_large_is_left_to_the_server_to_refuse() {
+        let numbers = [1 << 40, 1, 0, 0, 0, 0, 0, 0];
+        let mut sent = Vec::new();
+        Template::of(&query(), &[INT8, INT4]).put(&numbers, &mut sent);
+        let text = b"00000001099511627776";
+        assert!(sent.windows(text.len()).any(|it| it == text));
     }
 
     #[test]

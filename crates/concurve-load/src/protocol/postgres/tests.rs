@@ -302,6 +302,22 @@ fn a_statement_that_is_refused_is_named() {
     );
 }
 
+#[test]
+fn parameters_that_are_not_numbers_of_the_workload_are_refused() {
+    let statements = statements(&["SELECT $1 + {a}"]);
+    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let two = message(b't', &[0, 2, 0, 0, 0, 23, 0, 0, 0, 23]);
+    let input = [
+        message(b'R', &[0; 4]),
+        ready(b'I'),
+        message(b'1', b""),
+        two,
+        ready(b'I'),
+    ];
+    let error = heard(&mut *connection, &input.concat(), &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("parameters beside"), "{error}");
+}
+
 proptest! {
     #[test]
     fn random_bytes_are_refused_or_waited_for(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
