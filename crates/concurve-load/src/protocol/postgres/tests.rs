@@ -2,8 +2,11 @@
 
 use proptest::prelude::*;
 
+use super::request::SYNC;
 use super::*;
-use crate::workload::statement::{Piece, Statement};
+use crate::protocol::Message;
+use crate::workload::statement::Piece;
+use crate::workload::{Answer, Numbers};
 
 const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0];
 

@@ -9,17 +9,18 @@
 //!
 //! One definition for all servers: a profile is a list of steps, and a [`Dialect`] says them.
 
-use std::str::FromStr;
-
 use rand::rngs::SmallRng;
 
 use super::statement::Piece;
 use super::{Actor, Answer, Ending, Kind, Numbers, Statement, StatementError, Workload};
-use dialect::{Dialect, Step, Table};
+pub use profile::{Data, Profile};
+
+use dialect::Dialect;
 use draws::Draws;
 
 pub mod dialect;
 mod draws;
+mod profile;
 pub mod records;
 pub mod sql;
 
@@ -54,109 +55,6 @@ pub const ACCOUNTS: u32 = 100_000;
 /// Account numbers fit in 32 bits.
 pub const SCALE_MAX: u32 = 20_000;
 pub const FILES_MAX: u32 = 16;
-
-/// What a transaction does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    Rw3,
-    Strict,
-    Like,
-    Read,
-    Update,
-}
-
-/// The data that a workload needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Data {
-    pub profile: Profile,
-    /// Branches.
-    pub scale: u32,
-    /// Of each branch.
-    pub accounts: u32,
-    /// Sets of four files; a session keeps to one of them.
-    pub files: u32,
-}
-
-impl Profile {
-    pub const ALL: [Self; 5] = [
-        Self::Rw3,
-        Self::Strict,
-        Self::Like,
-        Self::Read,
-        Self::Update,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rw3 => "tpcb-rw3",
-            Self::Strict => "tpcb-strict",
-            Self::Like => "tpcb-like",
-            Self::Read => "read",
-            Self::Update => "update",
-        }
-    }
-
-    /// What stands for it in the data. Never changed.
-    pub fn code(self) -> i64 {
-        match self {
-            Self::Rw3 => 1,
-            Self::Strict => 2,
-            Self::Like => 3,
-            Self::Read => 4,
-            Self::Update => 5,
-        }
-    }
-
-    fn steps(self) -> Vec<Step> {
-        use Step::{Begin, End, Insert, Read, ReadUpdate, Update};
-        use Table::{Accounts, Branches, Tellers};
-        match self {
-            Self::Rw3 => vec![
-                Begin,
-                ReadUpdate(Accounts),
-                ReadUpdate(Tellers),
-                ReadUpdate(Branches),
-                Insert,
-                End,
-            ],
-            Self::Strict | Self::Like => vec![
-                Begin,
-                Update(Accounts),
-                Read(Accounts),
-                Update(Tellers),
-                Update(Branches),
-                Insert,
-                End,
-            ],
-            Self::Read => vec![Read(Accounts)],
-            Self::Update => vec![Update(Accounts)],
-        }
-    }
-
-    /// Whether its steps stand between a begin and an end.
-    pub fn is_transaction(self) -> bool {
-        matches!(self, Self::Rw3 | Self::Strict | Self::Like)
-    }
-}
-
-impl FromStr for Profile {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let found = Self::ALL.into_iter().find(|it| it.name() == text);
-        found.ok_or(())
-    }
-}
-
-impl Data {
-    /// Whether this data serves a workload that needs `other`: only reading needs no data of its
-    /// own.
-    pub fn serves(&self, other: &Self) -> bool {
-        let profile = other.profile == Profile::Read || self.profile == other.profile;
-        let size = |it: &Self| (it.scale, it.accounts, it.files);
-        profile && size(self) == size(other)
-    }
-}
 
 /// How many round trips a transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
