@@ -126,7 +126,11 @@ def test_what_a_killed_process_left_is_taken_back_as_far_as_it_came(
         f'{{"type":"write","path":"{third}","te',
     )  # fmt: skip
     assert repair() == 1
-    assert [file.read_text() for file in (first, second, third)] == ["before", "changed", "changed"]
+    assert [file.read_text() for file in (first, second, third)] == [
+        "before",
+        "changed",
+        "changed",
+    ]
     assert journal_files(journals) == []
     assert repair() == 0
 
@@ -394,14 +398,18 @@ def test_a_device_that_was_named_is_formatted_and_its_settings_restored(
     assert blocks.chosen((disk.queue / "scheduler").read_text()) == "none"
     attended.end(signal.SIGTERM)
     assert settings_of(disk) == before, "what was set of the scheduler before, too"
-    # Now there is something on it.
-    second = attend("none", "--on", str(disk.node))
-    assert "TYPE=ext4" in (said := second.end()) and "--erase formats it" in said
-    third = attend("mq-deadline", "--on", str(disk.node), "--erase", "--tunable", "fifo_batch=2")
-    third.wait_until_ready()
+    # What an earlier trial left on it may go, and nothing else.
+    second = attend("mq-deadline", "--on", str(disk.node), "--tunable", "fifo_batch=2")
+    second.wait_until_ready()
     assert (disk.queue / "iosched" / "fifo_batch").read_text() == "2\n"
-    third.end(signal.SIGTERM)
+    second.end(signal.SIGTERM)
     assert settings_of(disk) == before
+    call("mkfs.ext4", "-q", "-F", str(disk.node))
+    refused = attend("none", "--on", str(disk.node))
+    assert "TYPE=ext4" in (said := refused.end()) and "--erase formats it" in said
+    erased = attend("none", "--on", str(disk.node), "--erase")
+    erased.wait_until_ready()
+    erased.end(signal.SIGTERM)
     (disk.queue / "iosched" / "fifo_batch").write_text("16")
     (disk.queue / "scheduler").write_text("none")
     assert journal_files(journals) == []

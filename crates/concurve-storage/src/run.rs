@@ -76,7 +76,7 @@ fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error
     let streams = options.streams()?;
     let prepared = streams::prepare(&streams, &options.folder)?;
     let device = Device::beneath(&options.folder);
-    let seeks = prepared.paths().next().and_then(|it| seeks(it));
+    let seeks = prepared.paths().next().and_then(seeks);
     let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
     let figures = figures::of_streams(&streams, &outcome);
     show(reporter, device.as_ref(), seeks, interval, figures)

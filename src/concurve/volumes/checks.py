@@ -10,6 +10,7 @@ from pathlib import Path
 from concurve.volumes import blocks
 from concurve.volumes.blocks import Device
 from concurve.volumes.errors import VolumeError
+from concurve.volumes.making import LABEL
 from concurve.volumes.settings import Settings
 from concurve.volumes.steps import call
 
@@ -39,8 +40,6 @@ def check(settings: Settings) -> None:
         _check_disk(device.disk)
         _check_scheduler(settings, device)
         _check_unused(device, settings.erase)
-    if settings.in_place or kind == "device":
-        _check_no_limits(settings)
 
 
 def _kind(path: Path) -> str:
@@ -106,15 +105,14 @@ def _check_unused(device: Device, erase: bool) -> None:
         raise VolumeError(f"{device.node} is in use: {'; '.join(users)}")
     if device.bytes < _BYTES_MIN:
         raise VolumeError(f"{device.node} has {device.bytes} bytes: too few for a file system")
-    found = call("blkid", "--probe", "--output", "export", str(device.node), check=False)
-    holds = "" if found else call("blkid", "--probe", "--output", "export", str(device.node))
-    if holds and not erase:
-        what = next(
-            (line for line in holds.splitlines() if line.startswith(("TYPE=", "PTTYPE="))), holds
-        )
-        raise VolumeError(f"there is something on {device.node} ({what}): --erase formats it")
+    holds = _contents(device)
+    if holds and not erase and f"LABEL={LABEL}" not in holds:
+        what = [line for line in holds if line.startswith(("TYPE=", "PTTYPE="))] or holds
+        raise VolumeError(f"there is something on {device.node} ({what[0]}): --erase formats it")
 
 
-def _check_no_limits(settings: Settings) -> None:
-    if settings.write_bytes_per_second or settings.read_bytes_per_second:
-        raise VolumeError("--write-mib and --read-mib are for loop devices: leave them out")
+def _contents(device: Device) -> list[str]:
+    """What is on it, as lines ``NAME=value``."""
+    query = ("--probe", "--output", "export", str(device.node))
+    nothing = call("blkid", *query, check=False)
+    return [] if nothing else call("blkid", *query).splitlines()

@@ -22,6 +22,9 @@ _CGROUPS = Path("/sys/fs/cgroup/blkio")
 
 _PREFIX = "concurve-volume-"
 
+#: Of our file systems: a device that has it may be formatted again.
+LABEL = "concurve-volume"
+
 #: All that a new file system would write later, in the middle of the load, is written at once.
 _EAGER = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
 
@@ -135,7 +138,7 @@ def _set(path: Path, value: str, journal: Journal) -> None:
 
 
 def _format(device: Device) -> None:
-    call("mkfs.ext4", "-q", "-F", "-E", _EAGER, str(device.node))
+    call("mkfs.ext4", "-q", "-F", "-L", LABEL, "-E", _EAGER, str(device.node))
     # Nothing of it stays in the page cache.
     call("blockdev", "--flushbufs", str(device.node))
 
