@@ -45,6 +45,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file syste
 
 #: Stands for concurve-load: says that it was called, and makes a table through the URL.
 LOADER = f"""#!{sys.executable}
+import os
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -52,6 +53,8 @@ called = Path(__file__).with_name("called")
 called.write_text(called.read_text() + " ".join(sys.argv[2:]) + "\\n" if called.exists()
                   else " ".join(sys.argv[2:]) + "\\n")
 url = urlsplit(sys.argv[1])
+if "CONCURVE_REPORT" in os.environ:
+    sys.exit("no such channel")
 if "fail" in sys.argv:
     sys.exit("no such workload: fail")
 if url.scheme == "postgresql":
@@ -190,7 +193,7 @@ def test_a_load_that_cannot_fill_it_is_told_and_nothing_is_kept(
     said = attended.end()
     assert attended.process.returncode == 1
     assert "no such workload: fail" in said
-    assert "concurve-load could not fill it (exit code 1)" in said
+    assert "could not make its data (exit code 1): no such workload: fail" in said
     assert attended.lines == []
     assert not list(Path(places["XDG_CACHE_HOME"]).rglob(".new-*"))
 

@@ -15,6 +15,7 @@ from tests.attended import PATIENCE
 #: Stands for concurve-load: writes what it was asked for into the folder that the address names.
 LOADER = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/called"
+[ -z "$CONCURVE_REPORT" ] || { echo 'no such channel' >&2; exit 1; }
 case "$2" in fail) echo 'no such workload' >&2; exit 2;; esac
 echo pages > "${1#records:}/pages"
 """
@@ -26,7 +27,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     loader.parent.mkdir()
     loader.write_text(LOADER, encoding="utf-8")
     loader.chmod(0o755)
-    own = {"CONCURVE_NATIVE": str(loader.parent), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    own = {
+        "CONCURVE_REPORT": "9",
+        "CONCURVE_NATIVE": str(loader.parent),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
     return {**os.environ, **own}
 
 
@@ -54,7 +59,7 @@ def test_a_load_that_fails_is_told(tmp_path: Path, environment: dict[str, str]) 
     done = fill(environment, str(folder), f"records:{folder}", "fail")
     assert done.returncode == 1
     assert "no such workload" in done.stderr
-    assert "fill: concurve-load could not make them (exit code 2)" in done.stderr
+    assert "could not make its data (exit code 2): no such workload" in done.stderr
     assert not (tmp_path / "cache").exists()
 
 

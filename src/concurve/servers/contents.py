@@ -15,6 +15,7 @@ from concurve.host import native
 from concurve.host.loopback import free_port
 from concurve.servers.data import restore, stamp
 from concurve.servers.process import (
+    REPORT_VARIABLE,
     AttendanceError,
     Signals,
     end,
@@ -63,16 +64,30 @@ def _load(
     port = free_port()
     with running(server, server.argv(file, folder, port, ()), folder) as process:
         session = wait_until_it_answers(server, port, process, signals)
-        argv = [server.url(port) if word == "URL" else word for word in command]
-        filled = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-        if filled.returncode != 0:
-            raise AttendanceError(
-                f"concurve-load could not fill it (exit code {filled.returncode}); its last words "
-                f"are above. It was asked: {shlex.join(argv)}"
-            )
+        run_loader([server.url(port) if word == "URL" else word for word in command])
         session.settle()
         process.send_signal(server.settle_signal)
         end(process)
+
+
+def run_loader(argv: Sequence[str]) -> None:
+    """Have concurve-load make data.
+
+    Raises:
+        AttendanceError: it could not; with its last words.
+    """
+    # What it reports is not what the trial measures.
+    env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env
+    )
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise AttendanceError(
+            f"concurve-load could not make its data (exit code {done.returncode}): {last}. It was "
+            f"asked: {shlex.join(argv)}"
+        )
 
 
 def _run(server: Database, argv: Sequence[str], folder: Path) -> None:

@@ -7,18 +7,16 @@ once (``--init-only``); then copies of that are used. Exit codes: 0 done, 1 fail
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concurve.servers.contents import INITIALISE, loader
+from concurve.servers.contents import INITIALISE, loader, run_loader
 from concurve.servers.data import restore, stamp
 from concurve.servers.process import AttendanceError
 
 _USAGE = """usage: python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT ...]
-FOLDER is empty; ADDRESS, which names it, and the arguments are those of concurve-load."""
+FOLDER is empty, or is made; ADDRESS, which names it, and the arguments are for concurve-load."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,24 +27,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     folder, arguments = Path(words[0]), words[1:]
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         load = loader()
         command = [str(load), *arguments, *INITIALISE]
         # The same data wherever they are.
         content = [word.replace(words[0], "FOLDER") for word in arguments]
-        restore([*content, stamp(load)], lambda _: _fill(command), folder)
-    except AttendanceError as error:
+        restore([*content, stamp(load)], lambda _: run_loader(command), folder)
+    except (AttendanceError, OSError) as error:
         print(f"fill: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _fill(command: Sequence[str]) -> None:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-    if done.returncode != 0:
-        raise AttendanceError(
-            f"concurve-load could not make them (exit code {done.returncode}); its last words are "
-            f"above. It was asked: {shlex.join(command)}"
-        )
 
 
 if __name__ == "__main__":
