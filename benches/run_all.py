@@ -15,6 +15,7 @@ import aa
 import causes
 import demo
 import disk
+import engines
 import exact
 import kernel
 import light
@@ -34,6 +35,7 @@ SUBJECTS: dict[str, Bench] = {
     "light": light.figures,  # what a trial costs beyond the command
     "load": load.figures,  # the load generator beside redis-benchmark
     "postgres": postgres.figures,  # the load generator beside pgbench
+    "engines": engines.figures,  # the record engine beside SQLite and LMDB
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves

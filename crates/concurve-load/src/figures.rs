@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Pace, Plan};
+use crate::plan::{Pace, Plan, Reach};
 use crate::run::Counted;
 use crate::tally::{KindTally, Tally};
 
 /// A client thread that used more of a CPU than this limits what it measures.
-pub const BUSY_SHARE_MAX: f64 = 0.85;
+const BUSY_SHARE_MAX: f64 = 0.85;
 /// Little's law holds to this share, or the counts are not to be trusted.
 pub const LITTLE_TOLERANCE: f64 = 0.05;
 
@@ -109,12 +109,7 @@ impl Figures {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;
         }
-        if self.busiest_thread_share > BUSY_SHARE_MAX {
-            found.push(format!(
-                "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
-                self.busiest_thread_share * 100.0
-            ));
-        }
+        found.extend(busy_client(plan, self.busiest_thread_share));
         found.extend(self.idle_sessions(plan));
         if self.all.skipped > 0 {
             found.push(format!(
@@ -127,6 +122,18 @@ impl Figures {
         }
         found
     }
+}
+
+/// What it means that a client thread was busy, if one was. With an embedded engine that is the
+/// engine's work.
+pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
+    let is_client = matches!(plan.reach, Reach::Server(_));
+    (is_client && share > BUSY_SHARE_MAX).then(|| {
+        format!(
+            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+            share * 100.0
+        )
+    })
 }
 
 /// What it means that sessions lost their connection, if some did.

@@ -59,3 +59,24 @@ impl<'a> Query<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_have_values_and_are_all_taken() {
+        let mut query = Query::parse("a/b?x=2").unwrap();
+        assert_eq!(query.one_of("x", &["1", "2"]), Ok("2"));
+        assert_eq!(query.one_of("y", &["1", "2"]), Ok("1"));
+        assert_eq!(query.end(), Ok(PathBuf::from("a/b")));
+
+        let mut query = Query::parse("a?x=3&y=1").unwrap();
+        let wrong = query.one_of("x", &["1", "2"]).unwrap_err();
+        assert_eq!(wrong, "x=3 is not one of 1, 2");
+        assert_eq!(query.end().unwrap_err(), "\"y\" is no setting of it");
+        for text in ["", "?x=1", "a?x"] {
+            assert!(Query::parse(text).is_err(), "{text}");
+        }
+    }
+}

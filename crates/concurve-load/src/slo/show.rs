@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::live::Found;
 use super::search::Outcome;
 use crate::error::Error;
-use crate::figures::{BUSY_SHARE_MAX, lost_sessions};
+use crate::figures::{busy_client, lost_sessions};
 use crate::numbers::{count, time};
 use crate::plan::Plan;
 
@@ -72,12 +72,7 @@ fn verdict(found: &Found) -> String {
 fn warnings(plan: &Plan, found: &Found) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(plan, &found.lost));
-    if found.busiest_thread_share > BUSY_SHARE_MAX {
-        warnings.push(format!(
-            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
-            found.busiest_thread_share * 100.0
-        ));
-    }
+    warnings.extend(busy_client(plan, found.busiest_thread_share));
     if let Outcome::Found { low, high, .. } = search.outcome
         && high > WIDE * low
     {

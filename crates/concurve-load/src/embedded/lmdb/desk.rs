@@ -24,10 +24,11 @@ impl Desks for Address {
                 remedy: "name a folder that can be made",
             })?;
         }
-        // What is made is on the disk when the desk is left.
+        // What is made is on the disk when the desk is left; a map that is written would make the
+        // file as long as it can ever be.
         let mode = Mode {
             syncs: false,
-            ..self.mode()
+            writes_map: false,
         };
         let store = Store::open(&self.folder, mode).map_err(|fault| self.failed(&fault))?;
         Ok(Box::new(LmdbDesk(store)))

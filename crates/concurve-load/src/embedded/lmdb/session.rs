@@ -129,3 +129,114 @@ impl<'a> Session<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::lmdb::store::Mode;
+    use crate::workload::Statement;
+    use crate::workload::words::words;
+    use concurve_records::command::{Command, Words};
+
+    fn store(folder: &tempfile::TempDir) -> Store {
+        let mode = Mode {
+            syncs: false,
+            writes_map: false,
+        };
+        let mut store = Store::open(folder.path(), mode).unwrap();
+        for text in [
+            "CREATE f 24 KEY 0:12:text",
+            "CREATE h 24 KEY 12:12:text DUPLICATES",
+        ] {
+            let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+            let Command::Create { file, definition } = Command::parse(&words[..]).unwrap() else {
+                panic!("it makes a file");
+            };
+            store.create(words.word(file), &definition).unwrap();
+        }
+        store
+    }
+
+    fn say(session: &mut Session, text: &str) -> Result<Answer, String> {
+        let statement = Statement::parse(text, &[]).unwrap();
+        let prepared = Prepared::new(session.store, &words(&statement));
+        let done = prepared.and_then(|it| session.execute(&it));
+        done.map_err(|fault| fault.word())
+    }
+
+    const FIRST: &str = "INSERT f 000000000001000000000040";
+
+    #[test]
+    fn a_transaction_is_kept_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let mut session = Session::new(&store);
+        let balance = "GET EQUAL f 0 000000000001 FIELD 12 12";
+        assert_eq!(say(&mut session, FIRST), Ok(Answer::Done(None)));
+        for (end, left) in [("ABORT", 40), ("END", 41)] {
+            say(&mut session, "BEGIN").unwrap();
+            say(&mut session, "GET EQUAL f 0 000000000001 SINGLE").unwrap();
+            say(&mut session, "UPDATE f 000000000001000000000041").unwrap();
+            assert_eq!(say(&mut session, balance), Ok(Answer::Done(Some(41))));
+            say(&mut session, end).unwrap();
+            let found = say(&mut session, balance);
+            assert_eq!(found, Ok(Answer::Done(Some(left))));
+        }
+        assert_eq!(say(&mut session, "END"), Err("NOTRANSACTION".to_owned()));
+    }
+
+    #[test]
+    fn outside_of_a_transaction_a_locked_read_lasts_until_the_update() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let mut session = Session::new(&store);
+        say(&mut session, FIRST).unwrap();
+        say(&mut session, "GET EQUAL f 0 000000000001 SINGLE").unwrap();
+        assert!(session.transaction.is_some());
+        say(&mut session, "UPDATE f 00000000000100000000-042").unwrap();
+        assert!(session.transaction.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said_in_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let mut session = Session::new(&store);
+        say(&mut session, FIRST).unwrap();
+        for (text, word) in [
+            (FIRST, "DUPLICATEKEY"),
+            ("UPDATE f 000000000002000000000041", "INVALIDPOSITION"),
+            ("INSERT f 1", "RECORDLENGTH"),
+            ("INSERT g 1", "there is no file \"g\""),
+            (
+                "GET NEXT f",
+                "\"GET NEXT f\" is nothing that is done on LMDB here",
+            ),
+        ] {
+            assert_eq!(say(&mut session, text), Err(word.to_owned()), "{text}");
+            session.abort();
+        }
+        let missing = say(&mut session, "GET EQUAL f 0 000000000002");
+        assert_eq!(missing, Ok(Answer::Nothing));
+    }
+
+    #[test]
+    fn records_with_the_same_key_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        let mut session = Session::new(&store);
+        for number in 1..=3 {
+            say(&mut session, &format!("INSERT h {number:012}000000000007")).unwrap();
+        }
+        let again = say(&mut session, "INSERT h 000000000003000000000007");
+        assert_eq!(again, Err("DUPLICATEKEY".to_owned()));
+        session.abort();
+        let mut seen = Vec::new();
+        let note = |record: &[u8]| {
+            seen.push(record[11] - b'0');
+            Ok(())
+        };
+        store.each(b"h", note).unwrap();
+        assert_eq!(seen, [1, 2, 3]);
+    }
+}

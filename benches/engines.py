@@ -1,0 +1,191 @@
+"""The record engine beside SQLite and LMDB, and beside itself, in one process with its load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from load import run
+from measuring import Bound, Figure, alone, interleaved, ratio_of_medians, scratch
+
+from concurve.host import native
+
+ROUNDS = 9
+SECONDS = 1.5
+BESIDE_SESSIONS = (1, 8)
+OWN_SESSIONS = (8, 16, 32, 64, 96)
+"""Those of document 004."""
+BRANCHES = 96
+"""No fewer than sessions, or they wait for each other's."""
+ACCOUNTS = 1000
+"""Of a branch: all engines hold everything in memory."""
+OVER_SQLITE = 3.0
+OVER_LMDB = 1.0
+OVER_COARSE = 0.95
+AT_MOST_SESSIONS = 0.9
+
+ADDRESSES = {
+    "none": {
+        "records": "records:{}/data?durability=none",
+        "records coarse": "records:{}/data?durability=none&latching=global",
+        "SQLite": "sqlite:{}/data?journal=wal&synchronous=off",
+        "LMDB": "lmdb:{}/data?sync=off",
+        "LMDB WRITEMAP": "lmdb:{}/data?sync=off&map=write",
+    },
+    "group": {
+        "records": "records:{}/data?durability=group",
+        "records coarse": "records:{}/data?durability=group&latching=global",
+        "SQLite": "sqlite:{}/data?journal=wal&synchronous=full",
+        "LMDB": "lmdb:{}/data?sync=full",
+    },
+}
+"""By durability: a commit waits for no disk, or it is on the disk when it is answered."""
+
+SAME_DATA = {"records coarse": "records", "LMDB WRITEMAP": "LMDB"}
+"""Settings of an engine that find the same data."""
+
+
+class Case(NamedTuple):
+    """What is measured of an engine."""
+
+    durability: str
+    workload: str
+    sessions: int
+
+    def text(self) -> str:
+        """In a few words."""
+        return f"{self.workload}, {self.durability}, {self.sessions}"
+
+
+class Place(NamedTuple):
+    """Where the data are, and for how long each engine is loaded."""
+
+    folder: Path
+    seconds: float
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """Beside the others; coarse against fine; the greatest number of sessions."""
+    rounds, seconds = (2, 0.2) if quick else (ROUNDS, SECONDS)
+    with scratch() as folder:
+        place = Place(folder, seconds)
+        for durability in ADDRESSES:
+            for sessions in BESIDE_SESSIONS:
+                yield from beside_sqlite(place, Case(durability, "tpcb-rw3", sessions), rounds)
+                yield from beside_lmdb(place, Case(durability, "update", sessions), rounds)
+            yield coarse_and_fine(place, Case(durability, "tpcb-rw3", 1), rounds)
+            yield many_sessions(place, durability, rounds)
+
+
+def beside_sqlite(place: Place, case: Case, rounds: int) -> Iterator[Figure]:
+    """Throughput over SQLite's; LMDB's beside it."""
+    yield from beside_others(place, case, {"SQLite": Bound(low=OVER_SQLITE)}, rounds)
+
+
+def beside_lmdb(place: Place, case: Case, rounds: int) -> Iterator[Figure]:
+    """Throughput of updates over LMDB's; SQLite's beside it."""
+    yield from beside_others(place, case, {"LMDB": Bound(low=OVER_LMDB, parity=True)}, rounds)
+
+
+def beside_others(
+    place: Place, case: Case, bounds: Mapping[str, Bound], rounds: int
+) -> Iterator[Figure]:
+    """The record engine's throughput over that of each other engine."""
+    engines = [engine for engine in ADDRESSES[case.durability] if engine != "records coarse"]
+    found = measure(place, case, engines, rounds)
+    for engine in engines[1:]:
+        yield Figure(
+            f"records / {engine}: {case.text()}",
+            f"transactions per second over those of {engine}, {rounds} rounds in turns",
+            ratio_of_medians(found["records"], found[engine]),
+            bounds.get(engine),
+        )
+
+
+def coarse_and_fine(place: Place, case: Case, rounds: int) -> Figure:
+    """What fine latches cost where nobody contends."""
+    found = measure(place, case, ["records", "records coarse"], rounds)
+    return Figure(
+        f"fine / coarse latching: {case.text()}",
+        f"transactions per second, {rounds} rounds in turns",
+        ratio_of_medians(found["records"], found["records coarse"]),
+        Bound(low=OVER_COARSE, parity=True),
+    )
+
+
+def many_sessions(place: Place, durability: str, rounds: int) -> Figure:
+    """The greatest number of sessions over the best number."""
+    cases = {n: Case(durability, "tpcb-rw3", n) for n in OWN_SESSIONS}
+    sides = {
+        str(sessions): partial(rate, place, case, "records") for sessions, case in cases.items()
+    }
+    found = interleaved(rounds, sides)
+    medians = {sessions: float(np.median(found[f"{sessions} rate"])) for sessions in cases}
+    best = max(medians, key=lambda sessions: medians[sessions])
+    most = OWN_SESSIONS[-1]
+    return Figure(
+        f"records: {most} sessions / best, {durability}",
+        f"transactions per second of tpcb-rw3 over those of {best} sessions, {rounds} rounds",
+        ratio_of_medians(found[f"{most} rate"], found[f"{best} rate"]),
+        Bound(low=AT_MOST_SESSIONS),
+    )
+
+
+def measure(place: Place, case: Case, engines: list[str], rounds: int) -> dict[str, list[float]]:
+    """Transactions a second of each engine, a value a round."""
+    found = interleaved(rounds, {engine: partial(rate, place, case, engine) for engine in engines})
+    return {engine: found[f"{engine} rate"] for engine in engines}
+
+
+def rate(place: Place, case: Case, engine: str) -> Mapping[str, float]:
+    """Transactions a second on data that nobody has changed yet.
+
+    Raises:
+        SystemExit: there were errors, or the data are not what they must be afterwards.
+    """
+    made = template(place, case, engine)
+    with_data = place.folder / "run"
+    shutil.copytree(made, with_data)
+    # Nobody writes what others left.
+    os.sync()
+    try:
+        text, _ = run(
+            [*command(with_data, case, engine), "--sessions", str(case.sessions),
+             "--duration", f"{place.seconds}s", "--verify", "--json"]
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(with_data)
+    found = json.loads(text)
+    if found["errors"]:
+        raise SystemExit(f"{engine}, {case.text()}: {found['errors_by_kind']}")
+    return {"rate": found["rate_per_second"]}
+
+
+def template(place: Place, case: Case, engine: str) -> Path:
+    """A folder with an engine's data, made when it is first asked for."""
+    kind = SAME_DATA.get(engine, engine)
+    made = place.folder / f"{kind}-{case.workload}"
+    if not made.exists():
+        made.mkdir()
+        run([*command(made, case, kind), "--init-only"])
+    return made
+
+
+def command(folder: Path, case: Case, engine: str) -> list[str]:
+    """The load on an engine whose data are in a folder."""
+    address = ADDRESSES[case.durability][engine].format(folder)
+    return [
+        str(native.binary("concurve-load")), address, "--workload", case.workload,
+        "--scale", str(BRANCHES), "--accounts", str(ACCOUNTS),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(alone(figures, __doc__))

@@ -1,0 +1,187 @@
+//! Engines in the client's own process: the same workloads, tasks and figures as with servers.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use common::{Ended, PROGRAM, load};
+
+mod common;
+
+const SQLITE: &str = "sqlite:FOLDER/data.db?synchronous=off";
+const LMDB: &str = "lmdb:FOLDER/data?sync=off";
+const RECORDS: &str = "records:FOLDER/data?durability=none";
+const ENGINES: [&str; 5] = [
+    SQLITE,
+    "sqlite:FOLDER/data.db?journal=delete&synchronous=off",
+    LMDB,
+    "lmdb:FOLDER/data?sync=off&map=write",
+    RECORDS,
+];
+/// Small data, with more branches than sessions.
+const SMALL: &str = "--scale 4 --accounts 20";
+
+fn run(engine: &str, folder: &TempDir, arguments: &str) -> Ended {
+    let address = engine.replace("FOLDER", folder.path().to_str().unwrap());
+    load(&address, &format!("{SMALL} {arguments}"))
+}
+
+/// A folder with the data of a workload.
+fn made(engine: &str, workload: &str, files: u32) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let arguments = format!("--workload {workload} --files {files} --init-only");
+    run(engine, &folder, &arguments).ok();
+    folder
+}
+
+#[test]
+fn a_number_is_done_exactly_and_the_invariants_hold() {
+    for engine in ENGINES {
+        let folder = made(engine, "tpcb-strict", 2);
+        let arguments = "--workload tpcb-strict --files 2 --sessions 4 --transactions 200 --verify";
+        let ended = run(engine, &folder, arguments).ok();
+        assert_eq!(ended.indicator("operations"), 200.0, "{engine}");
+        assert_eq!(ended.indicator("acknowledged"), 200.0);
+        assert_eq!(ended.indicator("errors") + ended.indicator("in_doubt"), 0.0);
+        let of_sessions = ended.lines.iter();
+        let of_sessions = of_sessions.filter(|it| it["indicator"] == "session_operations");
+        let of_sessions = of_sessions.map(|it| it["value"].as_f64().unwrap());
+        assert_eq!(Vec::from_iter(of_sessions), [50.0; 4]);
+        assert_eq!(ended.edges(), ["measure begin", "measure end"]);
+        assert!(ended.indicator("latency_ns_p50") > 0.0);
+    }
+}
+
+#[test]
+fn every_workload_is_said_to_every_engine() {
+    for engine in ENGINES {
+        for workload in ["tpcb-rw3", "read", "update"] {
+            let folder = made(engine, workload, 1);
+            let arguments =
+                format!("--workload {workload} --sessions 2 --transactions 40 --verify");
+            let ended = run(engine, &folder, &arguments).ok();
+            assert_eq!(ended.indicator("operations"), 40.0, "{engine} {workload}");
+        }
+    }
+}
+
+#[test]
+fn warm_ups_and_schedules_are_as_with_servers() {
+    for engine in [SQLITE, LMDB, RECORDS] {
+        let folder = made(engine, "update", 1);
+        let arguments = "--workload update --sessions 3 --warm-up 50ms --transactions 60 --verify";
+        let ended = run(engine, &folder, arguments).ok();
+        assert_eq!(ended.indicator("operations"), 60.0, "{engine}");
+        assert!(ended.indicator("acknowledged") > 60.0);
+        let edges = [
+            "warm-up begin",
+            "warm-up end",
+            "measure begin",
+            "measure end",
+        ];
+        assert_eq!(ended.edges(), edges);
+
+        let arguments = "--workload update --sessions 3 --rate 2000 --transactions 60";
+        let ended = run(engine, &folder, arguments).ok();
+        assert_eq!(ended.indicator("operations"), 60.0, "{engine}");
+
+        // One session is not as fast as that: what would wait behind too many is skipped.
+        let arguments = "--workload update --sessions 1 --rate 1e7 --duration 50ms --backlog 5";
+        let ended = run(engine, &folder, arguments).ok();
+        assert!(ended.indicator("skipped") > 0.0, "{engine}");
+        assert!(ended.stdout().contains("late"));
+    }
+}
+
+#[test]
+fn sessions_of_sqlite_and_lmdb_may_be_processes() {
+    for engine in [SQLITE, LMDB] {
+        let folder = made(engine, "tpcb-rw3", 1);
+        let arguments = "--workload tpcb-rw3 --sessions 3 --processes --transactions 60 --verify";
+        let ended = run(engine, &folder, arguments).ok();
+        assert_eq!(ended.indicator("operations"), 60.0, "{engine}");
+    }
+    let folder = made(RECORDS, "tpcb-rw3", 1);
+    let refused = run(RECORDS, &folder, "--processes --sessions 3");
+    assert_eq!(refused.output.status.code(), Some(2));
+    let said = refused.stderr();
+    assert!(
+        said.contains("the record engine lives in one process"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_is_on_the_disk() {
+    for engine in [SQLITE, LMDB, RECORDS] {
+        let folder = made(engine, "tpcb-rw3", 1);
+        let ledger = folder.path().join("ledger");
+        let address = engine.replace("FOLDER", folder.path().to_str().unwrap());
+        let mut child = Command::new(PROGRAM)
+            .arg(&address)
+            .args(SMALL.split(' '))
+            .args("--workload tpcb-rw3 --sessions 4 --duration 1h --json".split(' '))
+            .arg("--ledger")
+            .arg(&ledger)
+            .env("CONCURVE_REPORT", "1")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its report comes on the same pipe, before its figures.
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"measure\"") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it ended early");
+        }
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        let rest: Vec<String> = said.lines().map(Result::unwrap).collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{engine}");
+        let figures = rest.iter().position(|it| it == "{").expect("figures");
+        let figures: Value = serde_json::from_str(&rest[figures..].join("\n")).unwrap();
+        assert_eq!(figures["errors"], 0, "{figures}");
+        let ledger = ledger.display();
+        let arguments = format!("--workload tpcb-rw3 --verify-only --ledger {ledger}");
+        run(engine, &folder, &arguments).ok();
+    }
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_with_a_remedy() {
+    for (engine, arguments, code, why) in [
+        (SQLITE, "", 1, "--init makes"),
+        (LMDB, "", 1, "--init makes"),
+        (RECORDS, "", 1, "--init makes"),
+        ("sqlite:", "", 2, "no path"),
+        ("sqlite:x?journal=none", "", 2, "is not one of wal, delete"),
+        ("lmdb:x?sync=maybe", "", 2, "is not one of full, off"),
+        ("lmdb:x?map", "", 2, "\"map\" has no value"),
+        ("lmdb:x?cache=1", "", 2, "\"cache\" is no setting of it"),
+        (SQLITE, "--pipeline 4", 2, "--pipeline"),
+        (
+            SQLITE,
+            "--sessions 5 --threads 2",
+            2,
+            "each session of sqlite:",
+        ),
+        (SQLITE, "--workload get", 2, "one of tpcb-rw3"),
+        (SQLITE, "--password-from HOME", 2, "asks for none"),
+        ("sqlite:Cargo.toml", "", 1, "file is not a database"),
+        ("lmdb:/dev/null", "--init", 1, "lmdb:/dev/null"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let ended = run(engine, &folder, arguments);
+        let said = ended.stderr();
+        assert_eq!(
+            ended.output.status.code(),
+            Some(code),
+            "{engine} {arguments}: {said}"
+        );
+        assert!(said.contains(why), "{engine} {arguments}: {said}");
+    }
+}
