@@ -20,7 +20,7 @@ pub enum Error {
     /// The export set is not what it should be; nothing to do with the database.
     #[error("{}: {what}: make the export set anew", path.display())]
     Export { path: PathBuf, what: String },
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", with_causes(source.as_ref()))]
     Database {
         what: String,
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -39,6 +39,17 @@ impl Error {
             _ => 1,
         }
     }
+}
+
+/// An error and what it was caused by: PostgreSQL's words are a cause of "db error".
+fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
 }
 
 /// Gives errors of files their place.
