@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::disk::{Model, models};
@@ -29,6 +31,8 @@ pub enum Workload {
     Load(LoadOptions),
     /// Streams of requests of one kind each
     Streams(StreamOptions),
+    /// What was recorded of a device: requests at their times, as blkparse prints them
+    Trace(TraceOptions),
 }
 
 /// The hardware, and how it is scheduled.
@@ -133,6 +137,15 @@ pub struct StreamOptions {
     /// Seed of all that is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct TraceOptions {
+    #[command(flatten)]
+    pub machine: MachineOptions,
+
+    /// The text: blktrace -d /dev/sda -w 60 -o - | blkparse -i - > FILE
+    pub file: PathBuf,
 }
 
 impl MachineOptions {

@@ -1,12 +1,14 @@
 //! Options → workload → simulation → what is shown.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
 use concurve_wire::reporter::Reporter;
 
-use crate::cli::{LoadOptions, Options, StreamOptions, Workload, between};
+use crate::cli::{LoadOptions, Options, StreamOptions, TraceOptions, Workload, between};
 use crate::error::Error;
 use crate::request::{Direction, Priority};
 use crate::simulation::{Machine, Simulation};
@@ -14,6 +16,7 @@ use crate::time::milliseconds;
 use crate::workload::Process;
 use crate::workload::load::{self, Assumptions, Load};
 use crate::workload::synthetic::{Pace, Pattern, Stream};
+use crate::workload::trace;
 use crate::{report, text};
 
 /// The program: its exit code, after its errors have gone to standard error.
@@ -32,6 +35,7 @@ fn run(options: &Options) -> Result<(), Error> {
     let (machine, processes) = match &options.workload {
         Workload::Load(options) => loading(options)?,
         Workload::Streams(options) => streaming(options)?,
+        Workload::Trace(options) => replaying(options)?,
     };
     let begun = Instant::now();
     reporter.begin("measure")?;
@@ -64,6 +68,19 @@ fn loading(options: &LoadOptions) -> Result<Prepared, Error> {
         ..Assumptions::default()
     };
     let processes = load::processes(&load, &assumptions, machine.sectors())?;
+    Ok((machine, processes))
+}
+
+fn replaying(options: &TraceOptions) -> Result<Prepared, Error> {
+    let machine = options.machine.machine()?;
+    let read = || {
+        let text = BufReader::new(File::open(&options.file)?);
+        trace::processes(text, machine.sectors())
+    };
+    let processes = read().map_err(|source| Error::Trace {
+        path: options.file.clone(),
+        source,
+    })?;
     Ok((machine, processes))
 }
 

@@ -2,6 +2,7 @@
 
 pub mod load;
 pub mod synthetic;
+pub mod trace;
 
 use crate::request::{Direction, Priority};
 use crate::time::Time;
