@@ -155,7 +155,7 @@ fn an_interrupt_ends_it_with_what_is_on_the_disk() {
 fn what_is_asked_wrongly_is_refused_with_a_remedy() {
     for (engine, arguments, code, why) in [
         (SQLITE, "", 1, "--init makes"),
-        (LMDB, "", 1, "--init makes"),
+        (LMDB, "", 1, "there is no environment of LMDB"),
         (RECORDS, "", 1, "--init makes"),
         ("sqlite:", "", 2, "no path"),
         ("sqlite:x?journal=none", "", 2, "is not one of wal, delete"),

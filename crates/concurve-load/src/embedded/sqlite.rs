@@ -63,7 +63,9 @@ impl Address {
 
     fn failed(&self, error: &rusqlite::Error) -> EngineError {
         let remedy = match error.sqlite_error_code() {
-            Some(ErrorCode::CannotOpen) => "is it there? --init makes the data of a workload",
+            Some(ErrorCode::CannotOpen) => {
+                "is its folder there? --init makes the data of a workload"
+            }
             Some(ErrorCode::NotADatabase) => "name a file of SQLite's, or one that is not there",
             Some(ErrorCode::DatabaseBusy) => "does another program use it?",
             _ => "see what SQLite says of this, and whether the data is the workload's",

@@ -30,7 +30,10 @@ impl Desks for Address {
             syncs: false,
             writes_map: false,
         };
-        let store = Store::open(&self.folder, mode).map_err(|fault| self.failed(&fault))?;
+        let store = match create {
+            true => self.create(mode)?,
+            false => Address::open(self, mode)?,
+        };
         Ok(Box::new(LmdbDesk(store)))
     }
 }

@@ -26,6 +26,9 @@ use store::{Mode, Store};
 
 pub const FORMS: &str = "lmdb:FOLDER?sync=full|off&map=read|write";
 
+/// LMDB's name for it.
+const DATA: &str = "data.mdb";
+
 /// Where an environment is, and how it is to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
@@ -56,6 +59,23 @@ impl Address {
             syncs: self.sync == "full",
             writes_map: self.map == "write",
         }
+    }
+
+    /// Opens an environment that is there: LMDB would make one anywhere.
+    fn open(&self, mode: Mode) -> Result<Store, EngineError> {
+        if !self.folder.join(DATA).is_file() {
+            return Err(EngineError {
+                place: self.place(),
+                why: "there is no environment of LMDB in this folder".to_owned(),
+                remedy: "is it the right folder? --init makes the data of a workload",
+            });
+        }
+        self.create(mode)
+    }
+
+    /// Opens it, or makes it if it is not there.
+    fn create(&self, mode: Mode) -> Result<Store, EngineError> {
+        Store::open(&self.folder, mode).map_err(|fault| self.failed(&fault))
     }
 
     fn failed(&self, fault: &Fault) -> EngineError {
@@ -96,7 +116,7 @@ impl Embedded for Lmdb {
 
     fn open(&self) -> Result<Arc<dyn Engine>, EngineError> {
         let failed = |fault| self.address.failed(&fault);
-        let store = Store::open(&self.address.folder, self.address.mode()).map_err(failed)?;
+        let store = self.address.open(self.address.mode())?;
         for words in self.statements.iter().flatten() {
             Prepared::new(&store, words).map_err(failed)?;
         }
