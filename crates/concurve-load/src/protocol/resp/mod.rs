@@ -84,6 +84,10 @@ impl Greeting {
                 commands.push(vec!["HELLO", "3", "AUTH", user, password]);
             }
         }
+        if self.records && commands.is_empty() {
+            // Its data are asked for next, however long that takes: is it there at all?
+            commands.push(vec!["PING"]);
+        }
         commands
     }
 }
@@ -312,15 +316,24 @@ mod tests {
     #[test]
     fn how_connections_begin() {
         let some = |text: &str| Some(text.to_owned());
-        for (resp3, user, password, database, expected) in [
-            (false, None, some("secret"), 0, vec!["AUTH secret"]),
-            (false, some("me"), some("secret"), 0, vec!["AUTH me secret"]),
-            (true, None, None, 0, vec!["HELLO 3"]),
+        for (resp3, user, password, database, records, expected) in [
+            (false, None, some("secret"), 0, false, vec!["AUTH secret"]),
+            (
+                false,
+                some("me"),
+                some("secret"),
+                0,
+                true,
+                vec!["AUTH me secret"],
+            ),
+            (true, None, None, 0, false, vec!["HELLO 3"]),
+            (false, None, None, 0, true, vec!["PING"]),
             (
                 true,
                 None,
                 some("secret"),
                 3,
+                false,
                 vec!["HELLO 3 AUTH default secret", "SELECT 3"],
             ),
         ] {
@@ -329,7 +342,7 @@ mod tests {
                 user,
                 password,
                 database,
-                records: false,
+                records,
             };
             let mut connection = connection(&["PING"], greeting);
             let mut out = Vec::new();

@@ -1,0 +1,200 @@
+//! What is asked wrongly, and servers that are not there, not what was thought, or not answering:
+//! each is an error that says what failed, where, and what to try.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use common::{Ended, Server, load, start};
+
+/// Addresses of servers that greet, by what stands before and behind the place.
+const GREETING: [(&str, &str); 4] = [
+    ("redis://", "?protocol=3"),
+    ("records://", ""),
+    ("postgresql://me@", "/bank"),
+    ("mysql://me@", "/bank"),
+];
+/// What servers say to who has not spoken, or has spoken another language.
+const MARIADB: &[u8] =
+    b"\x64\0\0\0\x0a5.5.5-10.11.19-MariaDB-0+deb12u1\0\x04\0\0\0>%;:Qi;*\0\xfe\xf7\
+    \x08\x02\0\xff\x81\x15\0\0\0\0\0\0\x1d\0\0\0`&<9ICT[LKt)\0mysql_native_password\0";
+const REDIS: &[u8] = b"-ERR unknown command\r\n";
+const SSH: &[u8] = b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n";
+const HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+
+fn assert_refused(ended: &Ended, code: i32, words: &[&str]) {
+    let said = ended.stderr();
+    assert_eq!(ended.output.status.code(), Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+    assert!(said.lines().count() <= 3, "{said}");
+    assert_eq!(ended.stdout(), "");
+}
+
+#[test]
+fn addresses_that_cannot_be_meant() {
+    for (address, words) in [
+        ("nowhere", ["nowhere", "redis://HOST:PORT"]),
+        (
+            "oracle://host/bank",
+            ["oracle is not spoken here", "mysql://"],
+        ),
+        ("rediss://host", ["TLS is not spoken here", "redis://"]),
+        ("redis://me:secret@host", ["--password-from", "redis://"]),
+        (
+            "mysql://me:secret@host",
+            ["--password-from", "mysql://USER@HOST"],
+        ),
+        (
+            "mysql://me@host?ssl-mode=REQUIRED",
+            ["TLS", "mysql://USER@HOST"],
+        ),
+        ("mysql://me@127.0.0.1:99999", ["99999", "mysql://USER@HOST"]),
+        (
+            "mysql://me@host?socket=/s",
+            ["one of them", "mysql://USER@HOST"],
+        ),
+        (
+            "postgresql://me:secret@host",
+            ["--password-from", "postgresql://USER"],
+        ),
+        (
+            "postgres://me@host?sslmode=verify-full",
+            ["TLS", "postgresql://USER"],
+        ),
+        (
+            "postgres://me@127.0.0.1:x/bank",
+            ["127.0.0.1:x", "postgresql://USER"],
+        ),
+        ("sqlite:", ["sqlite:", "PATH"]),
+        ("sqlite:/tmp/x?journal=none", ["none", "journal=wal"]),
+    ] {
+        assert_refused(&load(address, "--transactions 1"), 2, &words);
+    }
+}
+
+#[test]
+fn what_does_not_go_together() {
+    let postgres = "postgresql://me@127.0.0.1:1/bank";
+    let redis = "redis://127.0.0.1:1";
+    for (address, arguments, words) in [
+        (postgres, "--workload get", ["\"get\"", "tpcb-rw3"]),
+        (redis, "--workload tpcb-rw3", ["\"tpcb-rw3\"", "ping, get"]),
+        (redis, "--init", ["--init", "databases"]),
+        (postgres, "--mix get=1", ["--mix", "--workload"]),
+        (
+            postgres,
+            "--pipeline 2",
+            ["--pipeline 2", "--round-trips one"],
+        ),
+        (
+            "sqlite:/tmp/x",
+            "--password-from HOME",
+            ["--password-from", "engine"],
+        ),
+        (
+            redis,
+            "--password-from NOT_SET_ANYWHERE",
+            ["NOT_SET_ANYWHERE", "not set"],
+        ),
+    ] {
+        assert_refused(&load(address, arguments), 2, &words);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    for (before, behind) in GREETING {
+        let address = format!("{before}127.0.0.1:1{behind}");
+        let words = ["127.0.0.1:1", "is the server up?"];
+        assert_refused(&load(&address, "--transactions 1"), 1, &words);
+    }
+    for address in [
+        "/nowhere/s",
+        "mysql://me@/?socket=/nowhere/s",
+        "postgresql://me@/bank?host=/nowhere",
+    ] {
+        let words = ["/nowhere/", "No such file", "is the server up?"];
+        assert_refused(&load(address, "--transactions 1"), 1, &words);
+    }
+}
+
+fn silent(mut stream: &TcpStream) {
+    // Until the client has given up.
+    let _ = stream.read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn a_server_that_says_nothing() {
+    let server = Server::start_with(|stream, _| silent(stream));
+    for (before, behind) in GREETING {
+        let address = format!("{before}{}{behind}", server.address);
+        let ended = load(&address, "--transactions 1 --connect-timeout 300ms");
+        let words = [&*server.address, "no answer in 0.3 s", "the right port"];
+        assert_refused(&ended, 1, &words);
+    }
+}
+
+#[test]
+fn a_server_that_closes_at_once() {
+    let server = Server::start_with(|stream, _| {
+        let _ = stream.shutdown(Shutdown::Both);
+    });
+    for (before, behind) in GREETING {
+        let address = format!("{before}{}{behind}", server.address);
+        let ended = load(&address, "--transactions 1");
+        assert_refused(&ended, 1, &[&server.address, "is it the right port?"]);
+    }
+}
+
+#[test]
+fn a_service_of_another_kind() {
+    for greeting in [MARIADB, REDIS, SSH, HTTP] {
+        let server = Server::start_with(move |mut stream, _| {
+            let _ = stream.write_all(greeting);
+            silent(stream);
+        });
+        for (before, behind) in GREETING {
+            if greeting == MARIADB && before.starts_with("mysql") {
+                continue;
+            }
+            let address = format!("{before}{}{behind}", server.address);
+            let ended = load(&address, "--transactions 1 --connect-timeout 10s");
+            let said = ended.stderr();
+            assert_eq!(ended.output.status.code(), Some(1), "{said}");
+            assert!(said.contains(&server.address), "{said}");
+            let refused = said.contains("is this the right port?")
+                || (greeting == REDIS && said.contains("ERR unknown command"));
+            assert!(refused, "{address}: {said}");
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_is_heard_while_nothing_answers() {
+    let server = Server::start_with(|stream, counter| {
+        counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        silent(stream);
+    });
+    for (number, crew) in ["--threads 1", "--threads 3", "--processes"]
+        .into_iter()
+        .enumerate()
+    {
+        let address = format!("mysql://me@{}", server.address);
+        let arguments = format!("--workload read --sessions 3 --connect-timeout 1h {crew}");
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let before = server.requests();
+        let child = start(&address, &arguments);
+        server.wait_for(before + 1);
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(130), "{number}: {said}");
+        assert!(said.contains("stopped before"), "{said}");
+    }
+}
