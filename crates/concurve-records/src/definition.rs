@@ -106,7 +106,8 @@ impl Segment {
     }
 }
 
-/// A file of records that are all of one length.
+/// A file of records that are all of one length. Without keys it is what Btrieve calls data-only:
+/// records can be put in, and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDefinition {
     pub record_bytes: u16,
@@ -123,9 +124,9 @@ impl FileDefinition {
                 "records of {length} bytes: a record has 1 to {RECORD_BYTES_MAX}"
             ));
         }
-        if !(1..=KEYS_MAX).contains(&self.keys.len()) {
-            let keys = self.keys.len();
-            return refuse(format!("{keys} keys: a file has 1 to {KEYS_MAX}"));
+        let keys = self.keys.len();
+        if keys > KEYS_MAX {
+            return refuse(format!("{keys} keys: a file has at most {KEYS_MAX}"));
         }
         for (number, key) in self.keys.iter().enumerate() {
             if !(1..=KEY_BYTES_MAX).contains(&key.bytes()) {

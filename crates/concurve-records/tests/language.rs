@@ -47,7 +47,7 @@ fn records_are_put_in_found_changed_and_deleted() {
             ("OPEN f", "FILENOTFOUND"),
             (MAKE, "OK"),
             (MAKE, "FILEEXISTS"),
-            ("CREATE g 8", "ERR"),
+            ("CREATE g 0", "ERR"),
             ("CREATE g/h 8 KEY 0:4:text", "ERR"),
             ("INSERT f 00010007", "OK"),
             ("INSERT f 00020005", "OK"),
@@ -89,6 +89,36 @@ fn records_are_put_in_found_changed_and_deleted() {
         ],
     );
     engine.verify().unwrap();
+}
+
+#[test]
+fn a_file_may_have_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let mut client = Client::new(engine.session());
+        all(
+            &mut client,
+            &[
+                ("CREATE h 8", "OK"),
+                ("INSERT h 00010007", "OK"),
+                ("INSERT h 00010007", "OK"),
+                ("GET FIRST h 0", "INVALIDKEYNUMBER"),
+                ("BEGIN", "OK"),
+                ("INSERT h 00010007", "OK"),
+                ("COUNT h", "3"),
+                ("ABORT", "OK"),
+                ("BEGIN", "OK"),
+                ("INSERT h 00010001", "OK"),
+            ],
+        );
+        // Open when it ends.
+    }
+    let (engine, recovered) = Engine::open(folder.path(), settings()).unwrap();
+    assert!(recovered.records > 0);
+    engine.verify().unwrap();
+    let mut client = Client::new(engine.session());
+    all(&mut client, &[("COUNT h", "2"), ("SUM h 4 4", "14")]);
 }
 
 #[test]

@@ -149,9 +149,9 @@ fn definitions_and_folders_that_cannot_be_are_refused() {
     };
     assert!(refused("file", &definition()).contains("already"));
     assert!(refused("../file", &definition()).contains("no name of a file"));
-    let mut none = definition();
-    none.keys.clear();
-    assert!(refused("none", &none).contains("0 keys"));
+    let mut many = definition();
+    many.keys = vec![Key::unique(0, 2, SegmentKind::Bytes); 120];
+    assert!(refused("many", &many).contains("120 keys"));
     let mut long = definition();
     long.record_bytes = 9000;
     assert!(refused("long", &long).contains("9000 bytes"));

@@ -30,9 +30,7 @@ pub fn sum(session: &Session, file: FileHandle, field: Field) -> Result<i64, Ref
 
 pub fn groups(session: &Session, file: FileHandle, sums: Sums) -> Result<Groups, Refusal> {
     let mut groups = Groups::new();
-    session.each_record(file, |record| {
-        sums.add(record, &mut groups)
-    })?;
+    session.each_record(file, |record| sums.add(record, &mut groups))?;
     Ok(groups)
 }
 

@@ -57,7 +57,7 @@ static RECORDS: &[Command] = &[
     command!("POSITION", 2, "file", "Where the record is that was read last", records::run),
     command!("OPEN", 2, "file", "Opens a file, as naming it does", records::run),
     command!("STAT", 2, "file", "What the file is, and how much is in it", records::run),
-    command!("CREATE", -3, "file record-bytes KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES] [KEY …]", "Makes a file", records::run),
+    command!("CREATE", -3, "file record-bytes [KEY offset:bytes:text|unsigned|integer[,…] [DUPLICATES]] [KEY …]", "Makes a file", records::run),
     command!("FILL", 5, "file first last rest", "Puts in records with the numbers of a range in front", records::run),
     command!("DROP", 2, "file|prefix*", "Gives up files with all that is in them; how many", records::run),
     command!("FILES", 2, "prefix", "How many files have names that begin so", records::run),

@@ -116,13 +116,11 @@ impl<'a> Session<'a> {
 
     /// Writes a record, in a transaction of its own if none was begun by BEGIN.
     fn put(&mut self, file: &File, flags: PutFlags, record: &[u8]) -> Result<(), Fault> {
-        let key = file.key(record)?;
         if self.transaction.is_none() {
             self.begin(false)?;
         }
         let open = self.transaction.as_mut().expect("it was begun");
-        file.database
-            .put_with_flags(&mut open.writing, flags, key, record)?;
+        file.put(&mut open.writing, flags, record)?;
         match open.is_asked_for {
             true => Ok(()),
             false => self.commit(),

@@ -10,7 +10,7 @@ use std::path::Path;
 use concurve_records::command::NUMBER_BYTES;
 use concurve_records::{FileDefinition, SegmentKind, Status};
 use heed::types::Bytes;
-use heed::{Database, DatabaseFlags, Env, EnvFlags, EnvOpenOptions, PutFlags};
+use heed::{Database, DatabaseFlags, Env, EnvFlags, EnvOpenOptions, PutFlags, RwTxn};
 
 use super::fault::Fault;
 
@@ -43,8 +43,9 @@ pub struct Store {
 pub struct File {
     pub database: Database<Bytes, Bytes>,
     pub record_bytes: usize,
-    /// Where the key stands in a record: offset and length.
-    key: (usize, usize),
+    /// Where the key stands in a record: offset and length. A file without one has its records in
+    /// the order in which they were put in.
+    key: Option<(usize, usize)>,
     pub duplicates: bool,
 }
 
@@ -115,7 +116,8 @@ impl Store {
             return Err(Status::FileExists.into());
         }
         let mut flags = DatabaseFlags::empty();
-        flags.set(DatabaseFlags::DUP_SORT, definition.keys[0].duplicates);
+        let has_duplicates = definition.keys.iter().any(|it| it.duplicates);
+        flags.set(DatabaseFlags::DUP_SORT, has_duplicates);
         let mut transaction = self.env.write_txn()?;
         let mut options = self.env.database_options().types::<Bytes, Bytes>();
         let database = options.name(&name).flags(flags).create(&mut transaction)?;
@@ -153,10 +155,7 @@ impl Store {
         for number in numbers {
             let digits = format!("{number:0NUMBER_BYTES$}");
             record[..NUMBER_BYTES].copy_from_slice(digits.as_bytes());
-            let key = file.key(&record)?;
-            let flags = PutFlags::NO_OVERWRITE;
-            file.database
-                .put_with_flags(&mut transaction, flags, key, &record)?;
+            file.put(&mut transaction, PutFlags::NO_OVERWRITE, &record)?;
         }
         Ok(transaction.commit()?)
     }
@@ -179,8 +178,17 @@ impl Store {
 
 impl File {
     fn new(definition: &FileDefinition, database: Database<Bytes, Bytes>) -> Result<Self, Fault> {
+        let record_bytes = usize::from(definition.record_bytes);
         let [key] = &definition.keys[..] else {
-            return Err(Fault::NotHere("a file with several keys".to_owned()));
+            if !definition.keys.is_empty() {
+                return Err(Fault::NotHere("a file with several keys".to_owned()));
+            }
+            return Ok(Self {
+                database,
+                record_bytes,
+                key: None,
+                duplicates: false,
+            });
         };
         let [segment] = &key.segments[..] else {
             return Err(Fault::NotHere("a key of several segments".to_owned()));
@@ -190,8 +198,8 @@ impl File {
         }
         Ok(Self {
             database,
-            record_bytes: usize::from(definition.record_bytes),
-            key: (usize::from(segment.offset), usize::from(segment.bytes)),
+            record_bytes,
+            key: Some((usize::from(segment.offset), usize::from(segment.bytes))),
             duplicates: key.duplicates,
         })
     }
@@ -201,6 +209,27 @@ impl File {
         if record.len() != self.record_bytes {
             return Err(Status::RecordLength);
         }
-        Ok(&record[self.key.0..][..self.key.1])
+        let (offset, bytes) = self.key.ok_or(Status::InvalidKeyNumber)?;
+        Ok(&record[offset..][..bytes])
+    }
+
+    /// Puts a record in, or in the place of the one with its key.
+    pub fn put(&self, writing: &mut RwTxn, flags: PutFlags, record: &[u8]) -> Result<(), Fault> {
+        match self.key(record) {
+            Err(Status::InvalidKeyNumber) => self.append(writing, record),
+            key => Ok(self.database.put_with_flags(writing, flags, key?, record)?),
+        }
+    }
+
+    fn append(&self, writing: &mut RwTxn, record: &[u8]) -> Result<(), Fault> {
+        let last = self.database.last(writing)?;
+        let last = last.and_then(|(number, _)| number.try_into().ok());
+        let number = last
+            .map_or(0, |it| u64::from_be_bytes(it) + 1)
+            .to_be_bytes();
+        let flags = PutFlags::APPEND;
+        Ok(self
+            .database
+            .put_with_flags(writing, flags, &number, record)?)
     }
 }

@@ -5,7 +5,7 @@ use super::dialect::{Check, Dialect, Step, Table};
 use super::{Data, Profile, TELLERS};
 
 /// Of the data's form; another number when files or records change.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 const PREFIX: &str = "concurve_";
 const NUMBER_BYTES: usize = 12;
 /// Records that one statement makes: others wait meanwhile.
@@ -51,12 +51,10 @@ impl Layout {
     }
 }
 
-/// Of the history: teller, branch, account, delta, time. Its key is the account, with duplicates: a
-/// file has one, and accounts are spread.
+/// Of the history: teller, branch, account, delta, time. It has no key, as in SQL.
 const HISTORY_BYTES: usize = 5 * NUMBER_BYTES;
 const TID: usize = 0;
 const BID: usize = NUMBER_BYTES;
-const AID: usize = 2 * NUMBER_BYTES;
 const DELTA: usize = 3 * NUMBER_BYTES;
 
 const ALL: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
@@ -190,10 +188,14 @@ fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
         let Layout {
             file, record_bytes, ..
         } = table.layout();
-        create(file, set, record_bytes, &format!("0:{NUMBER_BYTES}:text"))
+        create(
+            file,
+            set,
+            record_bytes,
+            &format!(" KEY 0:{NUMBER_BYTES}:text"),
+        )
     });
-    let key = format!("{AID}:{NUMBER_BYTES}:text DUPLICATES");
-    let history = create("history", set, HISTORY_BYTES, &key);
+    let history = create("history", set, HISTORY_BYTES, "");
     let zero = 0;
     let filler = Table::Branches.layout().filler();
     let filled = format!(
@@ -208,7 +210,7 @@ fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
 }
 
 fn create(file: &str, set: u32, record_bytes: usize, key: &str) -> String {
-    format!("CREATE {} {record_bytes} KEY {key}", name(file, set))
+    format!("CREATE {} {record_bytes}{key}", name(file, set))
 }
 
 /// The records of one branch.
