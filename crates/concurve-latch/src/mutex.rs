@@ -29,7 +29,20 @@ const FREE: u32 = 0;
 /// Somebody may be asleep.
 const AWAITED: u32 = 1 << 31;
 const BROKEN: u32 = 1 << 30;
-const HOLDER: u32 = BROKEN - 1;
+/// It was taken by a destructor, or by what formats the message, while its thread panicked already.
+const IN_PANIC: u32 = 1 << 29;
+const HOLDER: u32 = IN_PANIC - 1;
+
+/// What stands in the word of a latch that this thread takes.
+#[inline]
+fn mark_of(seat: &Seat) -> u32 {
+    let in_panic = if std::thread::panicking() {
+        IN_PANIC
+    } else {
+        0
+    };
+    seat.mark() | in_panic
+}
 
 // SAFETY: the word goes from FREE to taken for one thread at a time, and back only by `unlock`.
 unsafe impl lock_api::RawMutex for RawMutex {
@@ -45,7 +58,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
         // Releases too: that it is held must be seen no later than that it is taken.
         let taken = self
             .word
-            .compare_exchange(FREE, seat.mark(), AcqRel, Relaxed);
+            .compare_exchange(FREE, mark_of(seat), AcqRel, Relaxed);
         if taken.is_err() {
             self.wait(seat, tally);
         }
@@ -58,7 +71,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
         tally.begin();
         let taken = self
             .word
-            .compare_exchange(FREE, seat.mark(), AcqRel, Relaxed);
+            .compare_exchange(FREE, mark_of(seat), AcqRel, Relaxed);
         if let Err(word) = taken {
             tally.take_back();
             assert!(word & BROKEN == 0, "{}", waiting::BROKEN);
@@ -68,7 +81,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() && self.word.load(Relaxed) & IN_PANIC == 0 {
             return self.break_it();
         }
         // Acquires too: that it is no longer held must not be seen before that it is free.
@@ -95,14 +108,14 @@ impl RawMutex {
     #[inline(never)]
     fn wait(&self, seat: &Seat, tally: &Tally) {
         add(&tally.waits, 1);
-        let me = seat.mark();
+        let me = mark_of(seat);
         let is_over = |word: u32| word == FREE || word & BROKEN != 0;
         let others_sleep = |word: u32| word & AWAITED != 0;
         let mut word = waiting::look(&self.word, self.class, tally, is_over, others_sleep);
         // Who has slept cannot know whether others still do.
         let mut taken = me;
         loop {
-            if word & HOLDER == me || word & BROKEN != 0 {
+            if word & HOLDER == me & HOLDER || word & BROKEN != 0 {
                 tally.take_back();
                 assert!(word & BROKEN == 0, "{}", waiting::BROKEN);
                 panic!("a thread wants a latch that it holds already");

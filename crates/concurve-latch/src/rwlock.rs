@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lock_api::GuardNoSend;
 
 use crate::class::{Class, Spin};
-use crate::seat::{Tally, add, mine};
+use crate::seat::{Seat, Tally, add, mine};
 use crate::{futex, waiting};
 
 /// A value that many may read, or one may change.
@@ -27,7 +27,7 @@ pub struct RawRwLock {
     state: AtomicU32,
     /// Changes whenever a writer is woken.
     turns: AtomicU32,
-    /// The mark of the writer's seat.
+    /// The mark of the writer's seat, or `IN_PANIC`.
     writer: AtomicU32,
     class: Class,
 }
@@ -38,6 +38,16 @@ const READERS_MAX: u32 = WRITTEN - 1;
 const READERS_WAIT: u32 = 1 << 30;
 const WRITERS_WAIT: u32 = 1 << 31;
 const BROKEN: u32 = u32::MAX;
+/// Written by a thread that panicked already.
+const IN_PANIC: u32 = BROKEN - 1;
+
+fn mark_of(seat: &Seat) -> u32 {
+    if std::thread::panicking() {
+        IN_PANIC
+    } else {
+        seat.mark()
+    }
+}
 
 fn holders(state: u32) -> u32 {
     state & WRITTEN
@@ -100,9 +110,9 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
         tally.begin();
         let taken = self.state.compare_exchange(0, WRITTEN, AcqRel, Relaxed);
         if taken.is_err() {
-            self.wait_to_write(seat.mark(), tally);
+            self.wait_to_write(mark_of(seat), tally);
         }
-        self.writer.store(seat.mark(), Relaxed);
+        self.writer.store(mark_of(seat), Relaxed);
     }
 
     #[inline]
@@ -112,7 +122,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
         tally.begin();
         let taken = self.state.compare_exchange(0, WRITTEN, AcqRel, Relaxed);
         if taken.is_ok() {
-            self.writer.store(seat.mark(), Relaxed);
+            self.writer.store(mark_of(seat), Relaxed);
         } else {
             tally.take_back();
         }
@@ -121,7 +131,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_exclusive(&self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() && self.writer.load(Relaxed) != IN_PANIC {
             return self.break_it();
         }
         self.writer.store(0, Relaxed);

@@ -214,6 +214,24 @@ fn a_reader_that_panics_changes_nothing() {
 }
 
 #[test]
+fn a_latch_taken_by_a_destructor_in_a_panic_is_sound() {
+    struct Cleaner<'a>(&'a Mutex<u32>, &'a concurve_latch::RwLock<u32>);
+    impl Drop for Cleaner<'_> {
+        fn drop(&mut self) {
+            *self.0.lock() += 1;
+            *self.1.write() += 1;
+        }
+    }
+    let (mutex, rwlock) = (Mutex::new(0), concurve_latch::RwLock::new(0));
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        let _cleaner = Cleaner(&mutex, &rwlock);
+        panic!("it cleans up");
+    }));
+    assert!(ended.is_err());
+    assert_eq!((*mutex.lock(), *rwlock.read()), (1, 1));
+}
+
+#[test]
 fn who_wants_what_he_holds_is_told() {
     let mutex = Mutex::new(());
     let rwlock = concurve_latch::RwLock::new(());

@@ -1,0 +1,87 @@
+//! Processes that do not outlive the one that forked them.
+#![allow(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+use crate::{EnginesError, While};
+
+/// Ended in order.
+pub const DONE: i32 = 0;
+/// Said why in the news.
+pub const FAILED: i32 = 1;
+/// A generation in which an engine died that held a latch.
+pub const LOST: i32 = 76;
+/// Panicked; standard error says where.
+pub const PANICKED: i32 = 101;
+
+/// Forks a process that does some work, and ends with the status that it returns.
+///
+/// It is killed when the calling thread ends, which must be the only one of its process.
+pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
+    let threads = std::fs::read_dir("/proc/self/task").when("read /proc/self/task")?;
+    let threads = threads.count();
+    if threads != 1 {
+        return Err(EnginesError::Unfit(format!(
+            "{threads} threads run where one must, because a fork copies only one: \
+             start threads in Service::run"
+        )));
+    }
+    let parent = getpid();
+    // SAFETY: there is no other thread whose locks could be held in the copy.
+    match unsafe { fork() }.when("fork a process")? {
+        ForkResult::Parent { child } => Ok(child),
+        ForkResult::Child => {
+            let work = AssertUnwindSafe(|| {
+                let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+                // It may have died before that.
+                if getppid() == parent {
+                    work()
+                } else {
+                    PANICKED
+                }
+            });
+            let status = catch_unwind(work).unwrap_or(PANICKED);
+            // SAFETY: ends the process. What is on the stack belongs to the parent too, and is not
+            // dropped.
+            unsafe { libc::_exit(status) }
+        }
+    }
+}
+
+/// A child that has ended since the last call; `None`: none has. Error `ECHILD`: there are none.
+pub fn ended() -> nix::Result<Option<(Pid, WaitStatus)>> {
+    match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+        Ok(status) => Ok(status.pid().map(|pid| (pid, status))),
+        Err(Errno::EINTR) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until all children have ended, and those of theirs that were left to this process.
+pub fn wait_for_all() {
+    while !matches!(waitid(Id::All, WaitPidFlag::WEXITED), Err(Errno::ECHILD)) {}
+}
+
+pub fn kill_now(pid: Pid) {
+    // Nobody else can have this number: it is waited for later.
+    let _ = kill(pid, Signal::SIGKILL);
+}
+
+/// How a process ended, in words.
+pub fn words(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, PANICKED) => "panicked".to_owned(),
+        WaitStatus::Exited(_, concurve_latch::LEFT) => {
+            "left, because it waited for a latch of a killed engine".to_owned()
+        }
+        WaitStatus::Exited(_, code) => format!("ended with status {code}"),
+        WaitStatus::Signaled(_, signal, _) => format!("was ended by {signal}"),
+        other => format!("ended: {other:?}"),
+    }
+}

@@ -1,0 +1,68 @@
+//! Services for the tests: `SERVICE threads|processes ENGINES FOLDER [MIB]`.
+//!
+//! What happens is told on standard error, a line each. Exit codes: 0 ended in order, 1 otherwise.
+
+mod bank;
+mod collections;
+mod misbehaving;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use concurve_engines::memory::SharedAllocator;
+use concurve_engines::{Event, Mode, Plan, Service, serve};
+
+#[global_allocator]
+static ALLOCATOR: SharedAllocator = SharedAllocator;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [service, mode, engines, folder, rest @ ..] = &arguments[..] else {
+        panic!("SERVICE threads|processes ENGINES FOLDER [MIB]")
+    };
+    let mode = match mode.as_str() {
+        "threads" => Mode::Threads,
+        "processes" => Mode::Processes,
+        other => panic!("'{other}' is neither threads nor processes"),
+    };
+    let megabytes: usize = rest.first().map_or(256, |it| it.parse().expect("MiB"));
+    let plan = Plan {
+        mode,
+        engines: engines.parse().expect("a number of engines"),
+        memory_bytes: megabytes << 20,
+        memory_remedy: "raise --shared-memory",
+        // The bank's are killed by the test.
+        quick_deaths_max: if service == "bank" { 1000 } else { 5 },
+        stop_within: Duration::from_secs(if service == "deaf" { 1 } else { 120 }),
+    };
+    let folder = PathBuf::from(folder);
+    match service.as_str() {
+        "collections" => run(
+            &plan,
+            &collections::Collections {
+                engines: plan.engines,
+            },
+        ),
+        "bank" => run(&plan, &bank::Bank { folder }),
+        other => run(&plan, &misbehaving::Misbehaving::new(other, folder)),
+    }
+}
+
+fn run<S: Service>(plan: &Plan, service: &S) -> ExitCode {
+    match serve(plan, service) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(event: &Event) {
+    match event {
+        Event::Ready { generation } => eprintln!("ready {generation}"),
+        Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),
+        Event::Lost { why } => eprintln!("lost: {why}"),
+    }
+}
