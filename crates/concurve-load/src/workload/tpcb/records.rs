@@ -2,10 +2,9 @@
 //! and goes back whole with its new balance; numbers are text of 12 characters.
 
 use super::dialect::{Check, Dialect, Step, Table};
+use super::sql::FORMAT;
 use super::{Data, Profile, TELLERS};
 
-/// Of the data's form; another number when files or records change.
-const FORMAT: i64 = 2;
 const PREFIX: &str = "concurve_";
 const NUMBER_BYTES: usize = 12;
 /// Records that one statement makes: others wait meanwhile.
