@@ -28,11 +28,14 @@ def made_run(
     machine: dict[str, Any] | None = None,
     name: str = "small",
     conditions: tuple[str, ...] = (),
+    base: dict[str, Level] | None = None,
     **factors: tuple[Level, ...],
 ) -> Findings:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
     around it by ``cv``. Its day is that of the seed."""
-    study = msgspec.structs.replace(small_study(rules, **factors), name=name, conditions=conditions)
+    study = msgspec.structs.replace(
+        small_study(rules, **factors), name=name, conditions=conditions, base=base or {}
+    )
     head = new_head(study, "normal", seed, "concurve sweep …")
     started = f"2026-{1 + seed // 28:02d}-{1 + seed % 28:02d}T10:00:00+00:00"
     head = msgspec.structs.replace(head, started=started)

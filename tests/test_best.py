@@ -276,3 +276,15 @@ def test_of_many_conditions_it_is_told_first_how_often_which(store: Store) -> No
     assert said[1] == ("Under 5 of 8 conditions nothing is shown to be faster than the base cell.")
     assert said[2] == "Of 8 conditions, run threads=1 under 5, threads=2 under 3."
     assert len(said) == 3 + 8
+
+
+def test_a_base_of_another_group_is_named_by_all_that_differs(store: Store) -> None:
+    def seconds(latching: str, threads: str) -> float:
+        return (4.0 if latching == "global" else 1.0) / int(threads)
+
+    found = made_run(
+        store, seconds, base={"latching": "global"}, latching=("global", "record"), threads=(1, 2)
+    )
+    said = [item.sentence for item in found.sentences if item.kind == "answer"]
+    assert re.match(r"With latching=record: threads=[12] is ", said[0])
+    assert re.search(r" times as fast as latching=global threads=[12] \(", said[0])

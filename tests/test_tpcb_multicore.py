@@ -66,7 +66,7 @@ def test_every_figure_of_the_document_is_there(campaign: Campaign, name: str) ->
     figure = STUDIES[name]
     held = [f for f in study_of(campaign, name).published if f.compare == "improvement"]
     assert {f.figure for f in held} == {figure}
-    printed = {(f.parameters["sessions"], f.column): f.value for f in held}
+    printed = {(f.parameters["sessions"], f.row): f.value for f in held}
     assert printed == {
         (sessions, column): value
         for sessions, *values in FIGURES[figure]
@@ -204,7 +204,7 @@ def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
     done = lab.run("run", str(file), "--effort", "quick",
                    XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
     assert done.returncode != 0
-    assert "verify" in done.stderr
+    assert "are found: 10 too many" in done.stderr
 
 
 def test_published_figures_stand_once(campaign: Campaign) -> None:

@@ -94,12 +94,12 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
         f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
-        f"{_own(plan, item.base)} ({_wall(item.base)}), the greatest speed-up."
+        f"{_base(plan, item)} ({_wall(item.base)}), the greatest speed-up."
     )
 
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
-    return f"nothing is shown to be faster than {_own(plan, item.base)} ({_wall(item.base)})."
+    return f"nothing is shown to be faster than {_base(plan, item)} ({_wall(item.base)})."
 
 
 def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest]:
@@ -187,6 +187,17 @@ def _own(plan: Plan, cell: CellFindings) -> str:
     if plan.work:
         return f"{plan.work}={cell.parameters[plan.work]}"
     return _name(plan, cell.parameters)
+
+
+def _base(plan: Plan, item: _Greatest) -> str:
+    """The base of a cell, with the levels by which it is of another group."""
+    other = {
+        name: level
+        for name, level in item.base.parameters.items()
+        if name != plan.work and level != item.cell.parameters[name]
+    }
+    own = _own(plan, item.base)
+    return f"{describe(other)} {own}" if plan.work and other else own
 
 
 def _name(plan: Plan, parameters: dict[str, Level]) -> str:
