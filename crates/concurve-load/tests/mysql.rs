@@ -134,3 +134,70 @@ fn a_crash_leaves_the_figures_until_then_and_loses_nothing() {
         verified.stdout()
     );
 }
+
+#[test]
+fn statements_of_ones_own() {
+    let Some(server) = server() else { return };
+    server.ask(
+        "CREATE DATABASE t; USE t; GRANT ALL ON t.* TO open@'%'; SET GLOBAL max_allowed_packet = 1 << 28;
+         CREATE TABLE a (id INT PRIMARY KEY, b BIGINT NOT NULL); INSERT INTO a VALUES (0, 0), (1, 0)",
+    );
+    let address = server.address("open", "t");
+    let own = |commands: &[&str], arguments: &str| {
+        let mut all: Vec<&str> = commands.iter().flat_map(|it| ["--command", it]).collect();
+        all.extend(arguments.split_whitespace());
+        load_with(&address, &all, &[])
+    };
+    // Two sessions that take two rows crosswise: deadlocks leave nothing behind.
+    let forth = "UPDATE a SET b = b + 1 WHERE id = {session} % 2";
+    let back = "UPDATE a SET b = b + 1 WHERE id = 1 - {session} % 2";
+    let crosswise = ["BEGIN", forth, back, "COMMIT"];
+    let ended = own(&crosswise, "--sessions 8 --transactions 2000").ok();
+    let done = ended.indicator("operations") as i64;
+    assert!(
+        ended.stdout().contains("× 1213 deadlock"),
+        "{}",
+        ended.stdout()
+    );
+    assert_eq!(server.ask("SELECT SUM(b) FROM t.a"), (2 * done).to_string());
+
+    // Longer than a packet can be, both ways.
+    for (command, arguments) in [
+        ("SELECT LENGTH({value}) AS n", "--value-bytes 9000000"),
+        ("SELECT REPEAT('x', 16777215 * 2) AS x", ""),
+    ] {
+        let arguments = format!("--sessions 1 --transactions 2 {arguments}");
+        let ended = own(&[command], &arguments).ok();
+        assert_eq!(ended.indicator("operations"), 2.0, "{}", ended.stdout());
+    }
+
+    let missing = own(&["SELECT c FROM a"], "--transactions 1");
+    assert!(
+        missing
+            .stderr()
+            .contains("\"SELECT c FROM a\": 1054 Unknown column")
+    );
+}
+
+#[test]
+fn data_that_were_not_made_here_are_left_alone() {
+    let Some(server) = server() else { return };
+    let address = server.address("root", "");
+    let refused = |arguments: &str, why: &str| {
+        let ended = load(
+            &address,
+            &format!("--workload read --transactions 1 {arguments}"),
+        );
+        let said = ended.stderr();
+        assert_eq!(ended.output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    };
+    refused("", "there is no database concurve: --init makes it");
+    load(&address, "--workload read --init-only").ok();
+    refused("--scale 2", "--init makes it anew");
+    server.ask("UPDATE concurve.marks SET number = 99 WHERE name = 'format'");
+    refused("", "made by another version (format 99)");
+    server.ask("DROP DATABASE concurve; CREATE DATABASE concurve; CREATE TABLE concurve.a (b INT)");
+    refused("--init", "was not made here");
+    assert_eq!(server.ask("SELECT COUNT(*) FROM concurve.a"), "0");
+}
