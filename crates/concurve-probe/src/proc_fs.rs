@@ -13,6 +13,9 @@ use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
 use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
 
+/// The parent of all threads of the kernel.
+const KTHREADD: u32 = 2;
+
 /// A `/proc` file system.
 #[derive(Debug, Clone)]
 pub struct ProcFs {
@@ -110,6 +113,21 @@ impl ProcFs {
             }
         }
         Ok(children)
+    }
+
+    /// CPU time of each thread of the kernel, in ns, by its number; none where they are not seen, as
+    /// in a container.
+    pub fn kernel_threads(&self) -> BTreeMap<u32, u64> {
+        // Only the kernel's own has no parent and this number.
+        if !self.stat(KTHREADD).is_ok_and(|it| it.parent == 0) {
+            return BTreeMap::new();
+        }
+        let threads = self.children(KTHREADD).unwrap_or_default();
+        let times = threads.into_iter().filter_map(|pid| {
+            let account = self.thread_schedstat(pid, pid).ok()?;
+            Some((pid, account.cpu_ns))
+        });
+        times.collect()
     }
 
     /// All processes below `pid`, itself not included.
@@ -261,6 +279,33 @@ mod tests {
         assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
         assert!(proc_fs.open_last_pid().unwrap().read().is_some());
         assert!(!proc_fs.cpus_online().unwrap().is_empty());
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_those_of_process_2_without_a_parent() {
+        let root = std::env::temp_dir().join(format!("concurve-kernel-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let stat = |parent: u32| {
+            let zeros = "0 ".repeat(48);
+            format!("2 (kthreadd) S {parent} {zeros}")
+        };
+        write("2/stat", &stat(0));
+        write("2/task/2/children", "7 9");
+        write("7/task/7/schedstat", "1500 3 4");
+        write("9/task/9/schedstat", "20 3 4");
+        let proc_fs = ProcFs::new(&root);
+        assert_eq!(
+            proc_fs.kernel_threads(),
+            BTreeMap::from([(7, 1500), (9, 20)])
+        );
+        // In a container it is somebody's process.
+        write("2/stat", &stat(1));
+        assert!(proc_fs.kernel_threads().is_empty());
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

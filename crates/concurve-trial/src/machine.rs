@@ -15,6 +15,8 @@ pub struct Snapshot {
     ticks: Option<CpuTicks>,
     ticks_each: BTreeMap<u32, CpuTicks>,
     psi: BTreeMap<String, u64>,
+    /// CPU time of the kernel's threads.
+    kernel_ns: BTreeMap<u32, u64>,
     absent: Absent,
 }
 
@@ -49,8 +51,19 @@ impl Snapshot {
             ticks: ticks.ok(),
             ticks_each: ticks_each.unwrap_or_default(),
             psi,
+            kernel_ns: proc_fs.kernel_threads(),
             absent,
         }
+    }
+
+    /// What the kernel's threads used since an earlier one. They write what the roles wrote, and
+    /// drive their loop devices: no process outside the trial does.
+    fn kernel_since(&self, earlier: &Self) -> u64 {
+        let used = self.kernel_ns.iter().map(|(pid, now)| {
+            let before = earlier.kernel_ns.get(pid).copied().unwrap_or(0);
+            now.saturating_sub(before)
+        });
+        used.sum()
     }
 
     /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used.
@@ -62,6 +75,7 @@ impl Snapshot {
         proc_fs: &ProcFs,
     ) -> MachineRecord {
         let tick_ns = process::tick_ns();
+        let own_cpu_ns = own_cpu_ns + end.kernel_since(&self);
         let mut absent = self.absent;
         let mut record = MachineRecord {
             cpus: None,
