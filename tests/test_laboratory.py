@@ -17,7 +17,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.protocol import TrialKey
 from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
 from concurve.store import Store
-from concurve.wire import TrialSpec
+from concurve.wire import IndicatorLine, TrialSpec, decode_record
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 THREE = Rules(repeats_min=3, repeats_max=3)
@@ -202,6 +202,23 @@ def test_an_extract_that_misses_later_is_an_error_of_that_trial(store: Store) ->
     cell = findings_of(store, store.find_run("last")).cells[0]
     assert cell.indicators["rate"].value == 7.0
     assert cell.indicators["rate"].unit == "1/s"
+
+
+def test_a_trial_whose_load_lost_sessions_does_not_count(store: Store) -> None:
+    class Loses(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = decode_record(super().run(spec))
+            lost = IndicatorLine(indicator="sessions_lost", value=float(len(self.specs) == 2) * 3)
+            role = msgspec.structs.replace(record.roles[0], indicators=(lost,))
+            return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
+
+    runner = runner_of(store, Loses())
+    runner.start()
+    rows = list(store.trials(runner.head.id))
+    assert [row.outcome.cause for row in rows].count("sessions lost") == 1
+    assert len(rows) == 7, "it was done again"
+    details = [row.outcome.detail for row in rows]
+    assert "3 of the sessions of target lost their connection" in details
 
 
 def test_a_primary_indicator_that_nobody_reports_stops_at_once(store: Store) -> None:

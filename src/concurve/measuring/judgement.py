@@ -53,7 +53,7 @@ class Judge:
         value = figures.get(self.plan.study.primary)
         if value is None:
             return Judgement("program_error", None, "nothing done", NOTHING_DONE, figures)
-        refused = self._check(cell, record, value)
+        refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
         # A simulation has a clock of its own: what else the machine does changes nothing.
@@ -117,3 +117,14 @@ class Judge:
 
     def _error(self, cell: Cell, what: str, remedy: str) -> RunError:
         return RunError(f"{describe(cell.parameters)}: {what}", remedy)
+
+
+def lost_sessions(record: TrialRecord) -> Judgement | None:
+    """A load whose sessions lost their connection went on with fewer than the cell says."""
+    lost = [
+        f"{line.value:g} of the sessions of {role.name} lost their connection"
+        for role in record.roles
+        for line in role.indicators
+        if line.indicator == "sessions_lost" and line.value > 0
+    ]
+    return Judgement("program_error", None, "sessions lost", "; ".join(lost), {}) if lost else None
