@@ -79,14 +79,14 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
-    let upkeep = arguments.upkeep();
-    if arguments.is_verify_only() {
+    let upkeep = arguments.bank().upkeep();
+    if arguments.bank().is_verify_only() {
         verify_only(&plan, &upkeep, &reporter, &stop)?;
         return Ok(ExitCode::SUCCESS);
     }
     let ground = plan.ground.as_ref();
     let mut books = ground.map(|it| it.prepare(&upkeep, &stop)).transpose()?;
-    if arguments.is_init_only() {
+    if arguments.bank().is_init_only() {
         return Ok(ExitCode::SUCCESS);
     }
     match arguments.objectives() {

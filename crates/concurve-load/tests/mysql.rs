@@ -192,7 +192,7 @@ fn data_that_were_not_made_here_are_left_alone() {
         assert_eq!(ended.output.status.code(), Some(2), "{said}");
         assert!(said.contains(why), "{said}");
     };
-    refused("", "there is no database concurve: --init makes it");
+    refused("", "no data yet (database concurve): --init makes it");
     load(&address, "--workload read --init-only").ok();
     refused("--scale 2", "--init makes it anew");
     server.ask("UPDATE concurve.marks SET number = 99 WHERE name = 'format'");

@@ -64,7 +64,7 @@ fn nothing_is_overwritten_that_is_not_ours_or_not_asked_for() {
         assert_eq!(ended.output.status.code(), Some(2), "{}", ended.stderr());
         ended.stderr()
     };
-    assert!(refused("--transactions 8").contains("there is no schema concurve: --init makes it"));
+    assert!(refused("--transactions 8").contains("no data yet (schema concurve): --init makes it"));
 
     load(&address, "--init-only --scale 2").ok();
     assert!(refused("--transactions 8").contains("--scale 2 --files 1, and not for"));

@@ -19,17 +19,17 @@ pub enum Found {
 /// Why a load does not begin.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Refusal {
-    #[error("there is no {0}: --init makes it, for {1}")]
+    #[error("there is no data yet ({0}): --init makes it, for {1}")]
     Missing(&'static str, String),
     #[error(
-        "{0} is there already, and was not made here: it is left alone, also by --init; name another database or file in the address, or rename it"
+        "what is there ({0}) was not made here: it is left alone, also by --init; name another database or file in the address, or rename it"
     )]
     Foreign(&'static str),
-    #[error("{0} was made by another version (format {1}): --init makes it anew")]
+    #[error("the data ({0}) was made by another version (format {1}): --init makes it anew")]
     Other(&'static str, i64),
-    #[error("{0} is half made: --init makes it anew")]
+    #[error("the data ({0}) is half made: --init makes it anew")]
     Incomplete(&'static str),
-    #[error("{0} is for {1}, and not for {2}: ask for that, or --init makes it anew")]
+    #[error("the data ({0}) is for {1}, and not for {2}: ask for that, or --init makes it anew")]
     Unlike(&'static str, String, String),
 }
 

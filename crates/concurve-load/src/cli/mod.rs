@@ -1,22 +1,21 @@
 //! The command line → a checked plan.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Parser;
 
+mod bank;
+mod workload;
+
+pub use bank::Bank;
+
 use crate::arrivals::Spread;
-use crate::data::{Ground, Upkeep};
 use crate::embedded::Embedded;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Reach, Runners};
 use crate::slo::Objective;
 use crate::span;
 use crate::target::Target;
-use crate::workload::Workload;
-use crate::workload::keys::Keys;
-use crate::workload::script::Scripts;
-use crate::workload::tpcb::{ACCOUNTS, Data, FILES_MAX, Profile, RoundTrips, SCALE_MAX, Tpcb};
 
 /// More processes than this are a mistake.
 const PROCESSES_MAX: u64 = 2000;
@@ -31,41 +30,16 @@ const SEARCH_NS: u64 = 60_000_000_000;
   concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
-  concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99")]
+  concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99
+  concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify")]
 pub struct Arguments {
-    /// redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket
+    /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records://HOST:PORT, sqlite:FILE,
+    /// lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path of a Unix socket, for Redis
     server: String,
     /// Of a key-value server: ping, get, set, set-nx-del, incr [default: get]. Of a database:
     /// tpcb-rw3, tpcb-strict, tpcb-like, read, update [default: tpcb-rw3]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
     workload: Option<String>,
-    /// TPC-B: branches, each with 10 tellers
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
-    scale: u32,
-    /// TPC-B: accounts of each branch, fewer than the standard's for small data
-    #[arg(long, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
-    accounts: u32,
-    /// TPC-B: sets of its files; a session keeps to one of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
-    files: u32,
-    /// TPC-B: a round trip for each statement of a transaction, or one for all of them
-    #[arg(long, value_enum, default_value = "each")]
-    round_trips: RoundTrips,
-    /// TPC-B: make the data, in a schema of its own, also if it is there already
-    #[arg(long)]
-    init: bool,
-    /// Make the data, and no load
-    #[arg(long, conflicts_with_all = ["verify", "verify_only", "ledger"])]
-    init_only: bool,
-    /// TPC-B: hold the data against what was counted, after the load
-    #[arg(long, conflicts_with = "slo")]
-    verify: bool,
-    /// Hold the data against the --ledger of an earlier load, and no load
-    #[arg(long, conflicts_with_all = ["init", "verify"])]
-    verify_only: bool,
-    /// Where the load notes what --verify-only must find
-    #[arg(long, value_name = "FILE", conflicts_with = "slo")]
-    ledger: Option<PathBuf>,
     /// A command of a transaction of your own; repeat it for several, one after the other
     #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
     command: Vec<String>,
@@ -135,6 +109,8 @@ pub struct Arguments {
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    bank: Bank,
 }
 
 impl Arguments {
@@ -162,21 +138,9 @@ impl Arguments {
         })
     }
 
-    /// What is done with the data beside the load.
-    pub fn upkeep(&self) -> Upkeep {
-        Upkeep {
-            init: self.init || self.init_only,
-            verify: self.verify,
-            ledger: self.ledger.clone(),
-        }
-    }
-
-    pub fn is_init_only(&self) -> bool {
-        self.init_only
-    }
-
-    pub fn is_verify_only(&self) -> bool {
-        self.verify_only
+    /// What is done with the data of a workload.
+    pub fn bank(&self) -> &Bank {
+        &self.bank
     }
 
     /// Which client process this is, if it is one.
@@ -232,96 +196,6 @@ impl Arguments {
             _ if self.processes => self.runners(),
             _ => Ok(Runners::Threads(self.sessions)),
         }
-    }
-
-    fn workload(&self, target: &Target) -> Result<(Arc<dyn Workload>, Option<Ground>), Error> {
-        let dialect = match target.dialect() {
-            Some(dialect) if self.command.is_empty() => dialect,
-            of_database => {
-                self.refuse_upkeep()?;
-                let keys: Keys = self.keys.parse()?;
-                let none = Scripts::new(keys, self.value_bytes as usize);
-                let scripts = match of_database {
-                    Some(_) => self.scripts(none.with_bare_keys())?,
-                    None => self.scripts(none)?,
-                };
-                return Ok((Arc::new(scripts), None));
-            }
-        };
-        let data = self.data()?;
-        self.refuse_pipelines(data.profile)?;
-        let workload = Tpcb::new(data, dialect, self.round_trips)?;
-        let ground = Ground {
-            data,
-            dialect,
-            desks: target.desks(self.connect_timeout),
-        };
-        Ok((Arc::new(workload), Some(ground)))
-    }
-
-    /// Only the named workloads of databases have data of their own.
-    fn refuse_upkeep(&self) -> Result<(), Error> {
-        if self.upkeep() == Upkeep::default() && !self.verify_only {
-            return Ok(());
-        }
-        Err(Error::Asked(
-            "--init, --verify and --ledger are for the named workloads of databases: others have no data of their own".to_owned(),
-        ))
-    }
-
-    /// The data that a workload of a database needs.
-    fn data(&self) -> Result<Data, Error> {
-        let name = self.workload.as_deref().unwrap_or(Profile::Rw3.name());
-        let profile = name.parse().map_err(|()| {
-            let known = Profile::ALL.map(Profile::name).join(", ");
-            Error::Asked(format!(
-                "no workload {name:?} for a database; one of {known}, or commands of your own by --command"
-            ))
-        })?;
-        if self.mix.is_some() {
-            return Err(Error::Asked(
-                "--mix is for key-value servers; a database has --workload and --command"
-                    .to_owned(),
-            ));
-        }
-        if profile == Profile::Like && self.accounts != ACCOUNTS {
-            return Err(Error::Asked(format!(
-                "--accounts {}: {} is what pgbench does, with {ACCOUNTS} accounts; another workload, such as {}, may have fewer",
-                self.accounts,
-                Profile::Like.name(),
-                Profile::Strict.name()
-            )));
-        }
-        Ok(Data {
-            profile,
-            scale: self.scale,
-            accounts: self.accounts,
-            files: self.files,
-        })
-    }
-
-    /// Transactions of several statements cannot be under way beside each other on a connection.
-    fn refuse_pipelines(&self, profile: Profile) -> Result<(), Error> {
-        if self.pipeline == 1 || !profile.is_transaction() {
-            return Ok(());
-        }
-        Err(Error::Asked(format!(
-            "--pipeline {}: a session has one transaction of {} at a time; --round-trips one sends its statements together",
-            self.pipeline,
-            profile.name()
-        )))
-    }
-
-    fn scripts(&self, none: Scripts) -> Result<Scripts, Error> {
-        if let Some(mix) = &self.mix {
-            return mix.split(',').try_fold(none, with_part);
-        }
-        if self.command.is_empty() {
-            let name = self.workload.as_deref().unwrap_or("get");
-            return Ok(none.with_named(name, 1)?);
-        }
-        let commands: Vec<&str> = self.command.iter().map(String::as_str).collect();
-        Ok(none.with("custom", 1, &commands)?)
     }
 
     fn password(&self) -> Result<Option<String>, Error> {
@@ -386,19 +260,4 @@ impl Arguments {
             }
         }
     }
-}
-
-/// Adds a part of a mix, such as `get=9`.
-fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, Error> {
-    let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
-    let weight = weight
-        .parse::<u32>()
-        .ok()
-        .filter(|it| (1..=1_000_000).contains(it));
-    let weight = weight.ok_or_else(|| {
-        Error::Asked(format!(
-            "--mix {part:?}: a weight from 1 to 1,000,000, as in get=9,set=1"
-        ))
-    })?;
-    Ok(scripts.with_named(name, weight)?)
 }
