@@ -43,7 +43,7 @@ impl Watch {
     /// Before the first interval.
     pub fn begin(&mut self, task: &Task, server: &str) -> Result<(), Error> {
         if let Some(progress) = &mut self.progress
-            && task.measure_ns() > monotonic_ns()
+            && task.measure_ns() > task.begin_ns
         {
             progress.note("warming up");
         }

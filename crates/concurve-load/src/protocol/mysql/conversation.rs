@@ -227,7 +227,7 @@ impl Connection {
         }
         let prepared = Prepared::parse(payload).ok_or_else(|| garbled(payload))?;
         if prepared.parameters != template.parameters() {
-            return Err(garbled(payload));
+            return Err(refusal::of_parameters(&template.text, prepared.parameters));
         }
         self.prepared.push(Some(prepared.id));
         Ok(self.after_preparing(prepared.packets))

@@ -52,3 +52,9 @@ pub fn of_whole_password() -> ProtocolError {
 pub fn of_statement(text: &str, error: &ServerError) -> ProtocolError {
     ProtocolError::Statement(text.to_owned(), error.to_string())
 }
+
+/// A statement has places for values that nobody gives.
+pub fn of_parameters(text: &str, parameters: usize) -> ProtocolError {
+    let why = format!("it takes {parameters} values by `?`: write {{key}} or another placeholder");
+    ProtocolError::Statement(text.to_owned(), why)
+}

@@ -137,6 +137,16 @@ fn a_statement_that_the_server_does_not_take_is_named() {
 }
 
 #[test]
+fn a_statement_with_values_that_nobody_gives_is_named() {
+    let mut connection = connection(greeting(""));
+    say(&mut *connection, &mariadb());
+    say(&mut *connection, &packet(2, &ok(2)));
+    let two = packet(1, &[0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]);
+    let refused = connection.receive(&two, &mut Vec::new()).unwrap_err();
+    assert!(refused.to_string().contains("it takes 2 values"));
+}
+
+#[test]
 fn what_cannot_be_prepared_is_sent_as_text() {
     let mut connection = connection(greeting(""));
     say(&mut *connection, &mariadb());
