@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
+use crate::data::Ground;
 use crate::figures::{Figures, PERCENTILES};
 use crate::plan::Plan;
 
@@ -23,6 +24,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
     let sessions = figures.all.sessions.iter().map(|it| it.transactions);
     json!({
         "server": plan.place(),
+        "data": plan.ground.as_ref().map(Ground::size),
         "sessions": plan.sessions,
         "loop": plan.pace,
         "pipeline": plan.pipeline,

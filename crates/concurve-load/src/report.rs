@@ -70,6 +70,9 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         .map(|it| it.trips.len())
         .collect();
     reporter.fact("round_trips_per_transaction", trips)?;
+    if let Some(ground) = &plan.ground {
+        reporter.fact("data", ground.size())?;
+    }
     reporter.fact("errors_by_kind", serde_json::json!(total.errors))?;
     reporter.fact(
         "sessions_lost_by_reason",

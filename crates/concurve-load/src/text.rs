@@ -109,6 +109,12 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     let (p50, max) = (connection.value_at_percentile(50.0), connection.max());
     let value = format!("p50 {}, slowest {}", time(p50 as f64), time(max as f64));
     facts.push(("connecting", value));
+    if let Some(ground) = &plan.ground {
+        let trips = plan.workload.kinds()[0].trips.len();
+        let noun = if trips == 1 { "trip" } else { "trips" };
+        let value = format!("{}; {trips} round {noun} a transaction", ground.size());
+        facts.push(("data", value));
+    }
     let (sent, received) = (all.spent.bytes_sent as f64, all.spent.bytes_received as f64);
     if let Reach::Server(_) = plan.reach {
         let value = format!("{} sent, {} received", bytes(sent), bytes(received));

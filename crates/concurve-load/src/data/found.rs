@@ -99,18 +99,14 @@ fn data([workload, scale, accounts, files]: [Option<i64>; 4]) -> Option<Data> {
 
 /// The data in words, as it is asked for.
 pub fn words(data: Data) -> String {
-    let Data {
-        profile,
-        scale,
-        accounts,
-        files,
-    } = data;
-    let accounts = match accounts {
+    format!("--workload {} {}", data.profile.name(), size(data))
+}
+
+/// How much of it there is.
+pub fn size(data: Data) -> String {
+    let accounts = match data.accounts {
         ACCOUNTS => String::new(),
         fewer => format!(" --accounts {fewer}"),
     };
-    format!(
-        "--workload {} --scale {scale}{accounts} --files {files}",
-        profile.name()
-    )
+    format!("--scale {}{accounts} --files {}", data.scale, data.files)
 }

@@ -103,6 +103,11 @@ impl Ground {
         Ok(verify::verify(&mut *desk, dialect, made, ledger.as_ref())?)
     }
 
+    /// How much data there is, as it is asked for.
+    pub fn size(&self) -> String {
+        found::size(self.data)
+    }
+
     fn inspect(&self, desk: &mut dyn Desk) -> Result<Data, DataError> {
         let found = Found::at(desk, self.dialect)?;
         Ok(found.expect(self.data, self.dialect)?)
