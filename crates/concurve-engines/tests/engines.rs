@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,22 +53,21 @@ impl Program {
 
     /// Waits for a line that begins so.
     fn wait_for(&mut self, beginning: &str) -> String {
+        self.wait_for_any(&[beginning])
+    }
+
+    /// Waits for a line that begins in one of these ways.
+    fn wait_for_any(&mut self, beginnings: &[&str]) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
-            match self
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self
                 .lines
-                .recv_timeout(end.saturating_duration_since(Instant::now()))
-            {
-                Ok(line) => {
-                    self.said.push(line.clone());
-                    if line.starts_with(beginning) {
-                        return line;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => panic!("no '{beginning}' in {:?}", self.said),
-                Err(RecvTimeoutError::Disconnected) => {
-                    panic!("it ended without '{beginning}': {:?}", self.said)
-                }
+                .recv_timeout(left)
+                .unwrap_or_else(|error| panic!("no {beginnings:?} ({error}) in {:?}", self.said));
+            self.said.push(line.clone());
+            if beginnings.iter().any(|it| line.starts_with(it)) {
+                return line;
             }
         }
     }
@@ -179,20 +178,18 @@ fn nothing_promised_is_lost_when_random_engines_are_killed() {
                 Instant::now() < end,
                 "nobody works after {killed} kills: {said:?}"
             );
-            program.said.extend(program.lines.try_iter());
             thread::sleep(Duration::from_millis(1));
         }
         draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let (_, engines) = engines(&program);
         if let Some(engine) = engines.get((draw >> 33) as usize % engines.len().max(1)) {
-            killed += usize::from(kill(*engine, Signal::SIGKILL).is_ok());
+            kill(*engine, Signal::SIGKILL).expect("it runs");
+            killed += 1;
+            // Before the next one: who dies twice is told of once.
+            program.wait_for_any(&["replaced", "lost"]);
         }
     }
     // The last death has its effect before the end is asked for.
-    let is_death = |line: &&String| line.starts_with("replaced") || line.starts_with("lost");
-    while program.said.iter().filter(is_death).count() < 20 {
-        program.wait_for("");
-    }
     program.ask_to_end();
     let said = program.must_succeed();
     let (promised, logged) = promised_and_logged(folder.path());

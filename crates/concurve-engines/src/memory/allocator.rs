@@ -38,14 +38,11 @@ unsafe impl GlobalAlloc for SharedAllocator {
         unsafe {
             let new = Layout::from_size_align_unchecked(bytes, layout.align());
             match Arena::get() {
-                Some(arena) if arena.contains(place) => {
-                    if arena.resize(place, layout, new) {
-                        return place;
-                    }
+                Some(arena) if arena.contains(place) && arena.resize(place, layout, new) => {
+                    return place;
                 }
-                // What the system gave before moves to shared memory as it grows.
-                _ if Arena::in_use().is_none() => return System.realloc(place, layout, bytes),
-                _ => {}
+                Some(arena) if arena.contains(place) || Arena::in_use().is_some() => {}
+                _ => return System.realloc(place, layout, bytes),
             }
             let moved = self.alloc(new);
             if !moved.is_null() {
