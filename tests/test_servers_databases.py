@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from concurve.errors import HostError
 from concurve.host import native
 from concurve.host.folders import passing_folder, remove_abandoned
 from concurve.host.loopback import free_port
+from concurve.host.segments import maker_of, parse_postmaster
 from concurve.servers import process as process_of
 from concurve.servers.data import copy, originals, restore
 from concurve.servers.mariadb import MariaDB
@@ -203,6 +205,14 @@ def test_after_a_kill_the_next_one_removes_what_is_left(attend: Attending, name:
     attended = attend()
     attended.wait_until_ready()
     folder = folder_of(attended, name)
+    segment = None
+    if name != "mariadb":
+        # The server, too, so that it cannot clean up.
+        lines = (folder / "postmaster.pid").read_text(encoding="ascii")
+        server, segment = parse_postmaster(lines)
+        assert maker_of(segment) == server
+        attended.process.send_signal(signal.SIGSTOP)
+        os.kill(server, signal.SIGKILL)
     attended.process.kill()
     attended.process.wait()
     wait_until(lambda: refused(attended.port))
@@ -210,6 +220,7 @@ def test_after_a_kill_the_next_one_removes_what_is_left(attend: Attending, name:
     second = attend()
     second.wait_until_ready()
     wait_until(lambda: removed(folder))
+    assert segment is None or maker_of(segment) != server
     assert folder_of(second, name).exists()
     second.stop()
     assert second.process.returncode == 0

@@ -5,8 +5,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -205,6 +210,49 @@ def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
                    XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
     assert done.returncode != 0
     assert "are found: 10 too many" in done.stderr
+
+
+@pytest.fixture
+def passable() -> Iterator[Path]:
+    """A temporary folder that the server's user may enter, unlike that of the tests."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+@pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
+@pytest.mark.skipif(LACKING["postgresql"], reason="postgresql is not installed")
+@pytest.mark.parametrize("victim", ["concurve-trial", "attend"])
+def test_a_killed_trial_leaves_no_server_and_no_folder(
+    lab: real.Lab, passable: Path, victim: str
+) -> None:
+    places = {"TMPDIR": str(passable), "XDG_CACHE_HOME": str(lab.folder / "cache")}
+    file = lab.folder / "campaign" / "postgresql" / "study.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"--duration", "0.4s"', '"--duration", "20s"'), encoding="utf-8")
+    running = lab.start("run", str(file), "--effort", "quick", **places)
+
+    def pid_of(*words: str) -> int | None:
+        found = [p for p, line in lab.alive().items() if all(word in line for word in words)]
+        return found[0] if found else None
+
+    # The load runs, so the server is up; the one that fills it only makes the data.
+    real.wait_until(lambda: pid_of("concurve-load", "--ledger") is not None, "the load")
+    pid = pid_of(victim)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    running.terminate()  # not another trial
+    running.communicate(timeout=real.PATIENCE)
+    assert lab.wait_until_alone() == {}
+
+    def clean() -> bool:
+        subprocess.run(
+            [sys.executable, "-c", "from concurve.host.folders import *; remove_abandoned()"],
+            env={**os.environ, **places}, check=True,
+        )  # fmt: skip
+        return not list(passable.iterdir())
+
+    real.wait_until(clean, "an empty folder")
 
 
 def test_published_figures_stand_once(campaign: Campaign) -> None:

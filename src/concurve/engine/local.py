@@ -13,6 +13,7 @@ from typing import Any
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError
 from concurve.host import native
+from concurve.host.folders import remove_abandoned
 from concurve.wire import TrialSpec, encode_spec
 
 #: Set by the runner in the environment of every process of a trial, to the trial's name.
@@ -34,6 +35,7 @@ class LocalEngine:
             return self._call([], encode_spec(spec))
         except RunError:
             _end_orphans(spec.trial)
+            remove_abandoned()
             raise
 
     def check(self, spec: TrialSpec) -> list[Problem]:

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from concurve.host.segments import free_segment
+
 PREFIX = "concurve-at-work-"
 
 #: Locked by the one whose folder it is; the lock ends with his process, however that ends.
@@ -55,6 +57,7 @@ def _remove(folder: Path) -> None:
     """The lock last, so that what resists now is found again."""
     for path in folder.iterdir():
         if path.name != _LOCK:
+            free_segment(path)
             shutil.rmtree(path, ignore_errors=True)
     if [path.name for path in folder.iterdir()] == [_LOCK]:
         (folder / _LOCK).unlink()
