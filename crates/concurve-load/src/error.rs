@@ -35,7 +35,7 @@ pub enum Error {
         remedy: &'static str,
     },
     #[error(
-        "no session is left: all {sessions} lost their connection to {server} ({why}); these are the figures until then; what does the server's log say?"
+        "no session is left: all {sessions} lost their connection to {server} ({why}); these are the figures until then; what does the server's log say, and is it the right port?"
     )]
     AllLost {
         sessions: u64,

@@ -96,7 +96,11 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
         Some(signal) => {
-            eprintln!("concurve-load: stopped; these are the figures so far");
+            let verified = match upkeep.verify {
+                true => ", and the data are not verified",
+                false => "",
+            };
+            eprintln!("concurve-load: stopped; these are the figures so far{verified}");
             ExitCode::from(128 + signal as u8)
         }
     })

@@ -7,21 +7,49 @@ use crate::numbers::{count, time};
 use crate::plan::{End, Plan};
 use crate::tally::{Interval, KindTally};
 
-/// Draws over its last line; clears it in the end.
+/// A line on the terminal that is drawn over its last state, and cleared in the end.
+#[derive(Debug, Default)]
+pub struct Line {
+    drawn: bool,
+}
+
+/// How a run goes.
 #[derive(Debug)]
 pub struct Progress {
     interval_seconds: f64,
     end: End,
-    drawn: bool,
+    line: Line,
+}
+
+impl Line {
+    /// A line, if there is a terminal to show it on.
+    pub fn on_terminal() -> Option<Self> {
+        stderr().is_terminal().then(Self::default)
+    }
+
+    /// Shows a text in place of the last one.
+    pub fn note(&mut self, text: &str) {
+        let _ = write!(stderr(), "\r\x1b[K{text}");
+        let _ = stderr().flush();
+        self.drawn = true;
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.drawn {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 impl Progress {
     /// A progress line, if there is a terminal to show it on.
     pub fn on_terminal(plan: &Plan, interval_ns: u64) -> Option<Self> {
-        stderr().is_terminal().then_some(Self {
+        Some(Self {
             interval_seconds: interval_ns as f64 / 1e9,
             end: plan.end,
-            drawn: false,
+            line: Line::on_terminal()?,
         })
     }
 
@@ -47,18 +75,8 @@ impl Progress {
         ));
     }
 
-    /// Shows a line in place of the last one.
+    /// Shows a text in place of the last line.
     pub fn note(&mut self, text: &str) {
-        let _ = write!(stderr(), "\r\x1b[K{text}");
-        let _ = stderr().flush();
-        self.drawn = true;
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.drawn {
-            let _ = write!(stderr(), "\r\x1b[K");
-        }
+        self.line.note(text);
     }
 }

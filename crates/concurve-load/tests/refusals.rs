@@ -14,7 +14,7 @@ use common::{Ended, Server, load, start};
 /// Addresses of servers that greet, by what stands before and behind the place.
 const GREETING: [(&str, &str); 4] = [
     ("redis://", "?protocol=3"),
-    ("records://", ""),
+    ("records://", "/"),
     ("postgresql://me@", "/bank"),
     ("mysql://me@", "/bank"),
 ];
@@ -87,6 +87,11 @@ fn what_does_not_go_together() {
         (redis, "--workload tpcb-rw3", ["\"tpcb-rw3\"", "ping, get"]),
         (redis, "--init", ["--init", "databases"]),
         (postgres, "--mix get=1", ["--mix", "--workload"]),
+        (
+            postgres,
+            "--pipeline 2 --command BEGIN --command COMMIT",
+            ["--pipeline 2", "mixed"],
+        ),
         (
             postgres,
             "--pipeline 2",

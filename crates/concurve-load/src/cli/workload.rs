@@ -24,6 +24,12 @@ impl Arguments {
                 let keys: Keys = self.keys.parse()?;
                 let none = Scripts::new(keys, self.value_bytes as usize);
                 let scripts = match of_database {
+                    Some(_) if self.pipeline > 1 && self.command.len() > 1 => {
+                        return Err(Error::Asked(format!(
+                            "--pipeline {} with several --command: the transactions of a session would be mixed; one --command, or more --sessions",
+                            self.pipeline
+                        )));
+                    }
                     Some(_) => self.scripts(none.with_bare_keys())?,
                     None => self.scripts(none)?,
                 };

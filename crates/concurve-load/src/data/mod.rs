@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::desk::{Desk, DeskError, Desks};
 use crate::error::Error;
+use crate::progress::Line;
 use crate::stop::Stop;
 use crate::workload::tpcb::Data;
 use crate::workload::tpcb::dialect::Dialect;
@@ -121,7 +122,11 @@ impl Ground {
                 desk.ask(&statement)?;
             }
         }
-        for statement in self.dialect.make(self.data) {
+        let mut line = Line::on_terminal();
+        for (number, statement) in (1..).zip(self.dialect.make(self.data)) {
+            if let Some(line) = &mut line {
+                line.note(&format!("making {}: statement {number}", self.size()));
+            }
             desk.ask(&statement)?;
         }
         Ok(self.data)

@@ -19,7 +19,7 @@ pub const RECORDS_FORMS: &str =
 /// # Errors
 /// What is wrong, without the forms to write.
 pub fn parse_records(rest: &str) -> Result<(Server, Greeting), String> {
-    let (place, user) = place_and_user(rest)?;
+    let (place, user) = place_and_user(rest.strip_suffix('/').unwrap_or(rest))?;
     let greeting = Greeting {
         records: true,
         user,
