@@ -21,7 +21,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn take(proc_fs: &ProcFs) -> Self {
+    /// The kernel's threads, each of which costs some µs, are read where `roles` are several: a
+    /// volume, a server and its load. A lone program's trial is to cost little.
+    pub fn take(proc_fs: &ProcFs, roles: usize) -> Self {
         let mut absent = Absent::new();
         let mut psi = BTreeMap::new();
         for resource in ["cpu", "io", "memory"] {
@@ -51,7 +53,10 @@ impl Snapshot {
             ticks: ticks.ok(),
             ticks_each: ticks_each.unwrap_or_default(),
             psi,
-            kernel_ns: proc_fs.kernel_threads(),
+            kernel_ns: match roles {
+                1 => BTreeMap::new(),
+                _ => proc_fs.kernel_threads(),
+            },
             absent,
         }
     }

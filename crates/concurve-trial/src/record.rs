@@ -38,7 +38,7 @@ pub fn write(trial: Trial) -> TrialRecord {
         + roles.iter().map(|role| cpu_ns(&role.buried)).sum::<u64>();
     let wall_ns = wall_ns(&roles, first_ns);
     let machine = machine_begin.map(|begin| {
-        let end = Snapshot::take(&host.proc_fs);
+        let end = Snapshot::take(&host.proc_fs, roles.len());
         begin.until(&end, end_ns - first_ns, own_cpu_ns, &host.proc_fs)
     });
     let mut sources = vec!["wait4".to_owned()];

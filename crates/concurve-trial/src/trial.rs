@@ -115,7 +115,7 @@ impl Trial {
             return self.fail(problem.kind, index, problem.message);
         }
         if self.first_release_ns.is_none() {
-            self.machine_begin = Some(Snapshot::take(&self.host.proc_fs));
+            self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
             self.runner_cpu_begin_ns = clock::process_cpu_ns();
             self.started_unix_ns = clock::realtime_ns();
         }
