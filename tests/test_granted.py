@@ -47,6 +47,14 @@ def test_optional_levels_are_left_out_with_the_reason() -> None:
     assert "4 CPUs asked for, this machine grants 2" in left_out[1].why
 
 
+def test_a_base_that_is_left_out_leaves_the_usual_one() -> None:
+    based = msgspec.structs.replace(served(server=("redis",)), base={"server": "redis"})
+    study, left_out = granted(based, "normal", (0, 1, 2, 3), find)
+    assert [item.level for item in left_out] == ["redis"]
+    cells = make_plan(study, "normal", 1).cells
+    assert {cells[cell.base].parameters["threads"] for cell in cells} == {1}
+
+
 def test_what_the_machine_has_stays() -> None:
     study = served(cpus=(4,))
     own = msgspec.structs.replace(

@@ -62,11 +62,12 @@ def _lacking(
 
 
 def _without(study: Study, effort: str, lacking: LeftOut) -> Study:
-    """The study without a level, at this effort."""
+    """The study without a level, at this effort; without the base, if that has it."""
     levels = next(f.levels for f in study.factors_at(effort) if f.name == lacking.factor)
     left = tuple(level for level in levels if level != lacking.level)
     if not left:
         raise HostError(lacking.why, lacking.remedy)
     own = study.efforts[effort]
     reduced = msgspec.structs.replace(own, factors={**own.factors, lacking.factor: left})
-    return msgspec.structs.replace(study, efforts={**study.efforts, effort: reduced})
+    base = {} if study.base.get(lacking.factor) == lacking.level else study.base
+    return msgspec.structs.replace(study, base=base, efforts={**study.efforts, effort: reduced})
