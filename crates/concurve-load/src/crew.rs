@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use concurve_wire::reporter::monotonic_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -39,6 +40,15 @@ pub struct Crew {
     said: Receiver<(usize, Said)>,
     stop: Stop,
     reached: Reached,
+    round: Round,
+}
+
+/// What they have said of the present task.
+#[derive(Default)]
+struct Round {
+    tallies: Vec<Option<Tally>>,
+    told: Vec<Option<Interval>>,
+    ended: usize,
 }
 
 enum Member {
@@ -60,6 +70,7 @@ impl Crew {
             said,
             stop: stop.clone(),
             reached,
+            round: Round::default(),
         };
         for number in 0..plan.members() {
             crew.members.push(match plan.runners {
@@ -82,6 +93,7 @@ impl Crew {
 
     /// Gives all of them their next task.
     pub fn begin(&mut self, task: &Task) -> Result<(), Error> {
+        self.round = Round::of(self.members.len());
         for (number, member) in self.members.iter_mut().enumerate() {
             let given = match member {
                 Member::Thread { tasks, .. } => tasks.send(*task).is_ok(),
@@ -94,39 +106,30 @@ impl Crew {
         Ok(())
     }
 
-    /// What each of them counted, when all have ended the task; `watch` hears of each interval,
-    /// and of nothing when there are no more.
+    /// Hears what they say until it is time, or until all have ended the task; `watch` hears of
+    /// each interval, and of nothing when there are no more.
+    pub fn hear_until(
+        &mut self,
+        at_ns: u64,
+        watch: &mut dyn FnMut(usize, Option<&Interval>),
+    ) -> Result<(), Error> {
+        while self.round.ended < self.members.len() {
+            let Some((number, said)) = self.hear_by(at_ns)? else {
+                return Ok(());
+            };
+            self.round.take(number, said, watch)?;
+        }
+        Ok(())
+    }
+
+    /// What each of them counted, when all have ended the task.
     pub fn finish(
         &mut self,
         watch: &mut dyn FnMut(usize, Option<&Interval>),
     ) -> Result<Vec<Tally>, Error> {
-        let mut tallies: Vec<Option<Tally>> = self.members.iter().map(|_| None).collect();
-        let mut told: Vec<Option<Interval>> = self.members.iter().map(|_| None).collect();
-        let mut ended = 0;
-        while ended < tallies.len() {
-            match self.hear()? {
-                (_, Said::Ready) => {}
-                (number, Said::Interval(interval)) => {
-                    watch(number, Some(&interval));
-                    match &mut told[number] {
-                        Some(sum) => sum.add(&interval),
-                        first => *first = Some(interval),
-                    }
-                }
-                (number, Said::Ended(mut tally)) => {
-                    if let Some(interval) = &told[number] {
-                        tally.add_interval(interval);
-                    }
-                    watch(number, None);
-                    tallies[number] = Some(*tally);
-                    ended += 1;
-                }
-                // A process that was let go has ended.
-                (number, Said::Failed(Error::Part(_))) if tallies[number].is_some() => {}
-                (_, Said::Failed(error)) => return Err(error),
-            }
-        }
-        Ok(tallies.into_iter().flatten().collect())
+        self.hear_until(u64::MAX, watch)?;
+        let round = std::mem::take(&mut self.round);
+        Ok(round.tallies.into_iter().flatten().collect())
     }
 
     /// Lets all of them end, and waits for it.
@@ -145,15 +148,23 @@ impl Crew {
     }
 
     fn hear(&mut self) -> Result<(usize, Said), Error> {
+        let said = self.hear_by(u64::MAX)?;
+        Ok(said.expect("the end of time does not come"))
+    }
+
+    /// What one of them says; none if nobody does before it is time.
+    fn hear_by(&mut self, at_ns: u64) -> Result<Option<(usize, Said)>, Error> {
         loop {
-            match self.said.recv_timeout(LOOK) {
-                Ok(said) => return Ok(said),
+            let left = Duration::from_nanos(at_ns.saturating_sub(monotonic_ns()));
+            match self.said.recv_timeout(left.min(LOOK)) {
+                Ok(said) => return Ok(Some(said)),
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Gone),
+                Err(RecvTimeoutError::Timeout) if left <= LOOK => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {
                     if self.stop.is_set() {
                         self.dismiss();
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(Error::Gone),
             }
         }
     }
@@ -176,6 +187,46 @@ impl Crew {
                 Ok(_) => {}
             }
         }
+    }
+}
+
+impl Round {
+    fn of(members: usize) -> Self {
+        Self {
+            tallies: (0..members).map(|_| None).collect(),
+            told: (0..members).map(|_| None).collect(),
+            ended: 0,
+        }
+    }
+
+    fn take(
+        &mut self,
+        number: usize,
+        said: Said,
+        watch: &mut dyn FnMut(usize, Option<&Interval>),
+    ) -> Result<(), Error> {
+        match said {
+            Said::Ready => {}
+            Said::Interval(interval) => {
+                watch(number, Some(&interval));
+                match &mut self.told[number] {
+                    Some(sum) => sum.add(&interval),
+                    first => *first = Some(interval),
+                }
+            }
+            Said::Ended(mut tally) => {
+                if let Some(interval) = &self.told[number] {
+                    tally.add_interval(interval);
+                }
+                watch(number, None);
+                self.tallies[number] = Some(*tally);
+                self.ended += 1;
+            }
+            // A process that was let go has ended.
+            Said::Failed(Error::Part(_)) if self.tallies[number].is_some() => {}
+            Said::Failed(error) => return Err(error),
+        }
+        Ok(())
     }
 }
 

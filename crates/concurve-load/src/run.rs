@@ -9,7 +9,7 @@ use crate::crew::Crew;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::stop::Stop;
-use crate::tally::Tally;
+use crate::tally::{Interval, Tally};
 use crate::task::Task;
 use crate::watch::Watch;
 
@@ -37,8 +37,9 @@ pub fn run(
     };
     crew.begin(&task)?;
     watch.begin(&task, &plan.place())?;
-    mark_phases(&task, reporter, stop)?;
-    let threads = crew.finish(&mut |member, said| watch.hear(member, said))?;
+    let mut hear = |member: usize, said: Option<&Interval>| watch.hear(member, said);
+    mark_phases(&task, reporter, &mut crew, &mut hear)?;
+    let threads = crew.finish(&mut hear)?;
     crew.end()?;
     watch.end()?;
     // None that measured: all sessions were lost before.
@@ -52,11 +53,18 @@ pub fn run(
 }
 
 /// Tells the begin of each phase when it comes, so that probes are read then.
-fn mark_phases(task: &Task, reporter: &Reporter, stop: &Stop) -> Result<(), Error> {
-    let measure_ns = task.measure_ns();
+fn mark_phases(
+    task: &Task,
+    reporter: &Reporter,
+    crew: &mut Crew,
+    hear: &mut dyn FnMut(usize, Option<&Interval>),
+) -> Result<(), Error> {
+    let mut measure_ns = task.measure_ns();
     if measure_ns > task.begin_ns {
         edge(reporter, "warm-up", Edge::Begin, Some(task.begin_ns))?;
-        stop.by(measure_ns);
+        crew.hear_until(measure_ns, hear)?;
+        // All may have ended before.
+        measure_ns = measure_ns.min(monotonic_ns());
         edge(reporter, "warm-up", Edge::End, Some(measure_ns))?;
     }
     edge(reporter, "measure", Edge::Begin, Some(measure_ns))

@@ -70,6 +70,18 @@ fn every_workload_is_said_to_every_engine() {
 }
 
 #[test]
+fn many_who_write_all_come_to_their_turn() {
+    for engine in ENGINES {
+        let folder = made(engine, "tpcb-rw3", 1);
+        // Many sessions at few branches.
+        let arguments = "--workload tpcb-rw3 --sessions 24 --transactions 120 --verify";
+        let ended = run(engine, &folder, arguments).ok();
+        assert_eq!(ended.indicator("operations"), 120.0, "{engine}");
+        assert_eq!(ended.indicator("errors"), 0.0, "{engine}");
+    }
+}
+
+#[test]
 fn warm_ups_and_schedules_are_as_with_servers() {
     for engine in [SQLITE, LMDB, RECORDS] {
         let folder = made(engine, "update", 1);
