@@ -133,13 +133,10 @@ impl Connection {
         Ok(None)
     }
 
+    /// Keeps an error for when the server is ready. After one that ends the session it never is: what
+    /// it had done of the trip is not known, and the trip stays unanswered, in doubt.
     fn failed(&mut self, body: &[u8]) {
         let error = server_error(body);
-        // The server ends the connection next. What it had done of the trip is not known: then it
-        // is not answered, and so in doubt.
-        if error.fatal {
-            return;
-        }
         let told = match self.awaited.front() {
             Some(Awaited::Once) => format!("{} ({})", error.text, error.code),
             _ => kind(&error.code),

@@ -19,8 +19,6 @@ pub struct Frame<'a> {
 /// An error or a notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
-    /// The session is over.
-    pub fatal: bool,
     /// SQLSTATE.
     pub code: String,
     pub text: String,
@@ -64,7 +62,6 @@ pub fn garbage(input: &[u8]) -> ProtocolError {
 /// Reads an error: fields of a byte for the kind and a text, and a zero at the end.
 pub fn server_error(body: &[u8]) -> ServerError {
     let mut error = ServerError {
-        fatal: false,
         code: String::new(),
         text: String::new(),
     };
@@ -74,8 +71,6 @@ pub fn server_error(body: &[u8]) -> ServerError {
         };
         let value = String::from_utf8_lossy(value);
         match kind {
-            // The severity in English is sent since 9.6, beside the one in the server's language.
-            b'V' => error.fatal = matches!(&*value, "FATAL" | "PANIC"),
             b'C' => error.code = value.into_owned(),
             b'M' => error.text = value.into_owned(),
             b'D' | b'H' => error.text = format!("{} ({value})", error.text),
@@ -154,7 +149,6 @@ mod tests {
     fn an_error_has_its_code_and_its_words() {
         let body = b"SFEHLER\0VFATAL\0C28P01\0Mno\0Dreally\0Hgo\0\0";
         let expected = ServerError {
-            fatal: true,
             code: "28P01".to_owned(),
             text: "no (really) (go)".to_owned(),
         };
