@@ -48,8 +48,9 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
         return
     version = machine.versions().get("concurve", "")
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
-    total = len(chosen.studies)
-    note(f"campaign {head.id}: {chosen.name}, {total} studies, effort {head.effort}, seed {seed}")
+    total, of_all = len(chosen.studies), len(campaign.studies)
+    told = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    note(f"campaign {head.id}: {chosen.name}, {told}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
 
 

@@ -44,7 +44,8 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
 def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials and the time of each study, and the time of all."""
     total = len(campaign.studies)
-    print(f"campaign {campaign.name}: {total} studies (effort {effort}, seed {seed})")
+    told = "1 study" if total == 1 else f"{total} studies"
+    print(f"campaign {campaign.name}: {told} (effort {effort}, seed {seed})")
     plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
         rules, cells = plan.rules, len(plan.cells)
