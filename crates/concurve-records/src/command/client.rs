@@ -1,28 +1,22 @@
 //! Commands → operations of a session.
 
-use std::ops::RangeInclusive;
-
 use hashbrown::HashMap;
 
 use crate::command::audit;
-use crate::command::{
-    AnswerForm, Command, MANY_BYTES_MAX, NUMBER_BYTES, Refusal, Reply, Wanted, Words,
-};
-use crate::definition::FileDefinition;
-use crate::error::Fault;
-use crate::session::{FileHandle, Get, LockBias, Session, TransactionKind};
+use crate::command::{AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words};
+use crate::session::{FileHandle, Get, LockBias, Session};
 use crate::status::Status;
 
 /// A session that is spoken to in words, and knows files by their names: each is opened when it is
 /// first named, and has one position.
 pub struct Client {
-    session: Session,
+    pub(super) session: Session,
     files: HashMap<Box<[u8]>, FileHandle>,
     /// Records of an answer with many.
     many: Vec<u8>,
     record_bytes: usize,
     /// What is done in several steps waits amid them.
-    is_midway: bool,
+    pub(super) is_midway: bool,
 }
 
 impl std::fmt::Debug for Client {
@@ -149,58 +143,6 @@ impl Client {
         let file = self.session.open(text)?;
         self.files.insert(name.into(), file);
         Ok(file)
-    }
-
-    fn fill(
-        &mut self,
-        file: FileHandle,
-        numbers: RangeInclusive<u64>,
-        rest: &[u8],
-    ) -> Result<(), Status> {
-        if !std::mem::take(&mut self.is_midway) {
-            self.session.begin(TransactionKind::Exclusive)?;
-        }
-        for number in numbers {
-            let mut record = format!("{number:0NUMBER_BYTES$}").into_bytes();
-            record.extend_from_slice(rest);
-            match self.session.insert(file, &record) {
-                Ok(()) => {}
-                // Only the first one can: it locks the file.
-                Err(Status::Waiting) => {
-                    self.is_midway = true;
-                    return Err(Status::Waiting);
-                }
-                Err(status) => {
-                    self.session.abort()?;
-                    return Err(status);
-                }
-            }
-        }
-        self.session.end()
-    }
-
-    /// How many files were given up.
-    fn drop_files(&mut self, name: &[u8]) -> Result<i64, Status> {
-        let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
-        let Some(prefix) = text.strip_suffix('*') else {
-            self.session.drop_file(text)?;
-            return Ok(1);
-        };
-        let names = self.session.files().into_iter();
-        let names: Vec<String> = names.filter(|it| it.starts_with(prefix)).collect();
-        for name in &names {
-            self.session.drop_file(name)?;
-        }
-        Ok(names.len() as i64)
-    }
-
-    fn create(&mut self, name: &[u8], definition: &FileDefinition) -> Result<(), Refusal> {
-        let name = String::from_utf8_lossy(name);
-        let created = self.session.create_file(&name, definition);
-        created.map_err(|fault| match fault {
-            Fault::Definition(text) => Refusal::Usage(text),
-            fault => fault.status().into(),
-        })
     }
 
     fn get(

@@ -33,6 +33,7 @@
 
 mod audit;
 mod client;
+mod files;
 mod parse;
 
 pub use audit::{Groups, differing};

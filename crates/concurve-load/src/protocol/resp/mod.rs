@@ -314,6 +314,39 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_of_the_record_service_is_aborted_after_an_error() {
+        let greeting = Greeting {
+            records: true,
+            ..Greeting::default()
+        };
+        let commands = ["BEGIN", "GET EQUAL f 0 {key} SINGLE FIELD 12 12", "END"];
+        let mut connection = connection(&commands, greeting);
+        let mut hear = |asked: usize, input: &str| {
+            let mut out = Vec::new();
+            connection.ask(asked..asked + 1, &NUMBERS, &mut Vec::new());
+            let received = connection.receive(input.as_bytes(), &mut out);
+            (received.unwrap().message, String::from_utf8(out).unwrap())
+        };
+        let answer = |answer| Message::Answer(answer);
+        let nothing = String::new;
+        assert_eq!(hear(0, "+OK\r\n"), (answer(Answer::Done(None)), nothing()));
+        let record = "*2\r\n$4\r\nabcd\r\n:-7\r\n";
+        assert_eq!(hear(1, record), (answer(Answer::Done(Some(-7))), nothing()));
+        let none = "-KEYNOTFOUND 4: no record has this key value\r\n";
+        assert_eq!(hear(1, none), (answer(Answer::Nothing), nothing()));
+        let deadlock = "-DEADLOCK 78: the session and others wait for one another\r\n";
+        let abort = "*1\r\n$5\r\nABORT\r\n".to_owned();
+        let told = answer(Answer::Error("DEADLOCK".to_owned()));
+        assert_eq!(hear(1, deadlock), (told, abort));
+        // Whatever it is answered with, the next trip's answer comes after it.
+        assert_eq!(hear(0, "-NOTRANSACTION 39\r\n").0, Message::Aside);
+        assert_eq!(
+            heard(&mut *connection, "+OK\r\n"),
+            answer(Answer::Done(None))
+        );
+    }
+
+    #[test]
     fn how_connections_begin() {
         let some = |text: &str| Some(text.to_owned());
         for (resp3, user, password, database, records, expected) in [
