@@ -50,6 +50,16 @@ fn what_is_counted_is_what_the_server_has() {
         assert!(ended.stdout().contains("checks hold"), "{}", ended.stdout());
     }
 
+    // Whatever a server's own values are, a transaction ends where it should.
+    server.ask("SET GLOBAL autocommit = 0; SET GLOBAL completion_type = 'RELEASE'");
+    for workload in ["tpcb-strict", "update"] {
+        let arguments = format!("--workload {workload} --init --verify --transactions 50");
+        let ended = load(&server.address("open", ""), &arguments).ok();
+        assert_eq!(ended.indicator("operations"), 50.0, "{}", ended.stdout());
+    }
+    server.ask("SET GLOBAL autocommit = 1; SET GLOBAL completion_type = 'NO_CHAIN'");
+    load(&over_tcp, &format!("{strict} --init --transactions 1")).ok();
+
     // Errors inside of transactions leave nothing behind: the server itself rolls back nothing here.
     server.ask(
         "CREATE TRIGGER concurve.fails BEFORE INSERT ON concurve.history_1 FOR EACH ROW

@@ -193,16 +193,13 @@ impl Connection {
     /// Asks to set the variables and to prepare all statements, together.
     fn logged_in(&mut self, out: &mut Vec<u8>) -> Message {
         let settings = &self.shared.greeting.settings;
-        self.stage = Stage::Preparing(0);
-        if !settings.is_empty() {
-            self.awaited.push_back(request::put_settings(settings, out));
-            self.stage = Stage::Setting;
-        }
+        self.awaited.push_back(request::put_settings(settings, out));
         for template in &self.shared.templates {
             self.awaited.push_back(template.put_prepare(out));
         }
+        self.stage = Stage::Setting;
         self.sequence = None;
-        self.ready_if_prepared()
+        Message::Aside
     }
 
     fn after_setting(&mut self, payload: &[u8]) -> Result<Message, ProtocolError> {

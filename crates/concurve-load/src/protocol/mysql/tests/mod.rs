@@ -100,9 +100,9 @@ fn columns(count: usize) -> Vec<Vec<u8>> {
     list
 }
 
-/// What the server says when the four statements are prepared.
+/// What the server says when variables are set and the four statements are prepared.
 fn prepared() -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = packet(1, &ok(2));
     for (id, columns_count, parameters) in [(1, 0, 0), (2, 0, 2), (3, 1, 1), (4, 0, 0)] {
         let mut said = vec![vec![
             0,
