@@ -145,7 +145,7 @@ def tiny_study(lab: real.Lab, name: str) -> None:
     text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
     text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, volume-mib = 96, '
                   'write-mib = 200 }', text)  # fmt: skip
-    text = text.replace("quick = { seconds = 2 }", "quick = { seconds = 0.2 }")
+    text = text.replace("quick = { seconds = 4 }", "quick = { seconds = 0.2 }")
     text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
     text = text.replace('"--size-mib", "256"', '"--size-mib", "48"')
     text = text.replace('"--depth", "{depth}"', '"--depth", "4"')

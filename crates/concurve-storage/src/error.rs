@@ -41,12 +41,16 @@ impl Error {
     }
 }
 
-/// An error and what it was caused by: PostgreSQL's words are a cause of "db error".
+/// An error and what it was caused by, unless it says so itself: PostgreSQL's words are a cause of
+/// "db error".
 fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        text = format!("{text}: {cause}");
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
         next = cause.source();
     }
     text
