@@ -1,5 +1,6 @@
 //! Engines in the client's own process: the same workloads, tasks and figures as with servers.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -174,6 +175,7 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         ("lmdb:x?sync=maybe", "", 2, "is not one of full, off"),
         ("lmdb:x?map", "", 2, "\"map\" has no value"),
         ("lmdb:x?cache=1", "", 2, "\"cache\" is no setting of it"),
+        ("lmdb:FOLDER/other", "", 1, "name a folder of this LMDB's"),
         (SQLITE, "--pipeline 4", 2, "--pipeline"),
         (
             SQLITE,
@@ -187,6 +189,9 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         ("lmdb:/dev/null", "--init", 1, "lmdb:/dev/null"),
     ] {
         let folder = TempDir::new().unwrap();
+        let other = folder.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("data.mdb"), [b'x'; 20_000]).unwrap();
         let ended = run(engine, &folder, arguments);
         let said = ended.stderr();
         assert_eq!(

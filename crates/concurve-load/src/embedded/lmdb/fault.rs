@@ -1,5 +1,7 @@
 //! What can go wrong with LMDB.
 
+use std::io::ErrorKind;
+
 use concurve_records::Status;
 use concurve_records::command::Refusal;
 use heed::MdbError;
@@ -28,6 +30,9 @@ impl From<heed::Error> for Fault {
         match error {
             heed::Error::Mdb(MdbError::KeyExist) => Status::DuplicateKey.into(),
             heed::Error::Mdb(MdbError::MapFull) => Status::DiskFull.into(),
+            heed::Error::Io(error) if error.kind() == ErrorKind::StorageFull => {
+                Status::DiskFull.into()
+            }
             other => Self::Lmdb(other),
         }
     }
@@ -47,6 +52,9 @@ impl Fault {
             Self::NoFile(_) | Self::Refused(_) => "--init makes the data of a workload",
             Self::NotHere(_) => "take a workload of a database",
             Self::Lmdb(heed::Error::Io(_)) => "is the folder there? --init makes it",
+            Self::Lmdb(heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch)) => {
+                "name a folder of this LMDB's, or one that is not there"
+            }
             Self::Lmdb(_) => "does another program use it with other settings?",
         }
     }
