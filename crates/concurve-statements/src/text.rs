@@ -1,0 +1,167 @@
+//! The language of statements, and its compiler.
+//!
+//! ```text
+//! GET file field KEY value
+//! ADD file field value KEY value
+//! INSERT file value value …
+//! DELETE file KEY value
+//! COUNT file FROM value TO value
+//! ```
+//! A value is `?`, which the caller gives at each execution, or a whole number. Words are separated
+//! by blanks; those in capitals may be written small.
+
+use crate::StatementError;
+use crate::plan::{FileId, Operand, Operation, Plan};
+
+/// Which files and fields there are.
+pub trait Catalogue {
+    fn file(&self, name: &str) -> Option<FileColumns>;
+
+    /// Changes when a file does: plans for an older version are compiled anew.
+    fn version(&self) -> u64;
+}
+
+/// What the compiler needs to know about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileColumns {
+    pub file: FileId,
+    /// Names of its fields, in the order of an `INSERT`.
+    pub fields: Vec<String>,
+}
+
+/// The words of a statement that are still to be understood.
+struct Words<'a, C> {
+    text: &'a str,
+    words: std::str::SplitAsciiWhitespace<'a>,
+    catalogue: &'a C,
+    parameters: usize,
+}
+
+/// Compiles a statement.
+///
+/// # Errors
+/// If it is none, or names what the catalogue does not have.
+pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, StatementError> {
+    // Before anything is looked up: what changes meanwhile makes the plan an old one.
+    let version = catalogue.version();
+    let mut words = Words {
+        text,
+        words: text.split_ascii_whitespace(),
+        catalogue,
+        parameters: 0,
+    };
+    let operation = words.operation()?;
+    if let Some(word) = words.words.next() {
+        return Err(words.wrong(&format!("'{word}' is too much")));
+    }
+    Ok(Plan {
+        operation,
+        parameters: words.parameters,
+        version,
+    })
+}
+
+impl<'a, C: Catalogue> Words<'a, C> {
+    fn operation(&mut self) -> Result<Operation, StatementError> {
+        let verb = self.next("GET, ADD, INSERT, DELETE or COUNT")?;
+        match verb.to_ascii_uppercase().as_str() {
+            "GET" => {
+                let (columns, field) = self.file_and_field()?;
+                let key = self.after("KEY")?;
+                let file = columns.file;
+                Ok(Operation::Get { file, field, key })
+            }
+            "ADD" => {
+                let (columns, field) = self.file_and_field()?;
+                let delta = self.value()?;
+                let key = self.after("KEY")?;
+                Ok(Operation::Add {
+                    file: columns.file,
+                    field,
+                    delta,
+                    key,
+                })
+            }
+            "INSERT" => {
+                let columns = self.file()?;
+                let values: Result<_, _> = columns.fields.iter().map(|_| self.value()).collect();
+                Ok(Operation::Insert {
+                    file: columns.file,
+                    values: values?,
+                })
+            }
+            "DELETE" => {
+                let file = self.file()?.file;
+                let key = self.after("KEY")?;
+                Ok(Operation::Delete { file, key })
+            }
+            "COUNT" => {
+                let file = self.file()?.file;
+                let (from, to) = (self.after("FROM")?, self.after("TO")?);
+                Ok(Operation::Count { file, from, to })
+            }
+            _ => Err(self.wrong(&format!(
+                "'{verb}' is none of GET, ADD, INSERT, DELETE, COUNT"
+            ))),
+        }
+    }
+
+    fn next(&mut self, what: &str) -> Result<&'a str, StatementError> {
+        match self.words.next() {
+            Some(word) => Ok(word),
+            None => Err(self.wrong(&format!("ends where {what} should come"))),
+        }
+    }
+
+    fn file(&mut self) -> Result<FileColumns, StatementError> {
+        let name = self.next("the name of a file")?.to_owned();
+        let columns = self.catalogue.file(&name);
+        columns.ok_or(StatementError::NoFile(name))
+    }
+
+    fn file_and_field(&mut self) -> Result<(FileColumns, usize), StatementError> {
+        let file = self.next("the name of a file")?.to_owned();
+        let columns = self.catalogue.file(&file);
+        let columns = columns.ok_or_else(|| StatementError::NoFile(file.clone()))?;
+        let field = self.next("the name of a field")?;
+        match columns.fields.iter().position(|it| it == field) {
+            Some(at) => Ok((columns, at)),
+            None => Err(StatementError::NoField {
+                file,
+                field: field.to_owned(),
+                known: columns.fields.join(", "),
+            }),
+        }
+    }
+
+    fn after(&mut self, keyword: &str) -> Result<Operand, StatementError> {
+        let word = self.next(keyword)?;
+        if !word.eq_ignore_ascii_case(keyword) {
+            let why = format!("'{word}' stands where {keyword} should");
+            return Err(self.wrong(&why));
+        }
+        self.value()
+    }
+
+    fn value(&mut self) -> Result<Operand, StatementError> {
+        let word = self.next("a value")?;
+        if word == "?" {
+            self.parameters += 1;
+            return Ok(Operand::Parameter(self.parameters - 1));
+        }
+        match word.parse() {
+            Ok(value) => Ok(Operand::Literal(value)),
+            Err(_) => {
+                let why = format!("'{word}' is neither ? nor a whole number of 64 bits");
+                Err(self.wrong(&why))
+            }
+        }
+    }
+
+    fn wrong(&self, why: &str) -> StatementError {
+        StatementError::Text {
+            text: self.text.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Statements mean what they say, whatever caches do; and caches keep their promises.
+
+mod common;
+
+use std::collections::HashMap;
+use std::thread;
+
+use common::{Memory, Schema};
+use concurve_latch::Spin;
+use concurve_statements::{
+    Answer, Caching, Counters, SessionOptions, Settings, StatementError, Statements, Value,
+};
+use proptest::prelude::*;
+
+const ALL: [Caching; 3] = [Caching::Off, Caching::Single, Caching::Striped];
+
+fn statements(caching: Caching, pages: usize) -> Statements {
+    Statements::new(&Settings {
+        caching,
+        pages,
+        engines: 2,
+        spin: Spin::Times(100),
+    })
+}
+
+fn options() -> SessionOptions {
+    SessionOptions::default()
+}
+
+fn run(
+    statements: &Statements,
+    text: &str,
+    given: &[Value],
+    files: &mut Memory,
+) -> Result<Answer, StatementError> {
+    let plan = statements.plan(0, text, &options(), &Schema(1))?;
+    plan.execute(given, files)
+}
+
+#[test]
+fn each_operation_does_what_it_says() {
+    for caching in ALL {
+        let statements = statements(caching, 100);
+        let mut files = Memory::default();
+        let mut run =
+            |text: &str, given: &[Value]| run(&statements, text, given, &mut files).expect("sound");
+        assert_eq!(run("INSERT accounts ? ?", &[1, 10]), Answer::Done);
+        assert_eq!(run("INSERT accounts ? ?", &[1, 11]), Answer::Exists);
+        assert_eq!(run("insert accounts 2 -5", &[]), Answer::Done);
+        assert_eq!(run("INSERT tellers ? 0", &[2]), Answer::Done);
+        assert_eq!(run("GET accounts balance KEY ?", &[1]), Answer::Value(10));
+        assert_eq!(
+            run("ADD accounts balance ? key ?", &[7, 1]),
+            Answer::Value(17)
+        );
+        assert_eq!(
+            run("  GET accounts\tbalance KEY 1 ", &[]),
+            Answer::Value(17)
+        );
+        assert_eq!(run("GET accounts balance KEY ?", &[3]), Answer::NotFound);
+        assert_eq!(run("ADD tellers balance ? KEY 9", &[1]), Answer::NotFound);
+        assert_eq!(run("COUNT accounts FROM ? TO ?", &[1, 2]), Answer::Count(2));
+        assert_eq!(run("COUNT accounts FROM 2 TO ?", &[9]), Answer::Count(1));
+        assert_eq!(run("DELETE accounts KEY ?", &[2]), Answer::Done);
+        assert_eq!(run("DELETE accounts KEY ?", &[2]), Answer::NotFound);
+    }
+}
+
+#[test]
+fn what_is_no_statement_is_refused_with_its_reason() {
+    let statements = statements(Caching::Single, 100);
+    let refusal = |text: &str| {
+        let error = statements.plan(0, text, &options(), &Schema(1));
+        error.expect_err("no statement").to_string()
+    };
+    for (text, reason) in [
+        (
+            "",
+            "'': ends where GET, ADD, INSERT, DELETE or COUNT should come",
+        ),
+        (
+            "SELECT 1",
+            "'SELECT 1': 'SELECT' is none of GET, ADD, INSERT, DELETE, COUNT",
+        ),
+        (
+            "GET nothing x KEY 1",
+            "there is no file named nothing: create it first",
+        ),
+        (
+            "GET accounts x KEY 1",
+            "file accounts has no field named x: it has id, balance",
+        ),
+        (
+            "GET accounts balance 1",
+            "'GET accounts balance 1': '1' stands where KEY should",
+        ),
+        (
+            "GET accounts balance KEY",
+            "'GET accounts balance KEY': ends where a value should come",
+        ),
+        (
+            "DELETE accounts KEY 1 2",
+            "'DELETE accounts KEY 1 2': '2' is too much",
+        ),
+        (
+            "INSERT accounts 1 x",
+            "'INSERT accounts 1 x': 'x' is neither ? nor a whole number of 64 bits",
+        ),
+    ] {
+        assert_eq!(refusal(text), reason);
+    }
+    assert_eq!(statements.counters(), Counters::default());
+    assert_eq!(statements.free_pages(), 100);
+    let error = run(
+        &statements,
+        "GET accounts balance KEY ?",
+        &[],
+        &mut Memory::default(),
+    );
+    let text = error.expect_err("too few").to_string();
+    assert_eq!(text, "the statement has 1 parameters and was given 0");
+}
+
+#[test]
+fn options_and_versions_divide_plans() {
+    for caching in [Caching::Single, Caching::Striped] {
+        let statements = statements(caching, 100);
+        let other = SessionOptions {
+            user: "ann".to_owned(),
+            ..options()
+        };
+        let plan = |options: &SessionOptions, version| {
+            let plan = statements.plan(0, "DELETE accounts KEY 1", options, &Schema(version));
+            plan.expect("sound").version
+        };
+        assert_eq!(
+            (plan(&options(), 1), plan(&other, 1), plan(&options(), 1)),
+            (1, 1, 1)
+        );
+        let counts = |it: Counters| (it.cached, it.dropped, it.found);
+        assert_eq!(counts(statements.counters()), (2, 0, 1));
+        // A file has changed.
+        assert_eq!((plan(&options(), 2), plan(&options(), 2)), (2, 2));
+        assert_eq!(counts(statements.counters()), (3, 1, 2));
+    }
+}
+
+#[test]
+fn only_plans_in_use_exhaust_the_procedure_cache() {
+    for caching in ALL {
+        let statements = statements(caching, 4);
+        let text = |number: usize| format!("DELETE accounts KEY {number}");
+        let plan =
+            |number: usize| statements.plan(number % 2, &text(number), &options(), &Schema(1));
+        // Many that are not in use.
+        for number in 0..100 {
+            plan(number).expect("there is room");
+        }
+        let held: Vec<_> = (200..204)
+            .map(|it| plan(it).expect("there is room"))
+            .collect();
+        assert_eq!(statements.free_pages(), 0);
+        let error = plan(300).expect_err("all in use");
+        assert_eq!(
+            error,
+            StatementError::Exhausted {
+                pages: 4,
+                wanted: 1
+            }
+        );
+        assert!(error.to_string().contains("--procedure-cache"));
+        assert_eq!(statements.counters().exhausted, 1);
+        // Who is in use stays in the cache.
+        if caching != Caching::Off {
+            plan(200).expect("it is there");
+            assert_eq!(statements.counters().found, 1);
+        }
+        // Each is used on, and one that is given up makes room.
+        assert!(held.iter().all(|it| it.parameters == 0));
+        drop(held);
+        plan(300).expect("there is room");
+    }
+}
+
+#[test]
+fn what_was_found_lately_stays() {
+    let statements = statements(Caching::Single, 8);
+    let hot = "GET accounts balance KEY ?";
+    for number in 0..100 {
+        let once = format!("DELETE accounts KEY {number}");
+        for text in [hot, once.as_str()] {
+            statements
+                .plan(0, text, &options(), &Schema(1))
+                .expect("room");
+        }
+    }
+    let counters = statements.counters();
+    assert_eq!(
+        (counters.found, counters.cached, counters.compiled),
+        (99, 101, 101)
+    );
+}
+
+/// A statement as a text, what it is given, and what it does to a model.
+#[derive(Debug, Clone)]
+enum Step {
+    Get(Value),
+    Add(Value, Value),
+    Insert(Value, Value),
+    Delete(Value),
+    Count(Value, Value),
+}
+
+impl Step {
+    /// With values in the text, or given.
+    fn text(&self, literal: bool) -> (String, Vec<Value>) {
+        let (pattern, values) = match *self {
+            Step::Get(key) => ("GET accounts balance KEY #", vec![key]),
+            Step::Add(key, delta) => ("ADD accounts balance # KEY #", vec![delta, key]),
+            Step::Insert(key, value) => ("INSERT accounts # #", vec![key, value]),
+            Step::Delete(key) => ("DELETE accounts KEY #", vec![key]),
+            Step::Count(from, to) => ("COUNT accounts FROM # TO #", vec![from, to]),
+        };
+        let mut text = pattern.to_owned();
+        for value in &values {
+            let word = if literal {
+                value.to_string()
+            } else {
+                "?".to_owned()
+            };
+            text = text.replacen('#', &word, 1);
+        }
+        (text, if literal { Vec::new() } else { values })
+    }
+
+    fn on_model(&self, model: &mut HashMap<Value, Value>) -> Answer {
+        match *self {
+            Step::Get(key) => model
+                .get(&key)
+                .map_or(Answer::NotFound, |it| Answer::Value(*it)),
+            Step::Add(key, delta) => model.get_mut(&key).map_or(Answer::NotFound, |it| {
+                *it += delta;
+                Answer::Value(*it)
+            }),
+            Step::Insert(key, _) if model.contains_key(&key) => Answer::Exists,
+            Step::Insert(key, value) => {
+                model.insert(key, value);
+                Answer::Done
+            }
+            Step::Delete(key) => model
+                .remove(&key)
+                .map_or(Answer::NotFound, |_| Answer::Done),
+            Step::Count(from, to) => {
+                let keys = model.keys().filter(|it| (from..=to).contains(it));
+                Answer::Count(keys.count() as u64)
+            }
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let key = || 0..12_i64;
+    prop_oneof![
+        key().prop_map(Step::Get),
+        (key(), -99..99_i64).prop_map(|(key, delta)| Step::Add(key, delta)),
+        (key(), -99..99_i64).prop_map(|(key, value)| Step::Insert(key, value)),
+        key().prop_map(Step::Delete),
+        (key(), key()).prop_map(|(from, to)| Step::Count(from, to)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn answers_are_the_models_and_counters_add_up(
+        steps in prop::collection::vec((steps(), any::<bool>(), 0_usize..2), 1..200),
+        pages in 1_usize..12,
+        which in 0_usize..3,
+    ) {
+        let statements = statements(ALL[which], pages);
+        let (mut files, mut model) = (Memory::default(), HashMap::new());
+        let total = steps.len() as u64;
+        for (step, literal, engine) in steps {
+            let (text, given) = step.text(literal);
+            let plan = statements.plan(engine, &text, &options(), &Schema(1)).expect("one fits");
+            let answer = plan.execute(&given, &mut files).expect("sound");
+            prop_assert_eq!(answer, step.on_model(&mut model));
+        }
+        let counters = statements.counters();
+        prop_assert_eq!(counters.found + counters.compiled, total);
+        prop_assert_eq!(counters.exhausted, 0);
+        // Each plan in the cache has a page: texts are short.
+        let in_cache = counters.cached - counters.dropped;
+        prop_assert_eq!(statements.free_pages() as u64, pages as u64 - in_cache);
+        if ALL[which] == Caching::Off {
+            prop_assert_eq!(counters.compiled, total);
+            prop_assert_eq!(counters.cached, 0);
+        } else {
+            prop_assert_eq!(counters.cached, counters.compiled);
+        }
+    }
+}
+
+#[test]
+fn engines_share_the_caches_and_nothing_is_lost() {
+    for caching in ALL {
+        for spin in [Spin::Times(100), Spin::Only] {
+            let statements = Statements::new(&Settings {
+                caching,
+                pages: 24,
+                engines: 3,
+                spin,
+            });
+            thread::scope(|scope| {
+                for engine in 0..3 {
+                    let statements = &statements;
+                    scope.spawn(move || {
+                        let mut files = Memory::default();
+                        let mut draw = engine as u32;
+                        for _ in 0..3000 {
+                            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                            let key = draw >> 16 & 31;
+                            let text = format!("INSERT accounts {key} ?");
+                            let plan = statements.plan(engine, &text, &options(), &Schema(1));
+                            let answer = plan.expect("room").execute(&[1], &mut files);
+                            assert!(answer.is_ok());
+                            assert!(files.0.contains_key(&(0, i64::from(key))));
+                        }
+                    });
+                }
+            });
+            let counters = statements.counters();
+            assert_eq!(counters.found + counters.compiled, 9000, "{caching:?}");
+            let in_cache = (counters.cached - counters.dropped) as usize;
+            assert_eq!(statements.free_pages() + in_cache, 24, "{caching:?}");
+        }
+    }
+}
