@@ -87,13 +87,18 @@ fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> 
     next
 }
 
-/// It is there whole or not at all.
-fn make_file(engine: &Engine, name: &str) {
-    if engine.create_file(name, &common::balance_file()).is_ok() {
-        let mut session = engine.session();
-        let opened = session.open(name);
+/// They are there whole or not at all. Names come again.
+fn make_and_drop_files(engine: &Engine, round: u64) {
+    let name = |number: u64| format!("extra-{}", number % 3);
+    let mut session = engine.session();
+    if engine
+        .create_file(&name(round), &common::balance_file())
+        .is_ok()
+    {
+        let opened = session.open(&name(round));
         let _ = opened.and_then(|file| session.insert(file, &[1; 100]));
     }
+    let _ = session.drop_file(&name(round + 1));
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
                 let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
                 // It may end while the engine starts.
                 if let Ok((engine, _)) = opened {
-                    make_file(&engine, &format!("extra-{round}"));
+                    make_and_drop_files(&engine, round);
                     told = work_until_the_end(&engine, &told, Status::Io);
                 }
                 storage = storage.after_power_loss(&mut random);
