@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use concurve_wire::reporter::Reporter;
-use hdrhistogram::Histogram;
 
 use crate::device::{Device, Interval, Seeks};
 use crate::error::{At, Error};
@@ -66,16 +65,12 @@ pub fn of_streams(streams: &streams::Streams, outcome: &streams::Outcome) -> Vec
         let ms = |ns: u64| ns as f64 / 1e6;
         figures.extend([
             ("read_ms_mean", times.mean() / 1e6, Some("ms")),
-            ("read_ms_p50", ms(at_quantile(times, 0.5)), Some("ms")),
-            ("read_ms_p99", ms(at_quantile(times, 0.99)), Some("ms")),
+            ("read_ms_p50", ms(times.value_at_quantile(0.5)), Some("ms")),
+            ("read_ms_p99", ms(times.value_at_quantile(0.99)), Some("ms")),
             ("read_ms_max", ms(times.max()), Some("ms")),
         ]);
     }
     figures
-}
-
-fn at_quantile(times: &Histogram<u64>, quantile: f64) -> u64 {
-    times.value_at_quantile(quantile)
 }
 
 /// What the kernel says of the device meanwhile.
@@ -221,5 +216,18 @@ fn spread(times: &[Duration]) -> Spread {
         mean: seconds.iter().sum::<f64>() / count as f64,
         median: (seconds[(count - 1) / 2] + seconds[count / 2]) / 2.0,
         most: seconds[count - 1],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_of_all_times() {
+        let found = spread(&[3, 1, 2, 10].map(Duration::from_secs));
+        assert_eq!((found.mean, found.median, found.most), (4.0, 2.5, 10.0));
+        let one = spread(&[Duration::from_secs(7)]);
+        assert_eq!((one.mean, one.median, one.most), (7.0, 7.0, 7.0));
     }
 }

@@ -74,7 +74,12 @@ fn streams_are_counted() {
     ]);
     assert!(done.status.success(), "{}", said(&done));
     let shown = String::from_utf8_lossy(&done.stdout).into_owned();
-    for name in ["reads_per_second", "writes_per_second", "read_ms_p99"] {
+    for name in [
+        "reads_per_second",
+        "writes_per_second",
+        "read_ms_p99",
+        "seeks",
+    ] {
         assert!(shown.contains(name), "{shown}");
     }
 }

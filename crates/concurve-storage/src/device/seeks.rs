@@ -60,3 +60,15 @@ fn median(file: &File, mut place: impl FnMut() -> u64) -> Result<Duration, Error
     times.sort();
     Ok(times[times.len() / 2])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_anywhere_that_take_many_times_as_long_are_seeks() {
+        let says = |ratio| Seeks { ratio }.says();
+        assert_eq!(says(80.0), "cost time");
+        assert!(says(1.2).contains("schedulers cannot differ by them"));
+    }
+}
