@@ -18,6 +18,7 @@ import disk
 import engines
 import exact
 import kernel
+import latches
 import light
 import load
 import probing
@@ -45,6 +46,7 @@ SUBJECTS: dict[str, Bench] = {
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
+    "latches": latches.figures,  # counted latches and the shared heap beside those of others
     "demo": demo.figures,  # make demo
 }
 
