@@ -110,6 +110,7 @@ impl Figures {
             return found;
         }
         found.extend(busy_client(plan, self.busiest_thread_share));
+        found.extend(few_branches(plan));
         found.extend(self.idle_sessions(plan));
         if self.all.skipped > 0 {
             found.push(format!(
@@ -132,6 +133,17 @@ pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
         format!(
             "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
             share * 100.0
+        )
+    })
+}
+
+/// What it means that there are more sessions than branches, if there are.
+fn few_branches(plan: &Plan) -> Option<String> {
+    let data = plan.ground.as_ref()?.data;
+    let scale = plan.sessions.div_ceil(u64::from(data.files));
+    (data.profile.is_transaction() && u64::from(data.scale) < scale).then(|| {
+        format!(
+            "more sessions than branches: they wait for each other whatever the database can do; --scale {scale} has one for each"
         )
     })
 }

@@ -37,7 +37,11 @@ impl MariaDb {
         }
         let data = folder.path().join("data");
         let installed = as_user(user, "mariadb-install-db")
-            .args(["--no-defaults", "--skip-test-db", "--innodb-log-file-size=8M"])
+            .args([
+                "--no-defaults",
+                "--skip-test-db",
+                "--innodb-log-file-size=8M",
+            ])
             .arg("--auth-root-authentication-method=normal")
             .arg(argument("--datadir", &data))
             .output()
@@ -49,7 +53,11 @@ impl MariaDb {
         drop(free);
         let mut command = as_user(user, "mariadbd");
         command
-            .args(["--no-defaults", "--bind-address=127.0.0.1", "--innodb-log-file-size=8M"])
+            .args([
+                "--no-defaults",
+                "--bind-address=127.0.0.1",
+                "--innodb-log-file-size=8M",
+            ])
             .arg(argument("--datadir", &data))
             .arg(argument("--socket", &folder.path().join("s")))
             .arg(format!("--port={port}"))
