@@ -16,7 +16,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use smallvec::SmallVec;
 
 use crate::apart::Apart;
-pub use crate::locks::waiting::{LOOK, Queued, WaitCell, Waker};
+pub use crate::locks::waiting::{LOOK, Queued, WaitCell, Waker, next_look};
 use crate::slots::Position;
 
 const POISONED: &str = "a thread panicked while it held a mutex of the lock table";

@@ -8,8 +8,16 @@ use hashbrown::HashMap;
 use crate::locks::{Asked, LockName, LockTable, Mode, Owner, POISONED, Stripe, Waiter};
 use crate::status::Status;
 
-/// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others.
+/// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others. Whoever
+/// closed a ring finds it at his first look; he looks again after twice that time, and so on, for
+/// nothing but safety.
 pub const LOOK: Duration = Duration::from_millis(10);
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// When to look again.
+pub fn next_look(last: Duration) -> Duration {
+    (2 * last).min(LOOK_MAX)
+}
 
 /// What is called when a lock is granted to a session that does not sleep for it.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -87,10 +95,12 @@ impl LockTable {
             Queued::Granted(asked) => return Ok(asked),
             Queued::Waits(granted) => granted,
         };
-        while !cell.is_granted_within(LOOK) {
+        let mut look = LOOK;
+        while !cell.is_granted_within(look) {
             if self.give_up_in_ring(owner, name) {
                 return Err(Status::Deadlock);
             }
+            look = next_look(look);
         }
         Ok(granted)
     }

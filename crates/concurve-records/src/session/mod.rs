@@ -125,7 +125,7 @@ pub enum Waiting {
     Refuses,
     /// Its thread serves other sessions too. An operation that meets a lock answers
     /// [`Status::Waiting`]; the waker is called, from any thread, when the lock is granted, and the
-    /// same is asked for again; every 10 ms too, which is when deadlocks are looked for. What
+    /// same is asked for again; after 10 ms too, 20, 40 …, which is when deadlocks are looked for. What
     /// commits is promised only by [`Session::confirm`].
     Parks(Waker),
 }

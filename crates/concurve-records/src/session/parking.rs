@@ -1,8 +1,8 @@
 //! Waiting: for a lock, asleep or parked, and for the log to be on the disk.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::locks::{Asked, LOOK, LockName, Mode, Queued};
+use crate::locks::{Asked, LOOK, LockName, Mode, Queued, next_look};
 use crate::session::statement::in_use;
 use crate::session::{Session, Waiting};
 use crate::status::Status;
@@ -23,6 +23,8 @@ pub(super) struct Parked {
     /// What it will be to the session.
     granted: Asked,
     looked: Instant,
+    /// It looks for deadlocks so long after that.
+    look: Duration,
 }
 
 impl Session {
@@ -45,6 +47,7 @@ impl Session {
                         wanted,
                         granted,
                         looked: Instant::now(),
+                        look: LOOK,
                     });
                     return Err(Status::Waiting);
                 }
@@ -78,15 +81,18 @@ impl Session {
             self.keep(parked.granted, parked.wanted);
             return Ok(());
         }
-        if parked.looked.elapsed() >= LOOK {
+        if parked.looked.elapsed() >= parked.look {
             let owner = self.state.place.number;
             if self.shared.locks.give_up_in_ring(owner, parked.wanted.name) {
                 self.state.parked = None;
                 self.state.place.counts.deadlocks.add(1);
                 return Err(Status::Deadlock);
             }
-            let looked = Instant::now();
-            self.state.parked = Some(Parked { looked, ..parked });
+            self.state.parked = Some(Parked {
+                looked: Instant::now(),
+                look: next_look(parked.look),
+                ..parked
+            });
         }
         Err(Status::Waiting)
     }

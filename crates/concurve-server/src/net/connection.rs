@@ -13,8 +13,9 @@ use crate::resp::writer::{Version, Writer};
 /// First and longest pause between two tries for a lock that a request waits for.
 const RETRY_MIN: Duration = Duration::from_millis(1);
 const RETRY_MAX: Duration = Duration::from_millis(64);
-/// The pause of one that will be called, so that deadlocks are looked for.
-const PARKED: Duration = Duration::from_millis(10);
+/// The same of one that will be called: only deadlocks are looked for.
+const PARKED_MIN: Duration = Duration::from_millis(10);
+const PARKED_MAX: Duration = Duration::from_secs(1);
 
 /// Memory that an idle connection may keep for each direction.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -242,17 +243,20 @@ impl Connection {
         self.gone |= flow.is_again() && self.ended;
         self.retry_at = match flow {
             Flow::Parked if called => Some(now),
-            Flow::Parked => Some(now + PARKED),
-            Flow::Wait => {
-                let pause = self.retry;
-                self.retry = (pause * 2).min(RETRY_MAX);
-                Some(now + pause)
-            }
+            Flow::Parked => Some(now + self.pause(PARKED_MIN, PARKED_MAX)),
+            Flow::Wait => Some(now + self.pause(RETRY_MIN, RETRY_MAX)),
             _ => {
                 self.retry = RETRY_MIN;
                 None
             }
         };
+    }
+
+    /// Twice as long each time.
+    fn pause(&mut self, least: Duration, most: Duration) -> Duration {
+        let pause = self.retry.max(least);
+        self.retry = (pause * 2).min(most);
+        pause
     }
 
     /// Takes the replies of executed requests.
