@@ -29,8 +29,7 @@ from concurve.host import native
 SESSIONS = (8, 32, 96)
 ROUNDS = 9
 SECONDS = 5.0
-"""pgbench prepares each statement when a session first comes to it, and plans it anew five times: long
-enough for that to be little."""
+"""Long: pgbench prepares a statement when a session first comes to it."""
 SCALE = 100
 """Branches: no fewer than sessions, or they wait for each other's."""
 THROUGHPUT = 1.0

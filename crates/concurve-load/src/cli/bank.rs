@@ -19,7 +19,13 @@ pub struct Bank {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
     files: u32,
     /// A round trip for each statement of a transaction, or one for all of them
-    #[arg(long, value_enum, default_value = "each", hide_possible_values = true, value_name = "each|one")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "each",
+        hide_possible_values = true,
+        value_name = "each|one"
+    )]
     round_trips: RoundTrips,
     /// Make the data, in a schema of its own, also if it is there already
     #[arg(long)]
