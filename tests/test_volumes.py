@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ import pytest
 
 from concurve import volumes
 from concurve.errors import HostError
-from concurve.volumes import blocks
+from concurve.volumes import blocks, journal
 from concurve.volumes.attend import main
 from concurve.volumes.blocks import Device
 from concurve.volumes.errors import VolumeError
@@ -166,6 +167,34 @@ def test_a_living_process_keeps_its_journal(tmp_path: Path) -> None:
         setting.write_text("changed")
         assert repair() == 0
         assert setting.read_text() == "changed"
+
+
+@needs_root
+def test_tools_that_outlive_their_process_are_waited_for(
+    tmp_path: Path, journals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = tmp_path / "setting"
+    setting.write_text("changed")
+    path = abandoned(
+        journals, json.dumps({"type": "write", "path": str(setting), "text": "before"}) + "\n"
+    )
+    tool = os.open(path.with_suffix(".tools"), os.O_CREAT | os.O_RDWR)
+    fcntl.flock(tool, fcntl.LOCK_EX)
+    monkeypatch.setattr(journal, "_TOOLS_SECONDS", 0.0)
+    with pytest.raises(VolumeError, match="a tool that a killed run has started is still at work"):
+        repair()
+    assert setting.read_text() == "changed"
+    os.close(tool)
+    assert repair() == 1
+    assert setting.read_text() == "before"
+    assert list(journals.iterdir()) == []
+
+
+def test_a_tool_holds_the_lock_of_its_journal(journals: Path) -> None:
+    with new_journal():
+        (path,) = journals.glob("*.tools")
+        held = call("sh", "-c", "for it in /proc/$$/fd/*; do readlink $it; done")
+    assert str(path) in held.splitlines()
 
 
 def test_steps_may_be_done_twice(tmp_path: Path) -> None:

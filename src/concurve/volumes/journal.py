@@ -1,7 +1,9 @@
 """The journal of a volume: what takes back each change, written before the change is made.
 
 A file of lines of JSON, locked by the process whose volume it is. The lock ends with the process,
-however it ends; whoever finds a journal without a lock takes back what stands in it.
+however it ends; whoever finds a journal without a lock takes back what stands in it. A second lock
+is inherited by the tools that the process starts (``losetup``, ``mount``), which may outlive it:
+what they do is taken back once they have ended.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +25,13 @@ from concurve.volumes.steps import Step
 VARIABLE = "CONCURVE_VOLUMES"
 _FOLDER = Path("/run/concurve/volumes")
 _ENDING = ".journal"
+_TOOLS_ENDING = ".tools"
+
+#: For a child that is just being started to let go of what only its parent should hold.
+_LETTING_GO_SECONDS = 0.3
+#: For tools of a killed process to end. Only a hang takes as long.
+_TOOLS_SECONDS = 60.0
+_LOOK_SECONDS = 0.005
 
 
 def folder() -> Path:
@@ -70,6 +80,7 @@ class Journal:
                 f"({self._path} says what is left)"
             )
         self._path.unlink()
+        self._path.with_suffix(_TOOLS_ENDING).unlink(missing_ok=True)
 
     def _write(self, line: Step | _Done) -> None:
         os.write(self._file, msgspec.json.encode(line) + b"\n")
@@ -88,6 +99,7 @@ def new_journal() -> Iterator[Journal]:
     file, name = tempfile.mkstemp(dir=folder())
     fcntl.flock(file, fcntl.LOCK_EX)
     path = Path(name).with_suffix(_ENDING)
+    tools = _lock_for_tools(path)
     Path(name).rename(path)
     journal = Journal(path, file)
     try:
@@ -96,6 +108,7 @@ def new_journal() -> Iterator[Journal]:
         try:
             journal.take_back()
         finally:
+            os.close(tools)
             os.close(file)
 
 
@@ -107,33 +120,55 @@ def repair() -> int:
     """
     repaired = 0
     for path in sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else ():
-        file = _locked(path)
+        file = _lock(path, os.O_RDWR | os.O_APPEND, _LETTING_GO_SECONDS)
         if file is None:
             continue
         try:
-            Journal(path, file).take_back()
-            repaired += 1
+            tools = _lock_for_tools(path)
+            try:
+                _cut(path, file)
+                Journal(path, file).take_back()
+                repaired += 1
+            finally:
+                os.close(tools)
+        except FileNotFoundError:
+            # Somebody else has ended it before it was locked.
+            path.with_suffix(_TOOLS_ENDING).unlink(missing_ok=True)
         finally:
             os.close(file)
     return repaired
 
 
-def _locked(path: Path) -> int | None:
-    """The journal's descriptor, if its process has ended and nobody else repairs it."""
+def _lock_for_tools(journal: Path) -> int:
+    """The lock that tools inherit, once those of others have ended."""
+    tools = _lock(journal.with_suffix(_TOOLS_ENDING), os.O_RDWR | os.O_CREAT, _TOOLS_SECONDS)
+    if tools is None:
+        raise VolumeError(f"a tool that a killed run has started is still at work ({journal})")
+    os.set_inheritable(tools, True)
+    return tools
+
+
+def _lock(path: Path, flags: int, seconds: float) -> int | None:
+    """A locked descriptor; ``None`` if there is no such file, or others hold it all the time."""
     try:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        file = os.open(path, flags | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Somebody else may have ended it before it was locked; then its name is gone.
-        text = path.read_bytes()
-    except (BlockingIOError, FileNotFoundError):
-        os.close(file)
-        return None
-    # A last line without its end stands for a change that was never made.
-    os.ftruncate(file, text.rfind(b"\n") + 1)
-    return file
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(file)
+                return None
+            time.sleep(_LOOK_SECONDS)
+
+
+def _cut(path: Path, file: int) -> None:
+    """A last line without its end stands for a change that was never made."""
+    os.ftruncate(file, path.read_bytes().rfind(b"\n") + 1)
 
 
 def _left(path: Path) -> dict[int, Step]:

@@ -108,6 +108,7 @@ def call(program: str, *arguments: str, check: bool = True) -> str:
         text=True,
         errors="replace",
         env={**os.environ, "LC_ALL": "C"},
+        close_fds=False,  # the journal's lock for tools is to last as long as they do
         check=False,
     )
     if done.returncode == 0:
