@@ -22,10 +22,13 @@ SECONDS = 1.5
 BESIDE_SESSIONS = (1, 8)
 OWN_SESSIONS = (8, 16, 32, 64, 96)
 """Those of document 004."""
-BRANCHES = 96
-"""No fewer than sessions, or they wait for each other's."""
-ACCOUNTS = 1000
-"""Of a branch: all engines hold everything in memory."""
+BRANCHES = 960
+"""Ten for each session, so that latches meet more often than transactions. The standard asks for
+far more at such rates: one for each transaction a second (TPC-B, clause 4.2)."""
+FEW_BRANCHES = 96
+"""One for each session: they wait for each other's records, whatever the latches are."""
+ACCOUNTS = 96_000
+"""Of all branches: every engine holds everything in memory."""
 OVER_SQLITE = 3.0
 OVER_LMDB = 1.0
 OVER_COARSE = 0.95
@@ -58,6 +61,7 @@ class Case(NamedTuple):
     durability: str
     workload: str
     sessions: int
+    branches: int = BRANCHES
 
     def text(self) -> str:
         """In a few words."""
@@ -81,7 +85,10 @@ def figures(quick: bool) -> Iterator[Figure]:
                 yield from beside_sqlite(place, Case(durability, "tpcb-rw3", sessions), rounds)
                 yield from beside_lmdb(place, Case(durability, "update", sessions), rounds)
             yield coarse_and_fine(place, Case(durability, "tpcb-rw3", 1), rounds)
-            yield many_sessions(place, durability, rounds)
+            yield many_sessions(place, durability, BRANCHES, rounds)._replace(
+                bound=Bound(low=AT_MOST_SESSIONS)
+            )
+        yield many_sessions(place, "none", FEW_BRANCHES, rounds)
 
 
 def beside_sqlite(place: Place, case: Case, rounds: int) -> Iterator[Figure]:
@@ -120,9 +127,9 @@ def coarse_and_fine(place: Place, case: Case, rounds: int) -> Figure:
     )
 
 
-def many_sessions(place: Place, durability: str, rounds: int) -> Figure:
+def many_sessions(place: Place, durability: str, branches: int, rounds: int) -> Figure:
     """The greatest number of sessions over the best number."""
-    cases = {n: Case(durability, "tpcb-rw3", n) for n in OWN_SESSIONS}
+    cases = {n: Case(durability, "tpcb-rw3", n, branches) for n in OWN_SESSIONS}
     sides = {
         str(sessions): partial(rate, place, case, "records") for sessions, case in cases.items()
     }
@@ -131,10 +138,10 @@ def many_sessions(place: Place, durability: str, rounds: int) -> Figure:
     best = max(medians, key=lambda sessions: medians[sessions])
     most = OWN_SESSIONS[-1]
     return Figure(
-        f"records: {most} sessions / best, {durability}",
-        f"transactions per second of tpcb-rw3 over those of {best} sessions, {rounds} rounds",
+        f"records: {most} sessions / best, {durability}, {branches}",
+        f"transactions per second of tpcb-rw3 on {branches} branches over those of {best} "
+        f"sessions, {rounds} rounds in turns",
         ratio_of_medians(found[f"{most} rate"], found[f"{best} rate"]),
-        Bound(low=AT_MOST_SESSIONS),
     )
 
 
@@ -171,7 +178,7 @@ def rate(place: Place, case: Case, engine: str) -> Mapping[str, float]:
 def template(place: Place, case: Case, engine: str) -> Path:
     """A folder with an engine's data, made when it is first asked for."""
     kind = SAME_DATA.get(engine, engine)
-    made = place.folder / f"{kind}-{case.workload}"
+    made = place.folder / f"{kind}-{case.workload}-{case.branches}"
     if not made.exists():
         made.mkdir()
         run([*command(made, case, kind), "--init-only"])
@@ -183,7 +190,7 @@ def command(folder: Path, case: Case, engine: str) -> list[str]:
     address = ADDRESSES[case.durability][engine].format(folder)
     return [
         str(native.binary("concurve-load")), address, "--workload", case.workload,
-        "--scale", str(BRANCHES), "--accounts", str(ACCOUNTS),
+        "--scale", str(case.branches), "--accounts", str(ACCOUNTS // case.branches),
     ]  # fmt: skip
 
 
