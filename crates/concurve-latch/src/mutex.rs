@@ -36,12 +36,15 @@ const HOLDER: u32 = IN_PANIC - 1;
 /// What stands in the word of a latch that this thread takes.
 #[inline]
 fn mark_of(seat: &Seat) -> u32 {
-    let in_panic = if std::thread::panicking() {
-        IN_PANIC
-    } else {
-        0
-    };
-    seat.mark() | in_panic
+    if std::thread::panicking() {
+        return mark_in_panic(seat);
+    }
+    seat.mark()
+}
+
+#[cold]
+fn mark_in_panic(seat: &Seat) -> u32 {
+    seat.mark() | IN_PANIC
 }
 
 // SAFETY: the word goes from FREE to taken for one thread at a time, and back only by `unlock`.

@@ -20,7 +20,8 @@ pub struct Seat {
     is_taken: AtomicU32,
     /// The engine whose thread sits here; 0: none's.
     pub engine: AtomicU32,
-    number: AtomicU32,
+    /// Its number from 1: what stands in the latches that its thread holds.
+    mark: AtomicU32,
     pub tallies: [Tally; CLASSES],
 }
 
@@ -75,10 +76,9 @@ impl Seat {
         &self.tallies[class.place()]
     }
 
-    /// What stands in the latches that this thread holds: its seat's number from 1.
     #[inline]
     pub fn mark(&self) -> u32 {
-        self.number.load(Relaxed) + 1
+        self.mark.load(Relaxed)
     }
 
     pub fn is_taken(&self) -> bool {
@@ -145,7 +145,7 @@ fn sit_down() -> &'static Seat {
     };
     let seat = &board.seats[number];
     board.top.fetch_max(number as u32 + 1, Release);
-    seat.number.store(number as u32, Relaxed);
+    seat.mark.store(number as u32 + 1, Relaxed);
     seat.engine.store(ENGINE.load(Relaxed), Relaxed);
     SEAT.set(seat);
     stand_up_at_end(seat);
@@ -155,7 +155,7 @@ fn sit_down() -> &'static Seat {
 /// The number of this thread's seat: less than [`SEATS`], and nobody else's while the thread lives.
 #[inline]
 pub fn seat_number() -> usize {
-    mine().number.load(Relaxed) as usize
+    mine().mark() as usize - 1
 }
 
 /// Says that this thread, and those that this process will start, belong to an engine, from 1.
