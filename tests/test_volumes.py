@@ -407,7 +407,12 @@ def disk(tmp_path: Path) -> Iterator[Device]:
     with file.open("wb") as opened:
         opened.truncate(64 << 20)
     node = call("losetup", "--find", "--show", str(file))
-    yield Device(Path(node).name)
+    device = Device(Path(node).name)
+    scheduler = blocks.chosen((device.queue / "scheduler").read_text())
+    yield device
+    with contextlib.suppress(OSError):  # another scheduler has no such tunable
+        (device.queue / "iosched" / "fifo_batch").write_text("16")
+    (device.queue / "scheduler").write_text(scheduler)
     Unmount(str(tmp_path / "users-mount")).do()
     Detach(str(file)).do()
 
@@ -439,8 +444,6 @@ def test_a_device_that_was_named_is_formatted_and_its_settings_restored(
     erased = attend("none", "--on", str(disk.node), "--erase")
     erased.wait_until_ready()
     erased.end(signal.SIGTERM)
-    (disk.queue / "iosched" / "fifo_batch").write_text("16")
-    (disk.queue / "scheduler").write_text("none")
     assert journal_files(journals) == []
 
 
