@@ -382,13 +382,13 @@ def test_an_original_is_made_once_and_a_failed_one_is_not_kept(
     for folder in folders:
         folder.mkdir()
     with pytest.raises(AttendanceError):
-        restore(["records", "scale 1"], make, folders[0])
+        restore(["records", "scale 1"], [], make, folders[0])
     assert not originals().exists()
-    restore(["records", "scale 1"], make, folders[1])
-    restore(["records", "scale 1"], make, folders[2])
+    restore(["records", "scale 1"], [], make, folders[1])
+    restore(["records", "scale 1"], [], make, folders[2])
     assert made == folders[:2]
     assert (folders[2] / "pages").read_bytes() == b"\0" * 5000
-    restore(["records", "scale 2"], make, folders[3])
+    restore(["records", "scale 2"], [], make, folders[3])
     assert made == [*folders[:2], folders[3]]
 
 
@@ -398,15 +398,31 @@ def test_originals_that_nobody_used_for_long_are_removed(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = tmp_path / "trial"
     folder.mkdir()
-    restore(["a"], lambda path: None, folder)
+    restore(["a"], [], lambda path: None, folder)
     old = next(originals().iterdir())
     os.utime(old, (0, 0))
-    restore(["a"], lambda path: None, folder)  # used again: it stays
-    restore(["b"], lambda path: None, folder)
+    restore(["a"], [], lambda path: None, folder)  # used again: it stays
+    restore(["b"], [], lambda path: None, folder)
     assert old.exists()
     os.utime(old, (0, 0))
-    restore(["c"], lambda path: None, folder)
+    restore(["c"], [], lambda path: None, folder)
     assert not old.exists()
+
+
+def test_another_build_makes_its_own_and_takes_the_place_of_the_older(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder, program = tmp_path / "trial", tmp_path / "program"
+    folder.mkdir()
+    made: list[Path] = []
+    for build in ("first", "second build"):
+        program.write_text(build, encoding="utf-8")
+        for _ in range(2):
+            restore(["a"], [program], made.append, folder)
+        restore(["b"], [], lambda path: None, folder)
+    assert len(made) == 2
+    assert len(list(originals().iterdir())) == 2, "of a and of b"
 
 
 @needs_root

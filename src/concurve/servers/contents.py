@@ -13,7 +13,7 @@ from pathlib import Path
 from concurve.errors import HostError
 from concurve.host import native
 from concurve.host.loopback import free_port
-from concurve.servers.data import restore, stamp
+from concurve.servers.data import restore
 from concurve.servers.process import (
     REPORT_VARIABLE,
     AttendanceError,
@@ -46,8 +46,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
         if load is not None:
             _load(server, file, [str(load), "URL", *shlex.split(data), *INITIALISE], empty, signals)
 
-    content = [server.name, stamp(file), data, *([stamp(load)] if load else [])]
-    restore(content, make, folder)
+    restore([server.name, data], [file, *([load] if load else [])], make, folder)
 
 
 def loader() -> Path:

@@ -1,8 +1,9 @@
 """Data that trials begin with: made once, kept, and copied for each trial, byte for byte.
 
 To load 100,000 accounts takes a server seconds, to copy them a tenth of one. The originals stand in
-the user's cache (``XDG_CACHE_HOME``, else ``~/.cache``), in ``concurve/data``; what was not used
-for two weeks is removed when a new one is made. Each may be deleted at any time between runs.
+the user's cache (``XDG_CACHE_HOME``, else ``~/.cache``), in ``concurve/data``. When a new one is
+made, those of the same content by other builds are removed, and what was not used for two weeks.
+Each may be deleted at any time between runs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from concurve.servers.process import AttendanceError
@@ -21,16 +22,18 @@ from concurve.servers.process import AttendanceError
 KEPT_SECONDS = 14 * 86400
 
 
-def restore(content: Sequence[str], make: Callable[[Path], None], folder: Path) -> None:
+def restore(
+    content: Sequence[str], makers: Sequence[Path], make: Callable[[Path], None], folder: Path
+) -> None:
     """Fill ``folder``, which is empty, with what ``make`` puts into such a folder.
 
-    ``content`` says what that is: the same text, the same data. ``make`` is called only where there
-    is no original yet; then its result becomes that.
+    ``content`` and the programs ``makers`` say what that is: the same texts and builds, the same
+    data. ``make`` is called only where there is no original yet; then its result becomes that.
 
     Raises:
         AttendanceError: it cannot be copied; nothing is kept of an original that failed.
     """
-    original = originals() / hashlib.sha256("\0".join(content).encode()).hexdigest()[:16]
+    original = originals() / f"{_digest(content)}-{_digest(map(_stamp, makers))}"
     if original.is_dir():
         os.utime(original)
         copy(original, folder)
@@ -45,7 +48,11 @@ def originals() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "concurve" / "data"
 
 
-def stamp(file: Path) -> str:
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _stamp(file: Path) -> str:
     """Which program that is: another build may write other data."""
     found = file.resolve()
     status = found.stat()
@@ -76,7 +83,7 @@ def copy(source: Path, target: Path) -> None:
 
 def _keep(folder: Path, original: Path) -> None:
     """In place whole, or not at all; somebody else's that came first is as good."""
-    _remove_unused(original.parent)
+    _remove_outdated(original)
     try:
         original.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".new-", dir=original.parent))
@@ -93,7 +100,9 @@ def _keep(folder: Path, original: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _remove_unused(folder: Path) -> None:
-    for path in folder.glob("*") if folder.is_dir() else ():
-        if path.stat().st_mtime < time.time() - KEPT_SECONDS:
+def _remove_outdated(original: Path) -> None:
+    content = original.name.partition("-")[0]
+    for path in original.parent.glob("*") if original.parent.is_dir() else ():
+        unused = path.stat().st_mtime < time.time() - KEPT_SECONDS
+        if unused or path.name.startswith(f"{content}-"):
             shutil.rmtree(path, ignore_errors=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from concurve.servers.contents import INITIALISE, loader, run_loader
-from concurve.servers.data import restore, stamp
+from concurve.servers.data import restore
 from concurve.servers.process import AttendanceError
 
 _USAGE = """usage: python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT ...]
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = [str(load), *arguments, *INITIALISE]
         # The same data wherever they are.
         content = [word.replace(words[0], "FOLDER") for word in arguments]
-        restore([*content, stamp(load)], lambda _: run_loader(command), folder)
+        restore(content, [load], lambda _: run_loader(command), folder)
     except (AttendanceError, OSError) as error:
         print(f"fill: {error}", file=sys.stderr)
         return 1
