@@ -192,3 +192,13 @@ fn a_size_that_is_no_memory_is_refused() {
     assert!(error.to_string().contains("1 MiB to 64 GiB"));
     assert!(error.to_string().contains("--memory"));
 }
+
+#[test]
+fn it_is_opened_once() {
+    let _turn = open();
+    let error = memory::open(1 << 20, "raise --memory").expect_err("it is open");
+    assert_eq!(
+        error.to_string(),
+        "it is open already, and a process has one"
+    );
+}

@@ -62,7 +62,7 @@ pub struct Usage {
 /// To be called once, before other threads start and before engines are forked.
 ///
 /// # Errors
-/// If the size is unusable, or the system refuses it.
+/// If the size is unusable, it is open already, or the system refuses it.
 pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
     let units = bytes / UNIT;
     if !(16..=UNITS_MAX).contains(&units) {
@@ -70,7 +70,10 @@ pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
             format!("shared memory of {bytes} bytes: 1 MiB to 64 GiB are possible; {remedy}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    assert!(!is_open(), "the shared memory is opened once");
+    if is_open() {
+        let text = "it is open already, and a process has one";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
     let base = reserve(units * UNIT + ALIGN_MAX)?;
     let arena: *mut Arena = reserve(size_of::<Arena>())?.cast();
     let (pool_class, unit_class) = (Class::named("memory pool"), Class::named("memory units"));
