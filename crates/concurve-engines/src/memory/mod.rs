@@ -17,8 +17,11 @@ mod allocator;
 mod arena;
 mod lane;
 mod pool;
+mod shared;
 mod sizes;
 mod units;
 
 pub use allocator::SharedAllocator;
-pub use arena::{Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, open, usage};
+pub use shared::{
+    Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, open, usage,
+};
