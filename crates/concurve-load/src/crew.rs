@@ -82,7 +82,11 @@ impl Crew {
         }
         for _ in 0..crew.members.len() {
             if let (_, Said::Failed(error)) = crew.hear()? {
-                return Err(error);
+                // A process that is let go ends as if it had failed.
+                return Err(match stop.signal() {
+                    Some(_) => Error::Stopped,
+                    None => error,
+                });
             }
             if crew.stop.is_set() {
                 return Err(Error::Stopped);

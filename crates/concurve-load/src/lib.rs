@@ -74,8 +74,11 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     limits::fit_open_files(&plan)?;
     let stop = Stop::new().map_err(Error::Signals)?;
     if let Some(number) = part {
-        process::child(&plan, number, &stop)?;
-        return Ok(ExitCode::SUCCESS);
+        return match process::child(&plan, number, &stop) {
+            // Who stopped it says so.
+            Ok(()) | Err(Error::Stopped) => Ok(ExitCode::SUCCESS),
+            Err(error) => Err(error),
+        };
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;

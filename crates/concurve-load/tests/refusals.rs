@@ -195,11 +195,13 @@ fn ctrl_c_is_heard_while_nothing_answers() {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let before = server.requests();
         let child = start(&address, &arguments);
-        server.wait_for(before + 1);
+        let connections = if crew == "--processes" { 3 } else { 1 };
+        server.wait_for(before + connections);
         kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(130), "{number}: {said}");
         assert!(said.contains("stopped before"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
