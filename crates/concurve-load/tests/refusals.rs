@@ -186,21 +186,22 @@ fn ctrl_c_is_heard_while_nothing_answers() {
         counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         silent(stream);
     });
-    for (number, crew) in ["--threads 1", "--threads 3", "--processes"]
-        .into_iter()
-        .enumerate()
-    {
+    for (what, connections) in [
+        ("--command COMMIT --threads 1", 1),
+        ("--command COMMIT --threads 3", 3),
+        ("--command COMMIT --processes", 3),
+        ("--workload read", 1),
+    ] {
         let address = format!("mysql://me@{}", server.address);
-        let arguments = format!("--workload read --sessions 3 --connect-timeout 1h {crew}");
+        let arguments = format!("--sessions 3 --connect-timeout 1h {what}");
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let before = server.requests();
         let child = start(&address, &arguments);
-        let connections = if crew == "--processes" { 3 } else { 1 };
         server.wait_for(before + connections);
         kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(130), "{number}: {said}");
+        assert_eq!(output.status.code(), Some(130), "{what}: {said}");
         assert!(said.contains("stopped before"), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
