@@ -16,7 +16,6 @@ mod query;
 pub mod records;
 mod records_desk;
 pub mod sqlite;
-mod sqlite_desk;
 
 pub use client::run;
 

@@ -1,8 +1,8 @@
-//! SQLite, one statement at a time.
+//! SQLite's desk: one statement at a time.
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::sqlite::{Address, connect};
+use super::{Address, connect};
 use crate::desk::{Desk, DeskError, Desks};
 use crate::error::Error;
 use crate::stop::Stop;
