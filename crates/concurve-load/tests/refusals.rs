@@ -72,7 +72,7 @@ fn addresses_that_cannot_be_meant() {
             ["127.0.0.1:x", "postgresql://USER"],
         ),
         ("sqlite:", ["sqlite:", "PATH"]),
-        ("sqlite:/tmp/x?journal=none", ["none", "journal=wal"]),
+        ("sqlite:/nowhere/x?journal=none", ["none", "journal=wal"]),
     ] {
         assert_refused(&load(address, "--transactions 1"), 2, &words);
     }
@@ -98,7 +98,7 @@ fn what_does_not_go_together() {
             ["--pipeline 2", "--round-trips one"],
         ),
         (
-            "sqlite:/tmp/x",
+            "sqlite:/nowhere/x",
             "--password-from HOME",
             ["--password-from", "engine"],
         ),
