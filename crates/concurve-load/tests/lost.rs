@@ -104,6 +104,30 @@ fn an_answer_that_is_cut_in_the_middle_is_in_doubt() {
 }
 
 #[test]
+fn a_session_that_is_lost_while_it_pauses_begins_nothing_any_more() {
+    for pace in ["--think 20ms", "--rate 200"] {
+        let server = Server::start_with(|stream, _| {
+            let mut reader = BufReader::new(stream);
+            // Each connection is let go behind its last answer.
+            for _ in 0..5 {
+                if request(&mut reader).is_none() || (&mut &*stream).write_all(OK).is_err() {
+                    return;
+                }
+            }
+        });
+        let arguments = format!("--sessions 3 --transactions 60 {pace}");
+        let ended = load(&server.address, &arguments);
+        assert_eq!(ended.output.status.code(), Some(1), "all are lost");
+        assert_eq!(ended.indicator("sessions_lost"), 3.0, "{pace}");
+        assert_eq!(ended.indicator("operations"), 15.0, "{pace}");
+        // Rarely one has begun something before it hears of it.
+        let errors = ended.indicator("errors");
+        assert_eq!(ended.indicator("in_doubt"), errors);
+        assert_eq!(ended.indicator("not_begun"), 45.0 - errors);
+    }
+}
+
+#[test]
 fn all_that_a_lost_session_has_under_way_is_in_doubt() {
     let server = ends_session_3(9, close);
     let arguments = "--sessions 5 --keys session --transactions 500 --pipeline 4";
