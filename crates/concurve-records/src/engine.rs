@@ -11,12 +11,13 @@ use crate::checkpoint::{Checkpoints, run_checkpointer};
 use crate::definition::FileDefinition;
 use crate::error::{Fault, While};
 use crate::file::{self, RecordFile};
+use crate::gate::Gate;
 use crate::locks::LockTable;
 use crate::log::Log;
 use crate::recovery;
 use crate::registry::Registry;
 use crate::session::Session;
-use crate::settings::{Latching, Settings, stripes};
+use crate::settings::{Latching, Settings, gate, stripes};
 use crate::statistics::Statistics;
 use crate::status::Status;
 use crate::storage::{Folder, Storage};
@@ -30,6 +31,7 @@ pub struct Shared {
     pub store: Store,
     pub locks: LockTable,
     pub sessions: Registry,
+    pub gate: Gate,
     pub checkpoints: Checkpoints,
     pub storage: Arc<dyn Storage>,
     files: RwLock<Vec<Arc<RecordFile>>>,
@@ -203,6 +205,7 @@ impl Shared {
     ) -> Self {
         Self {
             locks: LockTable::new(stripes(settings.latching)),
+            gate: gate(&settings),
             settings,
             store: Store { cache, log },
             sessions: Registry::default(),

@@ -49,6 +49,7 @@ pub mod definition;
 pub mod engine;
 pub mod error;
 mod file;
+mod gate;
 mod locks;
 pub mod log;
 mod node;

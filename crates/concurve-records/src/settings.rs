@@ -1,5 +1,6 @@
 //! The dials of an engine.
 
+use crate::gate::Gate;
 use crate::log::Durability;
 
 /// How finely the engine divides its work among threads. What operations do is the same in each.
@@ -52,5 +53,14 @@ pub fn stripes(latching: Latching) -> usize {
     match latching {
         Latching::Global => 1,
         Latching::File | Latching::Record => STRIPES,
+    }
+}
+
+/// Where transactions queue up for CPUs. Under global latching the one turn for all is the queue; and
+/// where a commit sleeps until the disk has it, so many must be at work that many share a force.
+pub fn gate(settings: &Settings) -> Gate {
+    match (settings.latching, settings.durability) {
+        (Latching::Global, _) | (_, Durability::Group | Durability::Each) => Gate::open(),
+        (Latching::File | Latching::Record, Durability::None) => Gate::of_cpus(),
     }
 }

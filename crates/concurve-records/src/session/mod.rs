@@ -144,6 +144,8 @@ struct State {
     /// Locks that reads with a bias took outside of transactions.
     kept: Vec<KeptLock>,
     waiting: Waiting,
+    /// It has a place at work, and gives it up where it sleeps.
+    is_at_work: bool,
     /// The lock that it is in a queue for.
     parked: Option<Parked>,
     /// Its commit is in the log up to this byte, and maybe not on the disk.
@@ -189,6 +191,7 @@ impl Session {
                 transaction: Transaction::default(),
                 kept: Vec::new(),
                 waiting: Waiting::default(),
+                is_at_work: false,
                 parked: None,
                 unconfirmed: None,
             },

@@ -36,6 +36,9 @@ impl Session {
             Waiting::Refuses => return Err(in_use(wanted.name)),
             Waiting::Sleeps => {
                 self.state.place.counts.lock_waits.add(1);
+                if std::mem::take(&mut self.state.is_at_work) {
+                    self.shared.gate.leave_to_sleep();
+                }
                 let asked = locks.wait(owner, wanted.name, wanted.mode, cell);
                 asked.inspect_err(|_| self.state.place.counts.deadlocks.add(1))?
             }

@@ -40,6 +40,10 @@ impl Session {
         if self.in_transaction() {
             return Err(Status::TransactionActive);
         }
+        if let Waiting::Sleeps = self.state.waiting {
+            self.shared.gate.enter();
+            self.state.is_at_work = true;
+        }
         let _turn = self.shared.turn(None);
         self.state.transaction.kind = Some(kind);
         self.state.place.counts.begun.add(1);
@@ -124,6 +128,9 @@ impl Session {
         transaction.changes.clear();
         transaction.is_swept = false;
         transaction.files.clear();
+        if std::mem::take(&mut self.state.is_at_work) {
+            self.shared.gate.leave();
+        }
     }
 }
 
