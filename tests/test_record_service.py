@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real import wait_until
 from tests.resp import (
     DEADLINE_S,
     Client,
@@ -209,6 +210,8 @@ def test_a_lost_connection_aborts_its_transaction(
     change(lost, file, 1, 9)
     waiting("BEGIN")
     waiting.send(*get(file, 1, "SINGLE"))
+    # In the queue, before anybody else can be.
+    wait_until(lambda: figures(one)["waiting"] == "1", "the one waits for the other's lock")
     if how == "quit":
         lost("QUIT")
     elif how == "half a request":
@@ -372,16 +375,18 @@ def test_random_transactions_have_a_serial_order_and_without_transactions_they_h
 # -- limits, statistics, bad company --------------------------------------------------------------
 
 
-def test_it_says_what_it_did(server: Server, clients: list[Client], file: str) -> None:
-    def figures() -> dict[str, str]:
-        lines = clients[1]("INFO").splitlines()
-        return dict(line.split(":", maxsplit=1) for line in lines if ":" in line)
+def figures(client: Client) -> dict[str, str]:
+    """What INFO says."""
+    lines = client("INFO").splitlines()
+    return dict(line.split(":", maxsplit=1) for line in lines if ":" in line)
 
-    before = figures()
+
+def test_it_says_what_it_did(server: Server, clients: list[Client], file: str) -> None:
+    before = figures(clients[1])
     clients[0]("BEGIN")
     change(clients[0], file, 1, 1)
     clients[0]("END")
-    after = figures()
+    after = figures(clients[1])
     assert after["service"] == "records"
     assert int(after["begun"]) == int(before["begun"]) + 1
     assert int(after["commits"]) == int(before["commits"]) + 1
