@@ -14,7 +14,8 @@ pub struct OpenLoop {
     pub schedule: Schedule,
     backlog: VecDeque<u64>,
     backlog_max: usize,
-    idle: Vec<usize>,
+    /// Those that have been free the longest come first: all get a like share of the requests.
+    idle: VecDeque<usize>,
 }
 
 /// What becomes of a request that has become due.
@@ -34,7 +35,7 @@ impl OpenLoop {
         task: &Task,
         thread: u64,
         own: f64,
-        idle: Vec<usize>,
+        idle: VecDeque<usize>,
         random: &mut SmallRng,
     ) -> Option<Self> {
         let Pace::Open {
@@ -53,7 +54,7 @@ impl OpenLoop {
         Some(Self::new(schedule, waiting_max, idle))
     }
 
-    pub fn new(schedule: Schedule, backlog_max: usize, idle: Vec<usize>) -> Self {
+    pub fn new(schedule: Schedule, backlog_max: usize, idle: VecDeque<usize>) -> Self {
         Self {
             schedule,
             backlog: VecDeque::new(),
@@ -65,7 +66,7 @@ impl OpenLoop {
     /// The next request that has become due by `now`; none: no other has.
     pub fn next(&mut self, now: u64, random: &mut SmallRng) -> Option<Due> {
         let due_ns = self.schedule.take(now, random)?;
-        Some(match self.idle.pop() {
+        Some(match self.idle.pop_front() {
             Some(session) => Due::Begin { session, due_ns },
             None if self.backlog.len() < self.backlog_max => {
                 self.backlog.push_back(due_ns);
@@ -79,7 +80,7 @@ impl OpenLoop {
     pub fn free(&mut self, session: usize) -> Option<u64> {
         let due_ns = self.backlog.pop_front();
         if due_ns.is_none() {
-            self.idle.push(session);
+            self.idle.push_back(session);
         }
         due_ns
     }
@@ -101,7 +102,7 @@ mod tests {
     fn due_requests_begin_wait_or_are_skipped() {
         let mut random = SmallRng::seed_from_u64(1);
         let schedule = Schedule::new(1e9, Spread::Constant, 0, &mut random);
-        let mut open = OpenLoop::new(schedule, 1, vec![7]);
+        let mut open = OpenLoop::new(schedule, 1, [7].into());
         let session = 7;
         let begin = Due::Begin { session, due_ns: 1 };
         assert_eq!(open.next(3, &mut random), Some(begin));
@@ -114,5 +115,22 @@ mod tests {
         assert_eq!(open.free(7), None);
         open.remove(7);
         assert_eq!(open.next(5, &mut random), Some(Due::Waits));
+    }
+
+    #[test]
+    fn free_sessions_take_turns() {
+        let mut random = SmallRng::seed_from_u64(1);
+        let schedule = Schedule::new(1e9, Spread::Constant, 0, &mut random);
+        let mut open = OpenLoop::new(schedule, 1, [4, 5, 6].into());
+        let mut begun = Vec::new();
+        for now in 1..=6 {
+            // Each is answered before the next is due.
+            let Some(Due::Begin { session, .. }) = open.next(now, &mut random) else {
+                panic!("all are free");
+            };
+            begun.push(session);
+            assert_eq!(open.free(session), None);
+        }
+        assert_eq!(begun, [4, 5, 6, 4, 5, 6]);
     }
 }

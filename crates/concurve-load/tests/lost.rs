@@ -74,7 +74,7 @@ fn an_open_loop_goes_on_with_the_sessions_that_are_left() {
     assert_one_lost(&ended, 100.0);
 
     let server = ends_session_3(9, close);
-    let arguments = "--sessions 5 --keys session --duration 1s --rate 2000";
+    let arguments = "--sessions 5 --keys session --duration 3s --rate 500";
     let ended = load(&server.address, arguments).ok();
     assert_eq!(ended.indicator("sessions_lost"), 1.0);
     assert!(ended.indicator("operations") > 9.0);

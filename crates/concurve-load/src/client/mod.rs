@@ -125,8 +125,7 @@ impl<'a> Client<'a> {
                 }
             }
             Pace::Open { .. } => {
-                let mut idle: Vec<usize> = free.map(|(index, _)| index).collect();
-                idle.reverse();
+                let idle = free.map(|(index, _)| index).collect();
                 let own = self.sessions.len() as f64 / plan.sessions as f64;
                 self.open = OpenLoop::of(&task, self.thread, own, idle, &mut self.random);
             }

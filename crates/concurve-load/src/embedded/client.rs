@@ -98,7 +98,7 @@ impl Client<'_> {
 
     fn first(&mut self, task: &Task) -> Turn {
         let own = 1.0 / self.plan.sessions as f64;
-        let open = OpenLoop::of(task, self.number, own, vec![0], &mut self.random);
+        let open = OpenLoop::of(task, self.number, own, [0].into(), &mut self.random);
         match (open, task.pace) {
             (Some(schedule), _) => Turn::Open {
                 schedule,
