@@ -44,6 +44,13 @@ pub enum Operation {
         from: Operand,
         to: Operand,
     },
+    /// Adds up a field of these.
+    Sum {
+        file: FileId,
+        field: usize,
+        from: Operand,
+        to: Operand,
+    },
 }
 
 /// A compiled statement.
@@ -63,7 +70,8 @@ pub enum Answer {
     Value(Value),
     /// Done.
     Done,
-    Count(u64),
+    /// Of records, or of what stands in them.
+    Total(Value),
     /// There is no record with this key.
     NotFound,
     /// There is one already.
@@ -94,7 +102,16 @@ pub trait Files {
     fn delete(&mut self, file: FileId, key: Value) -> Result<bool, Self::Error>;
 
     /// Counts the keys from one to another.
-    fn count(&mut self, file: FileId, from: Value, to: Value) -> Result<u64, Self::Error>;
+    fn count(&mut self, file: FileId, from: Value, to: Value) -> Result<Value, Self::Error>;
+
+    /// Adds up a field of the records with these keys.
+    fn sum(
+        &mut self,
+        file: FileId,
+        field: usize,
+        from: Value,
+        to: Value,
+    ) -> Result<Value, Self::Error>;
 }
 
 impl Plan {
@@ -137,8 +154,14 @@ impl Plan {
                 }
             }
             Operation::Count { file, from, to } => {
-                Answer::Count(files.count(*file, value(*from), value(*to))?)
+                Answer::Total(files.count(*file, value(*from), value(*to))?)
             }
+            Operation::Sum {
+                file,
+                field,
+                from,
+                to,
+            } => Answer::Total(files.sum(*file, *field, value(*from), value(*to))?),
         })
     }
 }

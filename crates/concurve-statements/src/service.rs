@@ -17,9 +17,8 @@ use crate::text::{Catalogue, compile};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct SessionOptions {
     pub user: String,
+    /// Where files are looked for.
     pub database: String,
-    /// Others that change what a statement means.
-    pub flags: u32,
 }
 
 /// The dials.
@@ -135,7 +134,12 @@ impl Statements {
         }
     }
 
-    /// Pages of the procedure cache that no plan has.
+    /// Pages of the procedure cache.
+    pub fn pages(&self) -> usize {
+        self.procedures.pages()
+    }
+
+    /// Those that no plan has.
     pub fn free_pages(&self) -> usize {
         self.procedures.free()
     }

@@ -6,9 +6,11 @@
 //! INSERT file value value …
 //! DELETE file KEY value
 //! COUNT file FROM value TO value
+//! SUM file field FROM value TO value
 //! ```
 //! A value is `?`, which the caller gives at each execution, or a whole number. Words are separated
-//! by blanks; those in capitals may be written small.
+//! by blanks; those in capitals may be written small. The first field of a file is its key. What
+//! stands between the words `/*` and `*/` means nothing.
 
 use crate::StatementError;
 use crate::plan::{FileId, Operand, Operation, Plan};
@@ -28,6 +30,9 @@ pub struct FileColumns {
     /// Names of its fields, in the order of an `INSERT`.
     pub fields: Vec<String>,
 }
+
+/// What a statement begins with.
+const VERBS: &str = "GET, ADD, INSERT, DELETE, COUNT, SUM";
 
 /// The words of a statement that are still to be understood.
 struct Words<'a, C> {
@@ -51,7 +56,7 @@ pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, Statemen
         parameters: 0,
     };
     let operation = words.operation()?;
-    if let Some(word) = words.words.next() {
+    if let Some(word) = words.word()? {
         return Err(words.wrong(&format!("'{word}' is too much")));
     }
     Ok(Plan {
@@ -63,7 +68,7 @@ pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, Statemen
 
 impl<'a, C: Catalogue> Words<'a, C> {
     fn operation(&mut self) -> Result<Operation, StatementError> {
-        let verb = self.next("GET, ADD, INSERT, DELETE or COUNT")?;
+        let verb = self.next(VERBS)?;
         match verb.to_ascii_uppercase().as_str() {
             "GET" => {
                 let (columns, field) = self.file_and_field()?;
@@ -73,6 +78,10 @@ impl<'a, C: Catalogue> Words<'a, C> {
             }
             "ADD" => {
                 let (columns, field) = self.file_and_field()?;
+                if field == 0 {
+                    let why = "the first field is the key: DELETE the record, and INSERT another";
+                    return Err(self.wrong(why));
+                }
                 let delta = self.value()?;
                 let key = self.after("KEY")?;
                 Ok(Operation::Add {
@@ -100,14 +109,33 @@ impl<'a, C: Catalogue> Words<'a, C> {
                 let (from, to) = (self.after("FROM")?, self.after("TO")?);
                 Ok(Operation::Count { file, from, to })
             }
-            _ => Err(self.wrong(&format!(
-                "'{verb}' is none of GET, ADD, INSERT, DELETE, COUNT"
-            ))),
+            "SUM" => {
+                let (columns, field) = self.file_and_field()?;
+                let (from, to) = (self.after("FROM")?, self.after("TO")?);
+                Ok(Operation::Sum {
+                    file: columns.file,
+                    field,
+                    from,
+                    to,
+                })
+            }
+            _ => Err(self.wrong(&format!("'{verb}' is none of {VERBS}"))),
+        }
+    }
+
+    /// The next word that means something.
+    fn word(&mut self) -> Result<Option<&'a str>, StatementError> {
+        loop {
+            match self.words.next() {
+                Some("/*") if self.words.by_ref().any(|it| it == "*/") => {}
+                Some("/*") => return Err(self.wrong("the comment has no */")),
+                other => return Ok(other),
+            }
         }
     }
 
     fn next(&mut self, what: &str) -> Result<&'a str, StatementError> {
-        match self.words.next() {
+        match self.word()? {
             Some(word) => Ok(word),
             None => Err(self.wrong(&format!("ends where {what} should come"))),
         }

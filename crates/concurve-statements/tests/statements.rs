@@ -59,8 +59,11 @@ fn each_operation_does_what_it_says() {
         );
         assert_eq!(run("GET accounts balance KEY ?", &[3]), Answer::NotFound);
         assert_eq!(run("ADD tellers balance ? KEY 9", &[1]), Answer::NotFound);
-        assert_eq!(run("COUNT accounts FROM ? TO ?", &[1, 2]), Answer::Count(2));
-        assert_eq!(run("COUNT accounts FROM 2 TO ?", &[9]), Answer::Count(1));
+        assert_eq!(run("COUNT accounts FROM ? TO ?", &[1, 2]), Answer::Total(2));
+        assert_eq!(run("COUNT accounts FROM 2 TO ?", &[9]), Answer::Total(1));
+        let sum = "SUM accounts balance /* of all */ FROM ? TO 9 /* */";
+        assert_eq!(run(sum, &[1]), Answer::Total(12));
+        assert_eq!(run(sum, &[3]), Answer::Total(0));
         assert_eq!(run("DELETE accounts KEY ?", &[2]), Answer::Done);
         assert_eq!(run("DELETE accounts KEY ?", &[2]), Answer::NotFound);
     }
@@ -76,11 +79,11 @@ fn what_is_no_statement_is_refused_with_its_reason() {
     for (text, reason) in [
         (
             "",
-            "'': ends where GET, ADD, INSERT, DELETE or COUNT should come",
+            "'': ends where GET, ADD, INSERT, DELETE, COUNT, SUM should come",
         ),
         (
             "SELECT 1",
-            "'SELECT 1': 'SELECT' is none of GET, ADD, INSERT, DELETE, COUNT",
+            "'SELECT 1': 'SELECT' is none of GET, ADD, INSERT, DELETE, COUNT, SUM",
         ),
         (
             "GET nothing x KEY 1",
@@ -101,6 +104,15 @@ fn what_is_no_statement_is_refused_with_its_reason() {
         (
             "DELETE accounts KEY 1 2",
             "'DELETE accounts KEY 1 2': '2' is too much",
+        ),
+        (
+            "ADD accounts id 1 KEY 1",
+            "'ADD accounts id 1 KEY 1': the first field is the key: DELETE the record, and INSERT \
+             another",
+        ),
+        (
+            "DELETE /* all of accounts",
+            "'DELETE /* all of accounts': the comment has no */",
         ),
         (
             "INSERT accounts 1 x",
@@ -209,6 +221,7 @@ enum Step {
     Insert(Value, Value),
     Delete(Value),
     Count(Value, Value),
+    Sum(Value, Value),
 }
 
 impl Step {
@@ -220,6 +233,7 @@ impl Step {
             Step::Insert(key, value) => ("INSERT accounts # #", vec![key, value]),
             Step::Delete(key) => ("DELETE accounts KEY #", vec![key]),
             Step::Count(from, to) => ("COUNT accounts FROM # TO #", vec![from, to]),
+            Step::Sum(from, to) => ("SUM accounts balance FROM # TO #", vec![from, to]),
         };
         let mut text = pattern.to_owned();
         for value in &values {
@@ -252,7 +266,11 @@ impl Step {
                 .map_or(Answer::NotFound, |_| Answer::Done),
             Step::Count(from, to) => {
                 let keys = model.keys().filter(|it| (from..=to).contains(it));
-                Answer::Count(keys.count() as u64)
+                Answer::Total(keys.count() as Value)
+            }
+            Step::Sum(from, to) => {
+                let found = model.iter().filter(|it| (from..=to).contains(it.0));
+                Answer::Total(found.map(|it| it.1).sum())
             }
         }
     }
@@ -266,6 +284,7 @@ fn steps() -> impl Strategy<Value = Step> {
         (key(), -99..99_i64).prop_map(|(key, value)| Step::Insert(key, value)),
         key().prop_map(Step::Delete),
         (key(), key()).prop_map(|(from, to)| Step::Count(from, to)),
+        (key(), key()).prop_map(|(from, to)| Step::Sum(from, to)),
     ]
 }
 

@@ -65,10 +65,30 @@ impl Files for Memory {
         Ok(self.0.remove(&(file.0, key)).is_some())
     }
 
-    fn count(&mut self, file: FileId, from: Value, to: Value) -> Result<u64, StatementError> {
-        let keys = self.0.keys();
-        Ok(keys
-            .filter(|it| it.0 == file.0 && (from..=to).contains(&it.1))
-            .count() as u64)
+    fn count(&mut self, file: FileId, from: Value, to: Value) -> Result<Value, StatementError> {
+        Ok(self.between(file, from, to).count() as Value)
+    }
+
+    fn sum(
+        &mut self,
+        file: FileId,
+        field: usize,
+        from: Value,
+        to: Value,
+    ) -> Result<Value, StatementError> {
+        Ok(self.between(file, from, to).map(|it| it[field]).sum())
+    }
+}
+
+impl Memory {
+    fn between(
+        &self,
+        file: FileId,
+        from: Value,
+        to: Value,
+    ) -> impl Iterator<Item = &[Value; FIELDS]> {
+        let is_asked = move |it: &(u32, Value)| it.0 == file.0 && (from..=to).contains(&it.1);
+        let records = self.0.iter();
+        records.filter(move |it| is_asked(it.0)).map(|it| it.1)
     }
 }
