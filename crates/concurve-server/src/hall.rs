@@ -17,7 +17,8 @@ use crate::locks::mode::{Mode, Scope};
 use crate::locks::overflow::Overflows;
 use crate::locks::owners::Owners;
 use crate::locks::room::{Gauge, Room};
-use crate::settings::{RecordSettings, Settings};
+use crate::monitor::meter::{Meter, Meters, State};
+use crate::settings::{Execution, RecordSettings, Settings};
 
 pub const POISONED: &str = "a thread panicked while it held a mutex of the server";
 
@@ -42,6 +43,7 @@ pub struct Hall {
     fatal: OnceLock<Error>,
     pub stop: AtomicBool,
     pub per_thread: Box<[ThreadCounters]>,
+    pub meters: Meters,
     pub worker_busy_ns: AtomicU64,
     pub worker_batches: AtomicU64,
     pub port: u16,
@@ -97,6 +99,10 @@ impl Hall {
             None => None,
         };
         let threads = (0..settings.io_threads).map(|_| ThreadCounters::default());
+        let meters = match settings.execution {
+            Execution::Worker => Meters::new(1, settings.io_threads),
+            Execution::Inline => Meters::new(settings.io_threads, 0),
+        };
         let hall = Self {
             locks,
             room,
@@ -113,6 +119,7 @@ impl Hall {
             fatal: OnceLock::new(),
             stop: AtomicBool::new(false),
             per_thread: threads.collect(),
+            meters,
             worker_busy_ns: AtomicU64::new(0),
             worker_batches: AtomicU64::new(0),
             port,
@@ -162,7 +169,7 @@ impl Hall {
     }
 
     /// Puts all notes on file; no reply may leave before. False: the server must stop.
-    pub fn commit(&self) -> bool {
+    pub fn commit(&self, meter: &Meter) -> bool {
         let Some(backup) = &self.backup else {
             return true;
         };
@@ -170,7 +177,7 @@ impl Hall {
             return true;
         }
         let mut backup = backup.lock().expect(POISONED);
-        if let Err(error) = backup.commit() {
+        if let Err(error) = meter.during(State::Disk, || backup.commit()) {
             self.fail(error.into());
             return false;
         }

@@ -10,6 +10,7 @@ pub mod error;
 pub mod hall;
 pub mod leases;
 pub mod locks;
+pub mod monitor;
 pub mod net;
 mod report;
 pub mod resp;

@@ -5,6 +5,7 @@
 
 use crate::commands::{Arguments, Flow, Session, confirm, execute};
 use crate::hall::Hall;
+use crate::monitor::meter::{Meter, State};
 use crate::resp::parser::Span;
 
 #[derive(Debug, Default)]
@@ -119,10 +120,11 @@ impl Batch {
     }
 
     /// Promises what was committed in it.
-    pub fn confirm(&mut self, hall: &Hall) {
+    pub fn confirm(&mut self, hall: &Hall, meter: &Meter) {
         for chunk in &mut self.chunks {
             if chunk.flow == Flow::Unconfirmed {
-                confirm(hall, &mut chunk.session, &mut self.promises);
+                let (session, promises) = (&mut chunk.session, &mut self.promises);
+                meter.during(State::Disk, || confirm(hall, session, promises));
             }
             chunk.promises_end = self.promises.len();
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::commands::{Arguments, Flow, Session, confirm, execute};
 use crate::hall::Hall;
+use crate::monitor::meter::{Meter, State};
 use crate::net::batch::Batch;
 use crate::resp::parser::{Parser, ProtocolError};
 use crate::resp::writer::{Version, Writer};
@@ -171,11 +172,11 @@ impl Connection {
     }
 
     /// Promises what was committed in this turn.
-    pub fn confirm(&mut self, hall: &Hall) {
+    pub fn confirm(&mut self, hall: &Hall, meter: &Meter) {
         if std::mem::take(&mut self.unconfirmed)
             && let Some(session) = &mut self.session
         {
-            confirm(hall, session, &mut self.output);
+            meter.during(State::Disk, || confirm(hall, session, &mut self.output));
         }
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use crate::monitor::meter::{Meter, State};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
     /// Sleeps at once, until it is woken.
@@ -42,18 +44,26 @@ impl fmt::Display for Idle {
 }
 
 impl Idle {
-    /// Looks for work until there is some, or it is time to sleep. Whether there is some.
-    pub fn spin(self, mut look: impl FnMut() -> bool) -> bool {
-        let Idle::Spin(time) = self else {
-            return false;
-        };
-        let begin = Instant::now();
-        while begin.elapsed() < time {
-            if look() {
-                return true;
-            }
-            std::hint::spin_loop();
+    /// Waits for work, and tells the meter. `seek` says whether there is some: with `false` at once,
+    /// with `true` it sleeps for it.
+    pub fn wait(self, meter: &Meter, mut seek: impl FnMut(bool) -> bool) {
+        if let Idle::Spin(time) = self
+            && meter.during(State::Spinning, || spin(time, || seek(false)))
+        {
+            return;
         }
-        false
+        meter.during(State::Asleep, || seek(true));
     }
+}
+
+/// Looks for work until there is some, or it is time to sleep. Whether there is some.
+fn spin(time: Duration, mut look: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        if look() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    false
 }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use concurve_probe::clock::CpuClock;
+
 use crate::commands::Session;
 use crate::error::{Error, While};
 use crate::hall::{Hall, count};
 use crate::locks::slab::Slab;
+use crate::monitor::meter::Meter;
 use crate::net::batch::Batch;
 use crate::net::connection::Connection;
 use crate::net::inbox::Inbox;
@@ -92,6 +95,7 @@ impl IoThread {
     /// Serves until the server stops.
     pub fn run(mut self) -> Result<(), Error> {
         let (mut events, mut messages) = (Events::default(), Vec::new());
+        self.meter().begin(CpuClock::of_this_thread());
         while !self.hall.stop.load(Relaxed) {
             self.wait(&mut events)
                 .when(|| "wait for sockets".to_owned())?;
@@ -112,7 +116,7 @@ impl IoThread {
             self.queue_retries(now);
             let served = self.take_turns(now);
             self.hand_over();
-            if !self.hall.commit() {
+            if !self.hall.commit(self.meter()) {
                 break;
             }
             self.confirm(&served);
@@ -130,16 +134,20 @@ impl IoThread {
         }
         let mut result = Ok(());
         let (poller, inbox) = (&self.poller, &self.inbox);
-        let found = self.hall.settings.idle.spin(|| {
-            result = poller.wait(events, Some(Duration::ZERO));
+        self.hall.settings.idle.wait(self.meter(), |sleep| {
+            if sleep {
+                let timeout = self.timeout();
+                inbox.sleep_if_empty(|| result = poller.wait(events, Some(timeout)));
+            } else {
+                result = poller.wait(events, Some(Duration::ZERO));
+            }
             result.is_err() || !events.is_empty() || !inbox.is_empty()
         });
-        if found {
-            return result;
-        }
-        let timeout = self.timeout();
-        inbox.sleep_if_empty(|| result = poller.wait(events, Some(timeout)));
         result
+    }
+
+    fn meter(&self) -> &Meter {
+        self.hall.meters.of_io_thread(self.number)
     }
 
     fn timeout(&self) -> Duration {
@@ -223,7 +231,7 @@ impl IoThread {
     fn confirm(&mut self, served: &[u32]) {
         for at in served {
             if let Some(connection) = self.connections.get_mut(*at) {
-                connection.confirm(&self.hall);
+                connection.confirm(&self.hall, self.hall.meters.of_io_thread(self.number));
             }
         }
     }

@@ -1,0 +1,6 @@
+//! What the server counts while it runs, and how that is read without disturbing it.
+//!
+//! Two meters say what an engine did with its time, as in document 001: its own clock ([`meter`]),
+//! and the kernel's account of its CPU time.
+
+pub mod meter;
