@@ -117,13 +117,18 @@ impl Crew {
         at_ns: u64,
         watch: &mut dyn FnMut(usize, Option<&Interval>),
     ) -> Result<(), Error> {
-        while self.round.ended < self.members.len() {
+        while !self.has_ended() {
             let Some((number, said)) = self.hear_by(at_ns)? else {
                 return Ok(());
             };
             self.round.take(number, said, watch)?;
         }
         Ok(())
+    }
+
+    /// Whether all have ended the task.
+    pub fn has_ended(&self) -> bool {
+        self.round.ended == self.members.len()
     }
 
     /// What each of them counted, when all have ended the task.

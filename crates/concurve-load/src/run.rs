@@ -38,22 +38,15 @@ pub fn run(
     crew.begin(&task)?;
     watch.begin(&task, &plan.place())?;
     let mut hear = |member: usize, said: Option<&Interval>| watch.hear(member, said);
-    mark_phases(&task, reporter, &mut crew, &mut hear)?;
-    let threads = crew.finish(&mut hear)?;
+    mark_begin(&task, reporter, &mut crew, &mut hear)?;
+    let threads = mark_end(&task, reporter, &mut crew, &mut hear)?;
     crew.end()?;
     watch.end()?;
-    // None that measured: all sessions were lost before.
-    let end_ns = threads
-        .iter()
-        .map(|it| it.end_ns)
-        .max()
-        .filter(|it| *it > 0);
-    edge(reporter, "measure", Edge::End, end_ns)?;
     Ok(Counted { threads })
 }
 
 /// Tells the begin of each phase when it comes, so that probes are read then.
-fn mark_phases(
+fn mark_begin(
     task: &Task,
     reporter: &Reporter,
     crew: &mut Crew,
@@ -68,6 +61,26 @@ fn mark_phases(
         edge(reporter, "warm-up", Edge::End, Some(measure_ns))?;
     }
     edge(reporter, "measure", Edge::Begin, Some(measure_ns))
+}
+
+/// Tells the end of measuring when it comes, and what was counted by then. At its time sessions may
+/// be at a transaction still: what that uses is not measured, and the close of an engine neither.
+fn mark_end(
+    task: &Task,
+    reporter: &Reporter,
+    crew: &mut Crew,
+    hear: &mut dyn FnMut(usize, Option<&Interval>),
+) -> Result<Vec<Tally>, Error> {
+    crew.hear_until(task.end_ns(), hear)?;
+    if !crew.has_ended() {
+        edge(reporter, "measure", Edge::End, Some(task.end_ns()))?;
+        return crew.finish(hear);
+    }
+    let threads = crew.finish(hear)?;
+    // None that measured: all sessions were lost before.
+    let end_ns = threads.iter().map(|it| it.end_ns).max();
+    edge(reporter, "measure", Edge::End, end_ns.filter(|it| *it > 0))?;
+    Ok(threads)
 }
 
 /// Tells an edge of a phase.

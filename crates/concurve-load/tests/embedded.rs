@@ -129,6 +129,35 @@ fn sessions_of_sqlite_and_lmdb_may_be_processes() {
 }
 
 #[test]
+fn the_end_of_measuring_is_told_while_a_session_is_at_its_transaction() {
+    let folder = made(SQLITE, "update", 1);
+    // Nobody else writes while this is open.
+    let other = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    let mut child = Command::new(PROGRAM)
+        .arg(SQLITE.replace("FOLDER", folder.path().to_str().unwrap()))
+        .args(SMALL.split(' '))
+        .args("--workload update --sessions 1 --duration 20ms".split(' '))
+        .env("CONCURVE_REPORT", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(child.stdout.take().unwrap());
+    let mut said = said.lines().map(Result::unwrap);
+    let ended = said.find(|it| it.contains("\"measure\"") && it.contains("\"end\""));
+    assert!(ended.is_some(), "it ended without a word");
+    assert_eq!(
+        child.try_wait().unwrap(),
+        None,
+        "the session cannot be done"
+    );
+    other.execute_batch("rollback").unwrap();
+    let operations = said.find(|it| it.contains("\"operations\"")).unwrap();
+    assert!(operations.contains("\"value\":0"), "{operations}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn an_interrupt_ends_it_with_what_is_on_the_disk() {
     for engine in [SQLITE, LMDB, RECORDS] {
         let folder = made(engine, "tpcb-rw3", 1);
