@@ -51,7 +51,7 @@ demo: build ## Run the packaged study thread-scaling quickly, and write its repo
 test: test-rust test-python test-java ## Run the tests of every language
 
 test-rust: build
-	@cargo test --workspace --release --quiet
+	@cargo test --workspace --profile checked --quiet
 
 test-python: build
 	@$(BIN)/python -m pytest -q --durations=10 --durations-min=5
