@@ -1,13 +1,15 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::database::Kind;
-use crate::error::Error;
+use crate::error::{At, Error};
 use crate::export::Extent;
+use crate::load::{Launch, Loaders};
 use crate::streams::Streams;
 
 /// The files that make a set.
@@ -36,6 +38,9 @@ pub enum Work {
     Export(ExportOptions),
     /// Load an export set into a database, and read it again
     Load(LoadOptions),
+    /// Load the files that are named on standard input: a loader of a load
+    #[command(hide = true)]
+    Loader(LoaderOptions),
     /// Write and read around the page cache
     Streams(StreamOptions),
 }
@@ -76,6 +81,14 @@ pub struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub loaders: u16,
 
+    /// What loaders are [default: processes; of the record engine threads]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub loaders_are: Option<LoadersAre>,
+
+    /// Before the load, take all of the machine's page cache out of memory, as root
+    #[arg(long)]
+    pub drop_caches: bool,
+
     /// The folder whose device is watched [default: that of the database]
     #[arg(long, value_name = "FOLDER")]
     pub watch: Option<PathBuf>,
@@ -83,6 +96,24 @@ pub struct LoadOptions {
     /// Write the times of each table there, as CSV
     #[arg(long, value_name = "FILE")]
     pub times: Option<PathBuf>,
+}
+
+/// What a loader is to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LoadersAre {
+    /// Each a process of its own
+    Processes,
+    /// Of one process
+    Threads,
+}
+
+#[derive(Debug, Args)]
+pub struct LoaderOptions {
+    #[arg(value_enum)]
+    pub database: Kind,
+    pub at: String,
+    /// Counted from 0
+    pub number: usize,
 }
 
 #[derive(Debug, Args)]
@@ -134,6 +165,41 @@ impl ExportOptions {
             tables: self.tables,
             seed: self.seed,
         }
+    }
+}
+
+impl LoadOptions {
+    /// What loaders are, if it can be had.
+    pub fn loaders(&self) -> Result<Loaders, Error> {
+        let are = self.loaders_are.unwrap_or(match self.database.is_shared() {
+            true => LoadersAre::Processes,
+            false => LoadersAre::Threads,
+        });
+        if are == LoadersAre::Processes && !self.database.is_shared() {
+            return Err(Error::Usage(format!(
+                "--loaders-are processes: {} lives in one process, so its loaders are threads",
+                self.database.name()
+            )));
+        }
+        let processes = match are {
+            LoadersAre::Processes => Some(self.launch()?),
+            LoadersAre::Threads => None,
+        };
+        Ok(Loaders {
+            count: self.loaders.into(),
+            processes,
+        })
+    }
+
+    /// This program again, as [`LoaderOptions`] has it.
+    fn launch(&self) -> Result<Launch, Error> {
+        let own = std::env::current_exe().at("find this program", Path::new("/proc/self/exe"))?;
+        Ok(Launch {
+            program: own,
+            arguments: ["loader", self.database.name(), &self.at]
+                .map(OsString::from)
+                .to_vec(),
+        })
     }
 }
 

@@ -17,6 +17,19 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
+    #[error(
+        "{what} takes {} MB at least, and {} has {} MB left: take a smaller --size, or another \
+         folder",
+        bytes.div_ceil(1_000_000),
+        path.display(),
+        free / 1_000_000
+    )]
+    Space {
+        what: &'static str,
+        path: PathBuf,
+        bytes: u64,
+        free: u64,
+    },
     /// The export set is not what it should be; nothing to do with the database.
     #[error("{}: {what}: make the export set anew", path.display())]
     Export { path: PathBuf, what: String },
@@ -24,6 +37,18 @@ pub enum Error {
     Database {
         what: String,
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What a loader that is a process has told, with all that it has to say.
+    #[error("{0}")]
+    InLoader(String),
+    #[error(
+        "loader {loader} {how} while it loaded {place}: its last words are above, if it had any; \
+         the kernel's log says whether memory ran out"
+    )]
+    Lost {
+        loader: usize,
+        how: String,
+        place: String,
     },
     /// What was loaded is not what was exported.
     #[error("table {table} is wrong in the database: {what}")]

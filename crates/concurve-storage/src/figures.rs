@@ -5,7 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use concurve_wire::report::{HistogramLine, ReportLine};
 use concurve_wire::reporter::Reporter;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 
 use crate::device::{Device, Interval, Seeks};
 use crate::error::{At, Error};
@@ -13,16 +18,18 @@ use crate::export::Manifest;
 use crate::{load, streams};
 
 /// A figure with its name, its unit on the wire.
-type Figure = (&'static str, f64, Option<&'static str>);
+pub type Figure = (&'static str, f64, Option<&'static str>);
+
+/// Something worth knowing that is no figure: its name on the wire, and what it is.
+pub type Fact = (&'static str, String);
 
 /// What a load says of itself.
 pub fn of_load(manifest: &Manifest, outcome: &load::Outcome) -> Vec<Figure> {
-    let tables = outcome.tables.iter();
-    let loading: Vec<Duration> = tables.clone().map(|it| it.loading).collect();
-    let savepoints: Vec<Duration> = tables.map(|it| it.savepoint).collect();
+    let loading: Vec<Duration> = outcome.tables().map(|it| it.loading).collect();
+    let savepoints: Vec<Duration> = outcome.tables().map(|it| it.savepoint).collect();
     let seconds = Some("s");
     let mut figures = vec![
-        ("operations", outcome.tables.len() as f64, None),
+        ("operations", loading.len() as f64, None),
         ("load_seconds", outcome.whole.as_secs_f64(), seconds),
         ("loading_seconds", outcome.loading.as_secs_f64(), seconds),
         (
@@ -119,61 +126,87 @@ pub fn of_device(interval: &Interval) -> Vec<Figure> {
     figures
 }
 
+/// What is worth knowing of the device.
+pub fn facts_of_device(device: Option<&Device>, seeks: Option<Seeks>) -> Vec<Fact> {
+    let scheduler = device.and_then(Device::scheduler);
+    let facts = [
+        ("device", device.map(|it| it.name.clone())),
+        ("scheduler", scheduler),
+        ("seeks", seeks.map(|it| it.says().to_owned())),
+    ];
+    let known = facts.into_iter().filter_map(|(name, it)| Some((name, it?)));
+    known.collect()
+}
+
 /// Tells all of them to the report channel.
-pub fn report(reporter: &Reporter, figures: &[Figure]) -> Result<(), Error> {
+pub fn report(reporter: &Reporter, facts: &[Fact], figures: &[Figure]) -> Result<(), Error> {
+    for (name, value) in facts {
+        reporter.fact(name, value.as_str())?;
+    }
     for &(name, value, unit) in figures {
         reporter.indicator(name, value, unit)?;
     }
     Ok(())
 }
 
-/// What is worth knowing of the device.
-pub fn report_device(
-    reporter: &Reporter,
-    device: Option<&Device>,
-    seeks: Option<Seeks>,
-) -> Result<(), Error> {
-    if let Some(seeks) = seeks {
-        reporter.fact("seeks", seeks.says())?;
-        reporter.indicator("seek_ratio", seeks.ratio, None)?;
-    }
-    let Some(device) = device else {
-        return Ok(());
+/// The times of all tables and savepoints, as histograms.
+pub fn report_times(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
+    let histogram_of = |time: fn(&load::Loaded) -> Duration| {
+        let mut times = streams::histogram();
+        for it in outcome.tables() {
+            times.saturating_record(time(it).as_nanos() as u64);
+        }
+        times
     };
-    reporter.fact("device", device.name.clone())?;
-    if let Some(scheduler) = device.scheduler() {
-        reporter.fact("scheduler", scheduler)?;
+    report_histogram(reporter, "table", &histogram_of(|it| it.loading))?;
+    report_histogram(reporter, "savepoint", &histogram_of(|it| it.savepoint))
+}
+
+/// The times of all reads, as a histogram.
+pub fn report_reads(reporter: &Reporter, outcome: &streams::Outcome) -> Result<(), Error> {
+    if outcome.read_times.is_empty() {
+        return Ok(());
     }
+    report_histogram(reporter, "read", &outcome.read_times)
+}
+
+fn report_histogram(
+    reporter: &Reporter,
+    name: &str,
+    histogram: &Histogram<u64>,
+) -> Result<(), Error> {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("a histogram in memory is written to memory");
+    reporter.line(&ReportLine::Histogram(HistogramLine {
+        histogram: name.to_owned(),
+        unit: "ns".to_owned(),
+        encoded: BASE64_STANDARD.encode(bytes),
+        worker: None,
+    }))?;
     Ok(())
 }
 
 /// How the work was shared by the loaders.
 pub fn report_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
-    for (number, end) in outcome.loaders.iter().enumerate() {
+    for (number, loader) in outcome.loaders.iter().enumerate() {
         let worker = format!("loader-{}", number + 1);
-        let tables = outcome.tables.iter().filter(|it| it.loader == number);
-        let tables = tables.count() as f64;
+        let (tables, took) = (loader.tables.len() as f64, loader.took.as_secs_f64());
         reporter.worker_indicator("loader_tables", tables, None, &worker)?;
-        reporter.worker_indicator("loader_seconds", end.as_secs_f64(), Some("s"), &worker)?;
+        reporter.worker_indicator("loader_seconds", took, Some("s"), &worker)?;
     }
     Ok(())
 }
 
-/// A figure a line, for people.
-pub fn text(device: Option<&Device>, seeks: Option<Seeks>, figures: &[Figure]) -> String {
+/// A fact or a figure a line, for people.
+pub fn text(facts: &[Fact], figures: &[Figure]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         writeln!(text, "{name:<26}{value}").expect("a string takes all");
     };
-    if let Some(device) = device {
-        let scheduler = device.scheduler().unwrap_or_else(|| "unknown".to_owned());
-        line("device", &format!("{}, scheduler {scheduler}", device.name));
-    }
-    if let Some(seeks) = seeks {
-        line(
-            "seeks",
-            &format!("{} (ratio {:.1})", seeks.says(), seeks.ratio),
-        );
+    for (name, value) in facts {
+        line(name, value);
     }
     for &(name, value, unit) in figures {
         let value = match value {
@@ -188,15 +221,13 @@ pub fn text(device: Option<&Device>, seeks: Option<Seeks>, figures: &[Figure]) -
 /// The times of each table.
 pub fn write_times(path: &Path, outcome: &load::Outcome) -> Result<(), Error> {
     let mut text = "table,loader,rows,loading_seconds,savepoint_seconds\n".to_owned();
-    for it in &outcome.tables {
-        let (loading, savepoint) = (it.loading.as_secs_f64(), it.savepoint.as_secs_f64());
-        let (loader, rows) = (it.loader + 1, it.content.rows);
-        writeln!(
-            text,
-            "{},{loader},{rows},{loading:.6},{savepoint:.6}",
-            it.table
-        )
-        .expect("a string takes all");
+    for (number, loader) in (1..).zip(&outcome.loaders) {
+        for it in &loader.tables {
+            let (loading, savepoint) = (it.loading.as_secs_f64(), it.savepoint.as_secs_f64());
+            let (table, rows) = (&it.table, it.content.rows);
+            let line = format!("{table},{number},{rows},{loading:.6},{savepoint:.6}\n");
+            text.push_str(&line);
+        }
     }
     fs::write(path, text).at("write the times to", path)
 }

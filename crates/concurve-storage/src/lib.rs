@@ -17,6 +17,8 @@ pub mod streams;
 mod cli;
 mod direct;
 mod figures;
+mod page_cache;
 mod run;
+mod space;
 
 pub use run::main;

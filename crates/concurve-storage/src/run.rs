@@ -7,11 +7,11 @@ use clap::Parser;
 use concurve_wire::reporter::Reporter;
 
 use crate::cli::{ExportOptions, LoadOptions, Options, StreamOptions, Work};
-use crate::database::{self, Kind};
+use crate::database;
 use crate::device::{Device, Interval, Seeks};
 use crate::error::Error;
 use crate::export::{self, Manifest};
-use crate::{figures, load, streams};
+use crate::{figures, load, page_cache, space, streams};
 
 /// The program: its exit code, after its errors have gone to standard error.
 pub fn main() -> ExitCode {
@@ -29,6 +29,10 @@ fn run(options: &Options) -> Result<(), Error> {
     match &options.work {
         Work::Export(options) => run_export(options),
         Work::Load(options) => run_load(options, &reporter),
+        Work::Loader(options) => {
+            let database = database::join(options.database, &options.at)?;
+            load::be_a_loader(&*database, options.number)
+        }
         Work::Streams(options) => run_streams(options, &reporter),
     }
 }
@@ -46,18 +50,23 @@ fn run_export(options: &ExportOptions) -> Result<(), Error> {
 }
 
 fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
+    let loaders = options.loaders()?;
     let manifest = Manifest::read(&options.exports)?;
+    if options.database.is_embedded() {
+        space::require(Path::new(&options.at), manifest.bytes(), "the database")?;
+    }
     let database = database::open(options.database, &options.at)?;
-    let watched = match (&options.watch, options.database) {
-        (Some(folder), _) => Some(folder.as_path()),
-        (None, Kind::Postgres) => None,
-        (None, _) => Some(Path::new(&options.at)),
+    let own = options.database.is_embedded();
+    let watched = match &options.watch {
+        Some(folder) => Some(folder.as_path()),
+        None => own.then_some(Path::new(&options.at)),
     };
     let device = watched.and_then(Device::beneath);
     let seeks = seeks(&manifest.folder.join(&manifest.files[0].name));
+    let page_cache = page_cache::empty(&manifest, watched, options.drop_caches)?;
     let mut phase = None;
     let (outcome, interval) = measure(reporter, device.as_ref(), || {
-        let outcome = load::run(&manifest, &*database, options.loaders.into(), |next| {
+        let outcome = load::run(&manifest, &*database, &loaders, |next| {
             change_phase(reporter, &mut phase, next)
         })?;
         phase.map_or(Ok(0), |it| reporter.end(it))?;
@@ -66,10 +75,15 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
     if let Some(path) = &options.times {
         figures::write_times(path, &outcome)?;
     }
-    reporter.fact("database", options.database.name())?;
     figures::report_loaders(reporter, &outcome)?;
+    figures::report_times(reporter, &outcome)?;
+    let facts = vec![
+        ("database", options.database.name().to_owned()),
+        ("loaders_are", loaders.are().to_owned()),
+        ("page_cache", page_cache.to_owned()),
+    ];
     let figures = figures::of_load(&manifest, &outcome);
-    show(reporter, device.as_ref(), seeks, interval, figures)
+    show(reporter, device.as_ref(), seeks, interval, facts, figures)
 }
 
 fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error> {
@@ -78,8 +92,9 @@ fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error
     let device = Device::beneath(&options.folder);
     let seeks = prepared.paths().next().and_then(seeks);
     let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
+    figures::report_reads(reporter, &outcome)?;
     let figures = figures::of_streams(&streams, &outcome);
-    show(reporter, device.as_ref(), seeks, interval, figures)
+    show(reporter, device.as_ref(), seeks, interval, vec![], figures)
 }
 
 /// What seeks cost, where files can be read around the page cache.
@@ -121,13 +136,17 @@ fn show(
     device: Option<&Device>,
     seeks: Option<Seeks>,
     interval: Option<Interval>,
-    mut figures: Vec<(&'static str, f64, Option<&'static str>)>,
+    mut facts: Vec<figures::Fact>,
+    mut figures: Vec<figures::Figure>,
 ) -> Result<(), Error> {
+    facts.extend(figures::facts_of_device(device, seeks));
+    if let Some(seeks) = seeks {
+        figures.push(("seek_ratio", seeks.ratio, None));
+    }
     if let Some(interval) = interval {
         figures.extend(figures::of_device(&interval));
     }
-    figures::report_device(reporter, device, seeks)?;
-    figures::report(reporter, &figures)?;
-    print!("{}", figures::text(device, seeks, &figures));
+    figures::report(reporter, &facts, &figures)?;
+    print!("{}", figures::text(&facts, &figures));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use concurve_storage::database::{self, Kind};
 use concurve_storage::error::Error;
 use concurve_storage::export::{self, Export, Extent, Manifest};
-use concurve_storage::load::{self, Outcome};
+use concurve_storage::load::{self, Launch, Loaders, Outcome};
 
 const SMALL: Extent = Extent {
     bytes: 1 << 20,
@@ -20,11 +20,18 @@ fn exported(extent: &Extent) -> (tempfile::TempDir, Manifest) {
     (folder, manifest)
 }
 
+fn threads(count: usize) -> Loaders {
+    Loaders {
+        count,
+        processes: None,
+    }
+}
+
 fn load(kind: Kind, loaders: usize, exports: &Path) -> Result<Outcome, Error> {
     let folder = tempfile::tempdir().expect("a folder");
     let manifest = Manifest::read(exports)?;
     let database = database::open(kind, folder.path().to_str().expect("UTF-8"))?;
-    load::run(&manifest, &*database, loaders, |_| Ok(()))
+    load::run(&manifest, &*database, &threads(loaders), |_| Ok(()))
 }
 
 #[test]
@@ -58,16 +65,103 @@ fn each_loader_count_loads_each_table_once() {
     for kind in [Kind::Sqlite, Kind::Records] {
         for loaders in [1, 5] {
             let outcome = load(kind, loaders, folder.path()).unwrap();
-            let mut names: Vec<_> = outcome.tables.iter().map(|it| &it.table).collect();
+            let mut names: Vec<_> = outcome.tables().map(|it| &it.table).collect();
             names.sort();
             names.dedup();
             assert_eq!(names.len(), 100, "{kind:?}");
-            let rows: u64 = outcome.tables.iter().map(|it| it.content.rows).sum();
+            let rows: u64 = outcome.tables().map(|it| it.content.rows).sum();
             assert_eq!(rows, manifest.rows());
             assert_eq!(outcome.loaders.len(), loaders);
             assert!(outcome.whole >= outcome.loading);
         }
     }
+}
+
+/// Loaders that are processes of a program, behind whose arguments their numbers come.
+fn processes(count: usize, program: &str, arguments: &[&str]) -> Loaders {
+    Loaders {
+        count,
+        processes: Some(Launch {
+            program: program.into(),
+            arguments: arguments.iter().map(Into::into).collect(),
+        }),
+    }
+}
+
+#[test]
+fn processes_load_what_threads_load() {
+    let (folder, manifest) = exported(&SMALL);
+    let database_folder = tempfile::tempdir().unwrap();
+    let at = database_folder.path().to_str().expect("UTF-8");
+    let database = database::open(Kind::Sqlite, at).unwrap();
+    let program = env!("CARGO_BIN_EXE_concurve-storage-under-test");
+    let loaders = processes(3, program, &["loader", "sqlite", at]);
+    let manifest = Manifest::read(&manifest.folder).unwrap();
+    let outcome = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap();
+    let contents = |outcome: &Outcome| {
+        let tables = outcome.tables().map(|it| (it.table.clone(), it.content));
+        let mut tables: Vec<_> = tables.collect();
+        tables.sort_by(|one, other| one.0.cmp(&other.0));
+        tables
+    };
+    let by_threads = load(Kind::Sqlite, 3, folder.path()).unwrap();
+    assert_eq!(contents(&outcome), contents(&by_threads));
+    assert_eq!(outcome.loaders.len(), 3);
+    let times = outcome.tables().map(|it| it.loading + it.savepoint);
+    assert!(times.sum::<std::time::Duration>() <= outcome.loading * 3);
+}
+
+#[test]
+fn a_loader_that_dies_is_told_with_its_place_and_ends_the_load() {
+    let (_folder, manifest) = exported(&SMALL);
+    let biggest = Manifest::read(&manifest.folder).unwrap().files[0]
+        .name
+        .clone();
+    // The first one, that is: number 0.
+    for (death, how) in [
+        ("kill -KILL $$", "was ended by SIGKILL"),
+        ("exit 3", "ended with code 3"),
+        ("echo nonsense; exit 0", "was ended by SIGKILL"),
+    ] {
+        let script = format!(
+            "read file; case $0$file in 0*|*{biggest}*) {death};; esac; \
+             echo '\"Done\"'; while read file; do echo '\"Done\"'; done"
+        );
+        let database_folder = tempfile::tempdir().unwrap();
+        let at = database_folder.path().to_str().expect("UTF-8");
+        let database = database::open(Kind::Sqlite, at).unwrap();
+        let loaders = processes(1, "/bin/sh", &["-c", &script]);
+        let manifest = Manifest::read(&manifest.folder).unwrap();
+        let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+        let said = said.to_string();
+        let place = format!("while it loaded {biggest}");
+        assert!(
+            said.starts_with("loader 1 ") && said.contains(&place),
+            "{said}"
+        );
+        assert!(
+            said.contains(how) || said.contains("ended with code 0"),
+            "{said}"
+        );
+        // Others that go on are ended, too.
+        let loaders = processes(4, "/bin/sh", &["-c", &script]);
+        let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+        assert!(said.to_string().starts_with("loader "), "{said}");
+    }
+}
+
+#[test]
+fn what_a_loader_has_to_say_of_an_error_is_told_as_it_is() {
+    let (folder, manifest) = exported(&SMALL);
+    damage(folder.path(), &manifest.files[3].name);
+    let database_folder = tempfile::tempdir().unwrap();
+    let at = database_folder.path().to_str().expect("UTF-8");
+    let database = database::open(Kind::Sqlite, at).unwrap();
+    let program = env!("CARGO_BIN_EXE_concurve-storage-under-test");
+    let loaders = processes(2, program, &["loader", "sqlite", at]);
+    let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+    let said = said.to_string();
+    assert!(said.ends_with("make the export set anew"), "{said}");
 }
 
 #[test]
@@ -76,7 +170,7 @@ fn the_biggest_files_go_first() {
     let read = Manifest::read(folder.path()).unwrap();
     assert!(read.files.is_sorted_by(|a, b| a.bytes >= b.bytes));
     let outcome = load(Kind::Sqlite, 1, folder.path()).unwrap();
-    let first = outcome.tables.first().expect("tables were loaded");
+    let first = outcome.tables().next().expect("tables were loaded");
     let biggest = folder.path().join(&read.files[0].name);
     let heading = fs::read_to_string(biggest).unwrap();
     assert!(heading.contains(&format!("table {}\n", first.table)));
@@ -173,7 +267,7 @@ fn a_wrong_table_is_an_error() {
     let (folder, _) = exported(&SMALL);
     let manifest = Manifest::read(folder.path()).unwrap();
     for counts in [true, false] {
-        let said = load::run(&manifest, &Lossy { counts }, 2, |_| Ok(())).unwrap_err();
+        let said = load::run(&manifest, &Lossy { counts }, &threads(2), |_| Ok(())).unwrap_err();
         assert!(matches!(said, Error::Wrong { .. }), "{said}");
         assert!(said.to_string().contains("is wrong in the database: rows"));
     }

@@ -47,6 +47,10 @@ fn exports_loads_and_tells_the_times_of_each_table() {
     for name in ["load_seconds", "savepoint_seconds_max", "rows"] {
         assert!(shown.contains(name), "{shown}");
     }
+    let line = |name: &str, value: &str| format!("{name:<26}{value}\n");
+    assert!(shown.contains(&line("loaders_are", "processes")), "{shown}");
+    let taken = "the export files were taken out of it";
+    assert!(shown.contains(&line("page_cache", taken)), "{shown}");
     let lines = std::fs::read_to_string(times).unwrap();
     assert_eq!(lines.lines().count(), 41);
 }
@@ -98,6 +102,22 @@ fn nonsense_is_refused_with_a_remedy() {
             "cannot read the manifest",
         ),
         (
+            &["export", "/proc/x", "--size", "73G"],
+            "the export set takes 73000 MB at least, and /proc/x has 0 MB left: take a smaller",
+        ),
+        (
+            &[
+                "load",
+                "records",
+                "x",
+                "--exports",
+                "y",
+                "--loaders-are",
+                "processes",
+            ],
+            "records lives in one process",
+        ),
+        (
             &["load", "oracle", "x", "--exports", "y"],
             "sqlite, records, postgres",
         ),
@@ -126,6 +146,53 @@ fn nonsense_is_refused_with_a_remedy() {
             said(&output)
         );
     }
+}
+
+/// `/proc` has no room for anything.
+#[test]
+fn a_load_without_room_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let exports = text(folder.path());
+    assert!(run(&["export", exports, "--size", "1.1M"]).status.success());
+    let output = run(&["load", "sqlite", "/proc/database", "--exports", exports]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(
+        said.contains("the database takes 2 MB at least, and /proc/database has 0 MB"),
+        "{said}"
+    );
+}
+
+/// Whether the machine allows it or not, the load goes on and says which.
+#[test]
+fn the_page_cache_may_be_dropped_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (exports, database) = (
+        folder.path().join("exports"),
+        folder.path().join("database"),
+    );
+    assert!(
+        run(&["export", text(&exports), "--size", "1.1M"])
+            .status
+            .success()
+    );
+    let loaded = run(&[
+        "load",
+        "records",
+        text(&database),
+        "--exports",
+        text(&exports),
+        "--drop-caches",
+    ]);
+    assert!(loaded.status.success(), "{}", said(&loaded));
+    let shown = String::from_utf8_lossy(&loaded.stdout).into_owned();
+    assert!(
+        shown.contains("dropped as a whole before the load")
+            || shown.contains("without the right to drop it as a whole"),
+        "{shown}"
+    );
+    let line = format!("{:<26}threads\n", "loaders_are");
+    assert!(shown.contains(&line), "{shown}");
 }
 
 #[test]

@@ -34,6 +34,16 @@ impl Kind {
             Self::Postgres => "postgres",
         }
     }
+
+    /// Whether it lives in a folder of ours, and not behind an address.
+    pub fn is_embedded(self) -> bool {
+        self != Self::Postgres
+    }
+
+    /// Whether several processes can load one.
+    pub fn is_shared(self) -> bool {
+        self != Self::Records
+    }
 }
 
 /// A database: loaders work on it at the same time.
@@ -64,6 +74,17 @@ pub fn open(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
         Kind::Records => Box::new(records::Records::new(&new_folder(at)?)?),
         Kind::Postgres => Box::new(postgres::Postgres::new(at)?),
     })
+}
+
+/// For a loader that is a process: a database that its parent has opened.
+pub fn join(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
+    match kind {
+        Kind::Sqlite => Ok(Box::new(sqlite::Sqlite::new(PathBuf::from(at)))),
+        Kind::Postgres => Ok(Box::new(postgres::Postgres::at(at))),
+        Kind::Records => Err(Error::Usage(
+            "the record engine lives in one process: its loaders are threads".to_owned(),
+        )),
+    }
 }
 
 /// A folder with nothing in it: what else is there would be mistaken for what was loaded.

@@ -19,11 +19,16 @@ impl Postgres {
     /// # Errors
     /// Nobody answers there, or one who must not make checkpoints.
     pub fn new(address: &str) -> Result<Self, Error> {
-        let postgres = Self {
-            address: address.to_owned(),
-        };
+        let postgres = Self::at(address);
         postgres.client()?.savepoint()?;
         Ok(postgres)
+    }
+
+    /// One that was tried before.
+    pub fn at(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+        }
     }
 
     fn client(&self) -> Result<Link, Error> {

@@ -44,22 +44,27 @@ impl Counters {
         })
     }
 
-    /// What was counted since an earlier reading.
+    /// What was counted since an earlier reading. The kernel shows times in 32 bits, so they begin
+    /// again at 0 after 50 days, and with 32 requests at a time after a day and a half.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads - earlier.reads,
             read_merges: self.read_merges - earlier.read_merges,
             read_bytes: self.read_bytes - earlier.read_bytes,
-            read_ms: self.read_ms - earlier.read_ms,
+            read_ms: ms(self.read_ms, earlier.read_ms),
             writes: self.writes - earlier.writes,
             write_merges: self.write_merges - earlier.write_merges,
             write_bytes: self.write_bytes - earlier.write_bytes,
-            write_ms: self.write_ms - earlier.write_ms,
-            busy_ms: self.busy_ms - earlier.busy_ms,
-            queue_ms: self.queue_ms - earlier.queue_ms,
+            write_ms: ms(self.write_ms, earlier.write_ms),
+            busy_ms: ms(self.busy_ms, earlier.busy_ms),
+            queue_ms: ms(self.queue_ms, earlier.queue_ms),
             flushes: self.flushes - earlier.flushes,
         }
     }
+}
+
+fn ms(later: u64, earlier: u64) -> u64 {
+    u64::from((later as u32).wrapping_sub(earlier as u32))
 }
 
 #[cfg(test)]
@@ -88,6 +93,17 @@ mod tests {
             flushes: 3,
         };
         assert_eq!(Counters::parse(LATER).unwrap().since(&before), expected);
+    }
+
+    #[test]
+    fn times_begin_again() {
+        let before = Counters::parse("1 0 0 4294967290 0 0 0 0 0 4294967295 4294967000").unwrap();
+        let after = Counters::parse("2 0 0 4 0 0 0 0 0 9 704").unwrap();
+        let counted = after.since(&before);
+        assert_eq!(
+            (counted.read_ms, counted.busy_ms, counted.queue_ms),
+            (10, 10, 1000)
+        );
     }
 
     #[test]

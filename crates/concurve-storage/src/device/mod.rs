@@ -1,10 +1,10 @@
 //! The block device beneath a folder: what the kernel counts of it, and its scheduler.
 
 mod counters;
+mod mounts;
 mod seeks;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ pub struct Interval {
 impl Device {
     /// `None` where the file system is on no one block device: in memory, over a network, on several.
     pub fn beneath(folder: &Path) -> Option<Self> {
-        let number = fs::metadata(folder).ok()?.dev();
+        let number = mounts::device_of(folder)?;
         let folder = format!("/sys/dev/block/{}:{}", major(number), minor(number));
         let folder = fs::canonicalize(folder).ok()?;
         let name = folder.file_name()?.to_string_lossy().into_owned();

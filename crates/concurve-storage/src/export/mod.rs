@@ -19,6 +19,8 @@ mod read;
 mod row;
 mod write;
 
+use serde::{Deserialize, Serialize};
+
 pub use manifest::{ExportFile, Manifest};
 pub use read::{Content, Export};
 pub use row::{Fields, Row, TEXT_BYTES_MAX, write_row};
@@ -33,7 +35,7 @@ pub fn table_name(number: u32) -> String {
 }
 
 /// The sum of a table's rows: of the CRC-32 of each line without its end, in whatever order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum(pub u64);
 
 impl Sum {

@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{HEADING, Sum};
 use crate::error::{At, Error};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// What a table's end says that it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     pub rows: u64,
     pub sum: Sum,

@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use concurve_disk::workload::load::{Load, tables};
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use super::{ExportFile, HEADING, Manifest, Row, Sum, table_name};
 use crate::error::{At, Error};
+use crate::{page_cache, space};
 
 /// What the document's database held.
 const DOCUMENT_BYTES: f64 = 73e9;
@@ -30,7 +29,11 @@ pub struct Extent {
 ///
 /// The sizes are those that `concurve-disk` draws for the same seed. The files are on the disk when
 /// it returns, and no longer in the page cache.
+///
+/// # Errors
+/// There is no room for it, which is found out first, or it cannot be written.
 pub fn write(extent: &Extent, folder: &Path) -> Result<Manifest, Error> {
+    space::require(folder, extent.bytes, "the export set")?;
     fs::create_dir_all(folder).at("make", folder)?;
     let mut number = 0;
     let mut files = Vec::new();
@@ -83,9 +86,7 @@ fn write_file(
     let file = file.at("write", path)?;
     file.sync_all().at("force to the disk", path)?;
     // Else the load would read what the export left in memory.
-    posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)
-        .map_err(std::io::Error::from)
-        .at("take out of the page cache", path)?;
+    page_cache::forget(path)?;
     Ok(ExportFile {
         name,
         bytes,

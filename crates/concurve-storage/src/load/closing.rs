@@ -2,26 +2,26 @@
 //!
 //! The document ran two reports, of which one compares a catalogue of tables with the database.
 
-use super::Loaded;
+use super::{Loaded, Loader};
 use crate::database::{Connection, Database};
 use crate::error::Error;
 
-type Job = fn(&dyn Database, &[Vec<Loaded>]) -> Result<(), Error>;
+type Job = fn(&dyn Database, &[Loader]) -> Result<(), Error>;
 
 /// Both run at the same time.
 pub const JOBS: [Job; 2] = [count, compare];
 
 /// Counts the rows of each table.
-fn count(database: &dyn Database, tables: &[Vec<Loaded>]) -> Result<(), Error> {
-    each(database, tables, |connection, it| {
+fn count(database: &dyn Database, loaders: &[Loader]) -> Result<(), Error> {
+    each(database, loaders, |connection, it| {
         let rows = connection.count(&it.table)?;
         expect(it, "rows", it.content.rows, rows)
     })
 }
 
 /// Reads each table from its begin to its end.
-fn compare(database: &dyn Database, tables: &[Vec<Loaded>]) -> Result<(), Error> {
-    each(database, tables, |connection, it| {
+fn compare(database: &dyn Database, loaders: &[Loader]) -> Result<(), Error> {
+    each(database, loaders, |connection, it| {
         let read = connection.read(&it.table)?;
         expect(it, "rows", it.content.rows, read.rows)?;
         expect(it, "the sum", it.content.sum.0, read.sum.0)
@@ -30,12 +30,12 @@ fn compare(database: &dyn Database, tables: &[Vec<Loaded>]) -> Result<(), Error>
 
 fn each(
     database: &dyn Database,
-    tables: &[Vec<Loaded>],
+    loaders: &[Loader],
     look: impl Fn(&mut dyn Connection, &Loaded) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for (loader, tables) in tables.iter().enumerate() {
-        let mut connection = database.connect(loader)?;
-        for table in tables {
+    for (number, loader) in loaders.iter().enumerate() {
+        let mut connection = database.connect(number)?;
+        for table in &loader.tables {
             look(&mut *connection, table)?;
         }
     }

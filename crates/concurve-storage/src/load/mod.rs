@@ -1,42 +1,77 @@
 //! The load of document 003: loaders take export files, the biggest first, and have a savepoint
 //! made after each table; two closing jobs read what was loaded.
 //!
-//! Loaders are threads. To the kernel's I/O schedulers a thread is a process of its own, and an
-//! embedded database lives in one process.
+//! Loaders are processes, as in the document, or threads, where a database lives in one process.
 
 mod closing;
-mod loader;
+mod file;
+mod processes;
+mod threads;
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use crate::database::Database;
 use crate::error::Error;
 use crate::export::{Content, ExportFile, Manifest};
 
-/// A table that was loaded, by whom, and how long it took.
-#[derive(Debug, Clone)]
+pub use processes::{Launch, be_a_loader};
+
+/// A table that was loaded, and how long it took.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
     pub table: String,
-    pub loader: usize,
     pub content: Content,
     /// From its first row to its commit.
     pub loading: Duration,
     pub savepoint: Duration,
 }
 
+/// What a loader did.
+#[derive(Debug)]
+pub struct Loader {
+    /// In the order of their ends.
+    pub tables: Vec<Loaded>,
+    /// From its start until it found no file left.
+    pub took: Duration,
+}
+
 /// What a load came to.
 #[derive(Debug)]
 pub struct Outcome {
-    /// In the order of their ends, loader by loader.
-    pub tables: Vec<Loaded>,
-    /// When each loader found no file left.
-    pub loaders: Vec<Duration>,
+    pub loaders: Vec<Loader>,
     pub loading: Duration,
     /// From the start of the load to the end of the closing jobs.
     pub whole: Duration,
+}
+
+impl Outcome {
+    /// Loader by loader.
+    pub fn tables(&self) -> impl Iterator<Item = &Loaded> {
+        self.loaders.iter().flat_map(|it| &it.tables)
+    }
+}
+
+/// How many load at the same time, and what they are.
+#[derive(Debug, Clone)]
+pub struct Loaders {
+    pub count: usize,
+    /// How one is started as a process; else they are threads.
+    pub processes: Option<Launch>,
+}
+
+impl Loaders {
+    /// What they are, in a word.
+    pub fn are(&self) -> &'static str {
+        match self.processes {
+            Some(_) => "processes",
+            None => "threads",
+        }
+    }
 }
 
 /// What the loaders share.
@@ -57,7 +92,7 @@ struct Shared<'a> {
 pub fn run(
     manifest: &Manifest,
     database: &dyn Database,
-    loaders: usize,
+    loaders: &Loaders,
     mut phase: impl FnMut(&'static str) -> Result<(), Error>,
 ) -> Result<Outcome, Error> {
     let shared = Shared {
@@ -68,19 +103,49 @@ pub fn run(
     };
     let begun = Instant::now();
     phase("loading")?;
-    let by_loader = at_once("loader", loaders, |number| loader::load(&shared, number))?;
+    let done = at_once("loader", loaders.count, |number| {
+        shared.load(loaders, number)
+    })?;
     let loading = begun.elapsed();
     phase("closing")?;
-    let (ends, tables): (Vec<Duration>, Vec<Vec<Loaded>>) = by_loader.into_iter().unzip();
     at_once("closing", closing::JOBS.len(), |number| {
-        closing::JOBS[number](database, &tables)
+        closing::JOBS[number](database, &done)
     })?;
     Ok(Outcome {
-        tables: tables.into_iter().flatten().collect(),
-        loaders: ends,
+        loaders: done,
         loading,
         whole: begun.elapsed(),
     })
+}
+
+impl<'a> Shared<'a> {
+    /// The life of a loader, seen from here.
+    fn load(&self, loaders: &Loaders, number: usize) -> Result<Loader, Error> {
+        let begun = Instant::now();
+        let done = match &loaders.processes {
+            Some(launch) => processes::load(self, launch, number),
+            None => threads::load(self, number),
+        };
+        if done.is_err() {
+            self.has_failed.store(true, Relaxed);
+        }
+        Ok(Loader {
+            tables: done?,
+            took: begun.elapsed(),
+        })
+    }
+
+    /// The biggest file that is left; none once a loader has failed.
+    fn next_file(&self) -> Option<&'a ExportFile> {
+        if self.has_failed() {
+            return None;
+        }
+        self.left.lock().expect("no loader panics").pop()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.has_failed.load(Relaxed)
+    }
 }
 
 /// Runs threads, and returns what all of them did or the first error.

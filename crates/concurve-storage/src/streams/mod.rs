@@ -16,6 +16,8 @@ use hdrhistogram::Histogram;
 use crate::direct::File;
 use crate::error::Error;
 
+pub use reader::histogram;
+
 /// What runs at the same time.
 #[derive(Debug, Clone)]
 pub struct Streams {
