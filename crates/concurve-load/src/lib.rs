@@ -33,6 +33,7 @@ mod histogram;
 mod intervals;
 mod json;
 mod limits;
+mod marks;
 mod numbers;
 mod open_loop;
 mod plan;

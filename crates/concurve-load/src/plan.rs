@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Spread;
 use crate::data::Ground;
+use crate::desk::Desks;
 use crate::embedded::Embedded;
 use crate::protocol::Protocol;
 use crate::task::Task;
@@ -20,6 +21,8 @@ pub struct Plan {
     pub workload: Arc<dyn Workload>,
     /// The data that the workload needs, if it needs any.
     pub ground: Option<Ground>,
+    /// How to get to the server that is to be told of the measured phase, if it is.
+    pub marked: Option<Arc<dyn Desks>>,
     pub sessions: u64,
     pub runners: Runners,
     /// Transactions that a session has under way at once.

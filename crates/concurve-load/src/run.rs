@@ -7,6 +7,7 @@ use concurve_wire::reporter::{Reporter, monotonic_ns};
 
 use crate::crew::Crew;
 use crate::error::Error;
+use crate::marks::Marks;
 use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::tally::{Interval, Tally};
@@ -29,6 +30,7 @@ pub fn run(
     stop: &Stop,
     mut watch: Watch,
 ) -> Result<Counted, Error> {
+    let mut marks = Marks::open(plan, stop)?;
     let mut crew = Crew::connect(plan, stop)?;
     reporter.ready()?;
     let task = Task {
@@ -39,7 +41,9 @@ pub fn run(
     watch.begin(&task, &plan.place())?;
     let mut hear = |member: usize, said: Option<&Interval>| watch.hear(member, said);
     mark_begin(&task, reporter, &mut crew, &mut hear)?;
+    marks.begin()?;
     let threads = mark_end(&task, reporter, &mut crew, &mut hear)?;
+    marks.end()?;
     crew.end()?;
     watch.end()?;
     Ok(Counted { threads })

@@ -117,6 +117,17 @@ impl Target {
         }
     }
 
+    /// As the reference server does.
+    pub fn speaks_resp(&self) -> bool {
+        matches!(
+            self,
+            Self::Server {
+                speech: Speech::Resp(_),
+                ..
+            }
+        )
+    }
+
     /// How TPC-B is said to it, if it can be.
     pub fn dialect(&self) -> Option<&'static dyn Dialect> {
         match self {

@@ -1,8 +1,10 @@
 //! The whole program against a small server of the test's own.
 
 use std::fs;
+use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use common::{PROGRAM, Server, load, ok};
+use common::{PROGRAM, Server, load, ok, request};
 
 mod common;
 
@@ -366,4 +368,46 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
     }
     let ended = load("nowhere", "");
     assert!(ended.stderr().contains("write redis://HOST:PORT"));
+}
+
+#[test]
+fn the_server_is_told_of_the_measured_phase_and_of_nothing_else() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let all = heard.clone();
+    let server = Server::start_with(move |stream, _| {
+        let (mut reader, mut writer) = (BufReader::new(stream), stream);
+        while let Some(words) = request(&mut reader) {
+            all.lock().unwrap().push(words.join(" "));
+            writer.write_all(b"+OK\r\n").unwrap();
+        }
+    });
+    let arguments = "--workload set --sessions 3 --warm-up 20ms --transactions 9 --mark-phase";
+    load(&server.address, arguments).ok();
+    let heard = heard.lock().unwrap();
+    let marks: Vec<_> = heard.iter().filter(|it| it.starts_with("PHASE")).collect();
+    assert_eq!(marks, ["PHASE BEGIN", "PHASE END"]);
+    assert_eq!(heard.last().unwrap(), "PHASE END");
+}
+
+#[test]
+fn a_server_that_knows_no_phases_is_named() {
+    let server = Server::start(|_, words| match words[0].as_str() {
+        "PHASE" => Some("-ERR unknown command 'PHASE'\r\n".to_owned()),
+        _ => Some("+OK\r\n".to_owned()),
+    });
+    let ended = load(
+        &server.address,
+        "--workload set --transactions 9 --mark-phase",
+    );
+    assert_eq!(ended.output.status.code(), Some(1));
+    assert!(ended.stderr().contains("unknown command 'PHASE'"));
+    assert!(
+        ended
+            .stderr()
+            .contains("--mark-phase is for concurve-server alone")
+    );
+
+    let asked = load("mysql://me@127.0.0.1:1/bank", "--mark-phase");
+    assert_eq!(asked.output.status.code(), Some(2));
+    assert!(asked.stderr().contains("no other server is asked"));
 }

@@ -1,6 +1,7 @@
 //! The command line → a checked plan.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Parser;
 
@@ -10,6 +11,7 @@ mod workload;
 pub use bank::Bank;
 
 use crate::arrivals::Spread;
+use crate::desk::Desks;
 use crate::embedded::Embedded;
 use crate::error::Error;
 use crate::plan::{End, Pace, Plan, Reach, Runners};
@@ -103,6 +105,10 @@ pub struct Arguments {
     /// Of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Tell a concurve-server when the measured phase begins and ends, so that it reports its
+    /// counters of that time
+    #[arg(long, conflicts_with = "slo")]
+    mark_phase: bool,
     /// Write the latencies of each second to an HdrHistogram interval log
     #[arg(long, value_name = "FILE")]
     hdr: Option<PathBuf>,
@@ -119,10 +125,12 @@ impl Arguments {
         let mut target = Target::parse(&self.server)?;
         target.set_password(self.password()?)?;
         let (workload, ground) = self.workload(&target)?;
+        let marked = self.marked(&target)?;
         let reach = target.reach(&*workload, self.connect_timeout);
         Ok(Plan {
             workload,
             ground,
+            marked,
             sessions: self.sessions,
             runners: match &reach {
                 Reach::Server(_) => self.runners()?,
@@ -136,6 +144,17 @@ impl Arguments {
             ramp_ns: self.ramp,
             seed: self.seed,
         })
+    }
+
+    /// How to get to the server that is to be told of the measured phase.
+    fn marked(&self, target: &Target) -> Result<Option<Arc<dyn Desks>>, Error> {
+        if self.mark_phase && !target.speaks_resp() {
+            return Err(Error::Asked(
+                "--mark-phase is for concurve-server: no other server is asked about the phase"
+                    .to_owned(),
+            ));
+        }
+        Ok(self.mark_phase.then(|| target.desks(self.connect_timeout)))
     }
 
     /// What is done with the data of a workload.
