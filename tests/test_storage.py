@@ -169,7 +169,7 @@ def assert_taken_back(lab: real.Lab) -> None:
 def test_a_small_load_runs_under_each_scheduler(lab: real.Lab) -> None:
     tiny_study(lab, "load")
     exported = ran(lab)
-    offered = {name for name in volumes.VOLUMES.values() if name in blocks.known_schedulers()}
+    offered = {name for name in volumes.SCHEDULERS if name in blocks.known_schedulers()}
     cells = {(c["parameters"]["scheduler"], c["parameters"]["database"]): c["indicators"]
              for c in exported["cells"]}  # fmt: skip
     assert set(cells) == {(name, kind) for name in offered for kind in ("sqlite", "records")}

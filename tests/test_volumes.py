@@ -19,11 +19,13 @@ import pytest
 
 from concurve import volumes
 from concurve.errors import HostError
-from concurve.volumes import blocks, journal
+from concurve.volumes import blocks, file_systems, journal, limits
 from concurve.volumes.attend import main
 from concurve.volumes.blocks import Device
 from concurve.volumes.errors import VolumeError
+from concurve.volumes.file_systems import FILE_SYSTEMS, FileSystem
 from concurve.volumes.journal import VARIABLE, new_journal, repair
+from concurve.volumes.limits import own_groups
 from concurve.volumes.settings import parse
 from concurve.volumes.steps import Detach, Remove, Unmount, Write, call
 
@@ -55,8 +57,14 @@ def test_mounts_are_read_with_blanks_in_their_names() -> None:
         "40 22 7:1 /a /mnt/my\\040disk rw - ext4 /dev/loop1 rw\n"
     )
     found = blocks.parse_mounts(text)
-    assert found[0] == ("254:0", Path("/"), "/dev/vda")
-    assert found[1] == ("7:1", Path("/mnt/my disk"), "/dev/loop1")
+    assert found[0] == ("22", "254:0", Path("/"), "ext4", "/dev/vda")
+    assert found[1] == ("40", "7:1", Path("/mnt/my disk"), "ext4", "/dev/loop1")
+
+
+def test_a_folder_is_in_the_mount_that_is_nearest() -> None:
+    found = blocks.mount_of(Path("/proc/self"))
+    assert found is not None
+    assert (found.kind, found.where) == ("proc", Path("/proc"))
 
 
 def test_the_chosen_setting_stands_in_brackets_or_alone() -> None:
@@ -75,6 +83,17 @@ def test_the_environment_may_name_what_volumes_are_on(monkeypatch: pytest.Monkey
     assert parse(["none", "--mount", "/m"]).on == Path("/var/tmp")
     monkeypatch.setenv("CONCURVE_VOLUME_ON", "/dev/other")
     assert parse(["none", "--mount", "/m"]).on == Path("/dev/other")
+
+
+def test_a_file_system_is_an_option_that_in_place_has_no_use_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["none", "--mount", "/m"]
+    assert parse(given).file_system.name == "ext4"
+    assert parse([*given, "--file-system", "xfs"]).file_system.name == "xfs"
+    with pytest.raises(SystemExit):
+        parse([*given, "--file-system", "xfs", "--in-place"])
+    assert "--in-place formats nothing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -220,12 +239,105 @@ def test_a_scheduler_that_the_kernel_lacks_is_refused(monkeypatch: pytest.Monkey
         volumes.command("volume-kyber", "here")
 
 
-def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("tool", "package", "name"),
+    [
+        ("mkfs.ext4", "e2fsprogs", "volume-none"),
+        ("mkfs.xfs", "xfsprogs", "volume-none-xfs"),
+        ("losetup", "mount", "volume-bfq-btrfs"),
+    ],
+)
+def test_a_missing_tool_is_named_with_its_package(
+    tool: str, package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "mkfs.ext4" else tool)
-    with pytest.raises(HostError, match=r"mkfs\.ext4 is not installed") as refused:
-        volumes.command("volume-none", "here")
-    assert refused.value.remedy == "apt-get install e2fsprogs"
+    monkeypatch.setattr(shutil, "which", lambda asked: None if asked == tool else asked)
+    with pytest.raises(HostError, match=f"{tool} is not installed") as refused:
+        volumes.command(name, "here")
+    assert refused.value.remedy == f"apt-get install {package}"
+
+
+def test_a_file_system_that_the_kernel_lacks_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tmp_path / "filesystems"
+    known.write_text("nodev\tproc\n\text4\n")
+    monkeypatch.setattr(file_systems, "_KNOWN", known)
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "modprobe" else tool)
+    file_systems.check(FILE_SYSTEMS["ext4"], "here")
+    with pytest.raises(HostError, match="here: the kernel has no file system xfs"):
+        file_systems.check(FILE_SYSTEMS["xfs"], "here")
+
+
+# -- limits --------------------------------------------------------------------------------------
+
+
+def test_groups_are_looked_at_from_the_outermost_on(tmp_path: Path) -> None:
+    text = "4:memory:/else\n0::/user.slice/session-1.scope\n"
+    assert list(own_groups(text, tmp_path)) == [
+        tmp_path,
+        tmp_path / "user.slice",
+        tmp_path / "user.slice" / "session-1.scope",
+    ]
+    assert list(own_groups("0::/\n", tmp_path)) == [tmp_path]
+
+
+class Cgroups:
+    """Folders that look like those of the kernel, and the limits of a device in them."""
+
+    def __init__(self, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = folder / "own"
+        own.write_text("0::/mine/inner\n")
+        (folder / "mine").mkdir()
+        monkeypatch.setattr(limits, "_OWN_GROUPS", own)
+        mount = blocks.Mount("1", "0:30", folder, kind, "cgroup")
+        monkeypatch.setattr(blocks, "mounts", lambda: [mount])
+        monkeypatch.setattr(Device, "number", "7:9")
+
+    def limit(self) -> bool:
+        settings = parse(["none", "--mount", "/m", "--write-mib", "2", "--read-mib", "1"])
+        self.journal = contextlib.ExitStack()
+        return limits.limit(Device("loop9"), settings, self.journal.enter_context(new_journal()))
+
+
+def test_limits_of_version_2_are_those_of_the_outermost_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cgroups = Cgroups(tmp_path, "cgroup2", monkeypatch)
+    (tmp_path / "mine" / "io.max").write_text("")
+    assert cgroups.limit()
+    text = (tmp_path / "mine" / "io.max").read_text()
+    assert text == "7:9 wbps=2097152 rbps=1048576"
+    cgroups.journal.close()
+    assert (tmp_path / "mine" / "io.max").read_text() == "7:9 wbps=max rbps=max"
+
+
+def test_the_controller_of_version_2_is_had_where_it_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cgroups = Cgroups(tmp_path, "cgroup2", monkeypatch)
+    (tmp_path / "cgroup.controllers").write_text("cpu io memory\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
+    # The kernel would make io.max now; here nothing does.
+    assert not cgroups.limit()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+io"
+    cgroups.journal.close()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "-io"
+
+
+def test_limits_of_version_1_are_those_of_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cgroups = Cgroups(tmp_path, "cgroup", monkeypatch)
+    assert not cgroups.limit(), "that of another controller"
+    files = [tmp_path / f"blkio.throttle.{it}_bps_device" for it in ("write", "read")]
+    for file in files:
+        file.write_text("")
+    cgroups.journal.close()
+    assert cgroups.limit()
+    assert [file.read_text() for file in files] == ["7:9 2097152", "7:9 1048576"]
+    cgroups.journal.close()
+    assert [file.read_text() for file in files] == ["7:9 0", "7:9 0"]
 
 
 # -- with loop devices ---------------------------------------------------------------------------
@@ -235,7 +347,8 @@ def lacking() -> str | None:
     """Why no loop device can be made here, or ``None``."""
     if os.geteuid() != 0:
         return "not root"
-    if missing := [tool for tool in volumes.TOOLS if shutil.which(tool) is None]:
+    tools = (*volumes.TOOLS, "mkfs.ext4")
+    if missing := [tool for tool in tools if shutil.which(tool) is None]:
         return f"not installed: {', '.join(missing)}"
     try:
         call("losetup", "--find")
@@ -328,11 +441,10 @@ def assert_nothing_is_left(folder: Path, journals: Path) -> None:
 
 
 @needs_loops
-@pytest.mark.parametrize("name", sorted(volumes.VOLUMES))
+@pytest.mark.parametrize("scheduler", volumes.SCHEDULERS)
 def test_each_scheduler_is_set_read_back_and_restored(
-    name: str, attend: Any, tmp_path: Path, journals: Path
+    scheduler: str, attend: Any, tmp_path: Path, journals: Path
 ) -> None:
-    scheduler = volumes.VOLUMES[name]
     if scheduler not in blocks.known_schedulers():
         pytest.skip(f"the kernel has no {scheduler}")
     before = all_settings()
@@ -349,6 +461,28 @@ def test_each_scheduler_is_set_read_back_and_restored(
     assert after[attended.device.name] == before.get(
         attended.device.name, after[attended.device.name]
     )
+
+
+@needs_loops
+@pytest.mark.parametrize("kind", FILE_SYSTEMS.values(), ids=FILE_SYSTEMS)
+def test_each_file_system_is_made_and_mounted(
+    kind: FileSystem, attend: Any, tmp_path: Path, journals: Path
+) -> None:
+    try:
+        file_systems.check(kind, "here")
+    except HostError as error:
+        pytest.skip(str(error))
+    size = ("--size-mib", str(kind.bytes_min >> 20))
+    attended = attend("none", "--on", str(tmp_path), *size, "--file-system", kind.name)
+    attended.wait_until_ready()
+    own = next(mount for mount in blocks.mounts() if mount.where == attended.mount)
+    assert own.kind == kind.name
+    assert attended.facts["file_system"] == f"{kind.name}, new"
+    # Btrfs has a device number of its own.
+    assert Device.beneath(attended.mount).name == attended.device.name
+    assert attended.device.users()[0].endswith(f"is mounted on {attended.mount}")
+    assert attended.end(signal.SIGTERM) == ""
+    assert_nothing_is_left(tmp_path, journals)
 
 
 @needs_loops
@@ -484,6 +618,49 @@ def test_a_device_in_use_is_refused(
     assert not journals.exists(), "it was refused before anything was done"
 
 
+@needs_loops
+def test_a_device_that_is_too_small_is_refused(
+    disk: Device, tmp_path: Path, journals: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--on", str(disk.node), "--file-system", "btrfs")
+    if shutil.which("mkfs.btrfs") is None:
+        pytest.skip("mkfs.btrfs is not installed")
+    assert attend_here("none", tmp_path, *arguments) == 1
+    assert f"{disk.node} has 64 MiB: too small for btrfs" in capsys.readouterr().err
+    assert not journals.exists()
+
+
+@needs_loops
+def test_a_scheduler_that_a_device_lacks_is_refused(
+    disk: Device,
+    tmp_path: Path,
+    journals: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    (queue / "scheduler").write_text("[none] mq-deadline\n")
+    monkeypatch.setattr(Device, "queue", queue)
+    assert attend_here("bfq", tmp_path, "--on", str(disk.node)) == 1
+    said = f"{disk.name} has no I/O scheduler 'bfq', but none, mq-deadline"
+    assert said in capsys.readouterr().err
+    assert not journals.exists()
+
+
+def test_without_privilege_an_attendant_touches_nothing(
+    tmp_path: Path,
+    journals: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert attend_here("none", tmp_path, "--on", str(tmp_path)) == 1
+    assert "only root may mount a volume" in capsys.readouterr().err
+    assert not journals.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
 def attend_here(scheduler: str, folder: Path, *arguments: str) -> int:
     """An attendant that is refused at once, in this process."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -508,7 +685,7 @@ def test_what_cannot_be_had_is_refused_before_anything_is_touched(
             ["--on", str(tmp_path), "--size-mib", "99999999"],
             "MiB left, and 99999999 MiB are wanted",
         ),
-        (["--on", str(tmp_path), "--size-mib", "1"], "too small for a file system"),
+        (["--on", str(tmp_path), "--size-mib", "1"], "gives 1 MiB: too small for ext4"),
         (["--on", str(tmp_path / "nowhere")], "No such file or directory"),
         (["--on", "/dev/null"], "neither a folder nor a block device"),
     ]:

@@ -1,7 +1,8 @@
 """Volumes of block devices as roles of a trial: a new file system under an I/O scheduler.
 
 Document 003 compares I/O schedulers. A study that does so has a role whose program is
-``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``. It is an attendant
+``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system
+behind it, as in ``volume-bfq-xfs``, the volume has this one. It is an attendant
 (:mod:`concurve.volumes.attend`): a small process that makes the volume, mounts it where the other
 roles expect it, says ``ready``, and takes everything back at SIGTERM. What it does to the machine
 is written to a journal first (:mod:`concurve.volumes.journal`), so that the next start takes back
@@ -16,13 +17,23 @@ import sys
 from pathlib import Path
 
 from concurve.errors import HostError
-from concurve.volumes import blocks, journal
+from concurve.volumes import blocks, file_systems, journal
 from concurve.volumes.errors import VolumeError
+from concurve.volumes.file_systems import FILE_SYSTEMS, USUAL
 
 _PREFIX = "volume-"
 
-#: By the name that studies use: the I/O scheduler of the volume.
-VOLUMES = {f"{_PREFIX}{name}": name for name in ("none", "mq-deadline", "kyber", "bfq")}
+SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
+
+#: By the name that studies use: what follows the attendant's command, the I/O scheduler first.
+VOLUMES = {
+    **{f"{_PREFIX}{scheduler}": (scheduler,) for scheduler in SCHEDULERS},
+    **{
+        f"{_PREFIX}{scheduler}-{kind}": (scheduler, "--file-system", kind)
+        for scheduler in SCHEDULERS
+        for kind in FILE_SYSTEMS
+    },
+}
 
 #: Programs that an attendant calls, and Debian's packages of them.
 TOOLS = {
@@ -31,7 +42,6 @@ TOOLS = {
     "umount": "mount",
     "blkid": "util-linux",
     "blockdev": "util-linux",
-    "mkfs.ext4": "e2fsprogs",
 }
 
 
@@ -51,7 +61,9 @@ def program(name: str, where: str) -> Path:
             raise HostError(
                 f"{where}: {name}: {tool} is not installed", f"apt-get install {package}"
             )
-    scheduler, known = VOLUMES[name], blocks.known_schedulers()
+    scheduler, *options = VOLUMES[name]
+    file_systems.check(FILE_SYSTEMS[options[-1]] if options else USUAL, f"{where}: {name}")
+    known = blocks.known_schedulers()
     if scheduler not in known:
         raise HostError(
             f"{where}: {name}: the kernel has no I/O scheduler {scheduler!r} "
@@ -68,7 +80,7 @@ def command(name: str, where: str) -> tuple[str, ...]:
         HostError: as :func:`program`.
     """
     program(name, where)
-    return (sys.executable, "-m", "concurve.volumes.attend", VOLUMES[name])
+    return (sys.executable, "-m", "concurve.volumes.attend", *VOLUMES[name])
 
 
 def repair() -> None:

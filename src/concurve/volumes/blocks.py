@@ -17,10 +17,13 @@ _SWAPS = Path("/proc/swaps")
 
 
 class Mount(NamedTuple):
-    """A line of ``mountinfo``: the device as ``major:minor``, where, and from what."""
+    """A line of ``mountinfo``: its number, the device as ``major:minor``, where, of what kind, and
+    from what."""
 
+    number: str
     device: str
     where: Path
+    kind: str
     source: str
 
 
@@ -44,7 +47,8 @@ def parse_mounts(text: str) -> list[Mount]:
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         fields, rest = before.split(" "), after.split(" ")
-        found.append(Mount(fields[2], Path(_unescaped(fields[4])), _unescaped(rest[1])))
+        where, source = Path(_unescaped(fields[4])), _unescaped(rest[1])
+        found.append(Mount(fields[0], fields[2], where, rest[0], source))
     return found
 
 
@@ -55,6 +59,17 @@ def _unescaped(text: str) -> str:
 def mounts() -> list[Mount]:
     """All mounts that this process sees."""
     return parse_mounts(_MOUNTS.read_text(encoding="utf-8", errors="replace"))
+
+
+def mount_of(folder: Path) -> Mount | None:
+    """The mount that a folder is in, by the number that the kernel gives for an open file."""
+    opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    try:
+        info = Path(f"/proc/self/fdinfo/{opened}").read_text(encoding="ascii")
+    finally:
+        os.close(opened)
+    found = re.search(r"^mnt_id:\s*(\d+)$", info, re.MULTILINE)
+    return next((it for it in mounts() if found and it.number == found[1]), None)
 
 
 class Device:
@@ -103,10 +118,9 @@ class Device:
         with contextlib.suppress(VolumeError):
             return cls.numbered(f"{os.major(number)}:{os.minor(number)}")
         # Btrfs and others have numbers of their own; what they are mounted from helps.
-        own = f"{os.major(number)}:{os.minor(number)}"
-        for mount in mounts():
-            if mount.device == own and mount.source.startswith("/dev/"):
-                return cls.at(Path(mount.source))
+        own = mount_of(folder)
+        if own is not None and own.source.startswith("/dev/"):
+            return cls.at(Path(own.source))
         raise VolumeError(f"{folder} is on no block device of its own")
 
     @property
@@ -144,13 +158,13 @@ class Device:
     def users(self) -> list[str]:
         """Who uses it or a part of it, in words."""
         parts = [self, *self.partitions()]
-        numbers = {part.number: part for part in parts}
-        found = [
-            f"{numbers[mount.device].name} is mounted on {mount.where}"
-            for mount in mounts()
-            if mount.device in numbers
-        ]
         nodes = {str(part.node): part for part in parts}
+        names = {**nodes, **{part.number: part for part in parts}}
+        found = [
+            f"{(names.get(mount.device) or names[mount.source]).name} is mounted on {mount.where}"
+            for mount in mounts()
+            if mount.device in names or mount.source in nodes
+        ]
         for line in _SWAPS.read_text(encoding="utf-8").splitlines()[1:]:
             if line.split()[0] in nodes:
                 found.append(f"{line.split()[0]} is swap space")

@@ -7,15 +7,14 @@ import shutil
 import stat
 from pathlib import Path
 
-from concurve.volumes import blocks
+from concurve.errors import HostError
+from concurve.volumes import blocks, file_systems
 from concurve.volumes.blocks import Device
 from concurve.volumes.errors import VolumeError
-from concurve.volumes.making import LABEL
+from concurve.volumes.file_systems import LABEL, FileSystem
 from concurve.volumes.settings import Settings
 from concurve.volumes.steps import call
 
-#: The least that a file system with a journal takes.
-_BYTES_MIN = 16 << 20
 #: What is left free of the file system in which a file is made: the machine goes on living.
 _SPARE_BYTES = 256 << 20
 
@@ -28,6 +27,8 @@ def check(settings: Settings) -> None:
     if os.geteuid() != 0:
         raise VolumeError("only root may mount a volume and set its I/O scheduler: run as root")
     _check_mount(settings.mount)
+    if not settings.in_place:
+        _check_file_system(settings.file_system)
     kind = _kind(settings.on)
     if kind == "folder" and settings.in_place:
         _check_disk(Device.beneath(settings.on).disk)
@@ -40,6 +41,7 @@ def check(settings: Settings) -> None:
         _check_disk(device.disk)
         _check_scheduler(settings, device)
         _check_unused(device, settings.erase)
+        _check_size(device.bytes, f"{device.node} has", settings.file_system)
 
 
 def _kind(path: Path) -> str:
@@ -85,12 +87,23 @@ def _check_scheduler(settings: Settings, device: Device | None) -> None:
         )
 
 
-def _check_space(settings: Settings) -> None:
-    if settings.bytes < _BYTES_MIN:
+def _check_file_system(kind: FileSystem) -> None:
+    try:
+        file_systems.check(kind, f"--file-system {kind.name}")
+    except HostError as error:
+        raise VolumeError(f"{error.what}: {error.remedy}") from error
+
+
+def _check_size(bytes_: int, what: str, kind: FileSystem) -> None:
+    if bytes_ < kind.bytes_min:
         raise VolumeError(
-            f"--size-mib {settings.bytes >> 20} is too small for a file system: "
-            f"{_BYTES_MIN >> 20} at least"
+            f"{what} {bytes_ >> 20} MiB: too small for {kind.name}, which takes "
+            f"{kind.bytes_min >> 20} at least"
         )
+
+
+def _check_space(settings: Settings) -> None:
+    _check_size(settings.bytes, "--size-mib gives", settings.file_system)
     free = shutil.disk_usage(settings.on).free
     if free < settings.bytes + _SPARE_BYTES:
         raise VolumeError(
@@ -103,8 +116,6 @@ def _check_unused(device: Device, erase: bool) -> None:
     users = device.users()
     if users:
         raise VolumeError(f"{device.node} is in use: {'; '.join(users)}")
-    if device.bytes < _BYTES_MIN:
-        raise VolumeError(f"{device.node} has {device.bytes} bytes: too few for a file system")
     holds = _contents(device)
     if holds and not erase and f"LABEL={LABEL}" not in holds:
         what = [line for line in holds if line.startswith(("TYPE=", "PTTYPE="))] or holds

@@ -12,21 +12,13 @@ from typing import NamedTuple
 from concurve.volumes import blocks
 from concurve.volumes.blocks import Device
 from concurve.volumes.errors import VolumeError
+from concurve.volumes.file_systems import FileSystem
 from concurve.volumes.journal import Journal
+from concurve.volumes.limits import limit
 from concurve.volumes.settings import Settings
 from concurve.volumes.steps import Detach, Remove, RemoveEmpty, Unmount, Write, call
 
-#: The limits of a device in cgroups v1, which hold in the root group, too. In v2 the root group has
-#: none.
-_CGROUPS = Path("/sys/fs/cgroup/blkio")
-
 _PREFIX = "concurve-volume-"
-
-#: Of our file systems: a device that has it may be formatted again.
-LABEL = "concurve-volume"
-
-#: All that a new file system would write later, in the middle of the load, is written at once.
-_EAGER = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
 
 
 class Volume(NamedTuple):
@@ -49,9 +41,9 @@ def make(settings: Settings, journal: Journal) -> Volume:
         return _on_loops(settings, journal)
     device = Device.at(settings.on)
     _schedule(device, settings, journal)
-    _format(device)
+    _format(device, settings.file_system)
     _mount(settings.mount, journal, str(device.node))
-    return Volume(device, "ext4, new", False)
+    return Volume(device, f"{settings.file_system.name}, new", False)
 
 
 def _on_loops(settings: Settings, journal: Journal) -> Volume:
@@ -61,10 +53,10 @@ def _on_loops(settings: Settings, journal: Journal) -> Volume:
     lower = _attach(file, journal)
     upper = _attach(lower.node, journal)
     _schedule(upper, settings, journal)
-    _format(upper)
+    _format(upper, settings.file_system)
     _mount(settings.mount, journal, str(upper.node))
-    limited = _limit(lower, settings, journal)
-    return Volume(upper, "ext4, new", limited)
+    limited = limit(lower, settings, journal)
+    return Volume(upper, f"{settings.file_system.name}, new", limited)
 
 
 def _in_place(settings: Settings, journal: Journal) -> Volume:
@@ -137,8 +129,8 @@ def _set(path: Path, value: str, journal: Journal) -> None:
         raise VolumeError(f"{path} is {after!r} after {value!r} was written to it")
 
 
-def _format(device: Device) -> None:
-    call("mkfs.ext4", "-q", "-F", "-L", LABEL, "-E", _EAGER, str(device.node))
+def _format(device: Device, kind: FileSystem) -> None:
+    call(*kind.command(device.node))
     # Nothing of it stays in the page cache.
     call("blockdev", "--flushbufs", str(device.node))
 
@@ -152,16 +144,3 @@ def _mount(where: Path, journal: Journal, *arguments: str) -> None:
     call("mount", *arguments, str(where))
     # Servers run as users of their own.
     where.chmod(0o1777)
-
-
-def _limit(device: Device, settings: Settings, journal: Journal) -> bool:
-    """Whether the kernel takes the limits that were asked for."""
-    limits = {"write": settings.write_bytes_per_second, "read": settings.read_bytes_per_second}
-    for direction, limit in limits.items():
-        file = _CGROUPS / f"blkio.throttle.{direction}_bps_device"
-        if limit and not file.exists():
-            return False
-        if limit:
-            journal.intend(Write(str(file), f"{device.number} 0"))
-            file.write_text(f"{device.number} {limit}", encoding="ascii")
-    return any(limits.values())

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve.volumes import VOLUMES
+from concurve.volumes import SCHEDULERS
+from concurve.volumes.file_systems import FILE_SYSTEMS, USUAL, FileSystem
 
 #: A tunable with this value stays as the kernel has it: a level of a factor.
 AS_IT_IS = "default"
@@ -26,6 +27,7 @@ class Settings(NamedTuple):
     mount: Path
     on: Path
     in_place: bool
+    file_system: FileSystem
     erase: bool
     bytes: int
     write_bytes_per_second: int
@@ -39,7 +41,7 @@ def parse(argv: Sequence[str]) -> Settings:
         prog="python -m concurve.volumes.attend",
         description="Mount a new volume under an I/O scheduler until SIGTERM.",
     )
-    parser.add_argument("scheduler", choices=sorted(VOLUMES.values()))
+    parser.add_argument("scheduler", choices=sorted(SCHEDULERS))
     parser.add_argument(
         "--mount",
         type=Path,
@@ -58,6 +60,11 @@ def parse(argv: Sequence[str]) -> Settings:
         "--in-place",
         action="store_true",
         help="use a folder in FOLDER's own file system, and the scheduler of its disk",
+    )
+    parser.add_argument(
+        "--file-system",
+        choices=sorted(FILE_SYSTEMS),
+        help=f"of the new volume (default: {USUAL.name})",
     )
     parser.add_argument(
         "--erase", action="store_true", help="format DEVICE although there is something on it"
@@ -87,11 +94,14 @@ def parse(argv: Sequence[str]) -> Settings:
                         metavar="NAME=VALUE",
                         help=f"of the scheduler or the queue; {AS_IT_IS}: as it is")  # fmt: skip
     given = parser.parse_args(argv)
+    if given.in_place and given.file_system:
+        parser.error("--in-place formats nothing, so it does not go with --file-system")
     return Settings(
         scheduler=given.scheduler,
         mount=given.mount.absolute(),
         on=given.on.absolute(),
         in_place=given.in_place,
+        file_system=FILE_SYSTEMS.get(given.file_system, USUAL),
         erase=given.erase,
         bytes=given.size_mib << 20,
         write_bytes_per_second=given.write_mib << 20,
