@@ -14,9 +14,10 @@ from concurve.estimate import Estimate
 from concurve.findings import CellFindings, Findings, Level
 from concurve.report import format as fmt
 
-# After the primary indicator and what was asked for; others in the order of the findings.
-_FIRST = ("wall_seconds", "speedup")
+# What comes after the primary indicator, its speed-up and what was asked for; others in the order
+# of the findings. Where a load lasts a fixed time, its wall time tells nothing.
 _WANTED = (
+    "wall_seconds",
     "efficiency",
     "cpu_seconds",
     "involuntary_switches",
@@ -128,7 +129,7 @@ def order(findings: Findings) -> list[str]:
         present.update(dict.fromkeys(cell.absent))
     asked = (name for name in findings.asked if name not in _WANTED)
     others = (info.name for info in findings.indicators)
-    wanted = (findings.primary, *_FIRST, *asked, *_WANTED, *others)
+    wanted = (findings.primary, "speedup", *asked, *_WANTED, *others)
     return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
 
 
