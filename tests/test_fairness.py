@@ -20,13 +20,15 @@ shares = st.lists(st.floats(min_value=0, max_value=1e9), min_size=2, max_size=50
 
 def test_shares_of_known_fairness() -> None:
     equal = fairness([5.0, 5.0, 5.0, 5.0])
-    assert equal == (1.0, 0.0, 1.0, 1.0, 0.0)
+    assert equal == (1.0, 0.0, 1.0, 1.0, 0.0, 0.0)
     one_has_all = fairness([8.0, 0.0, 0.0, 0.0])
     assert one_has_all.jain == pytest.approx(1 / 4)
     assert one_has_all.gini == pytest.approx(3 / 4)
     assert one_has_all.min_over_mean == 0 and one_has_all.max_over_min == math.inf
     # Jain, Chiu & Hawe 1984, §2: half of the users served equally is an index of 0.5.
     assert fairness([1.0, 1.0, 0.0, 0.0]).jain == pytest.approx(0.5)
+    # Document 001: 200 to 300 loops of a client.
+    assert fairness([200.0, 250.0, 300.0]).range_over_mean == pytest.approx(0.4)
     # Mean difference of 1, 2, 3, 4 is 5/4 over all 16 pairs, twice the mean is 5.
     assert fairness([1.0, 2.0, 3.0, 4.0]).gini == pytest.approx(0.25)
 
@@ -40,6 +42,7 @@ def test_bounds_and_the_identity_of_jain_and_cv(values: list[float]) -> None:
     assert found.jain == pytest.approx(total**2 / (n * squares))
     assert 1 / n - 1e-9 <= found.jain <= 1
     assert 0 <= found.gini <= 1 - 1 / n + 1e-9
+    assert 0 <= found.range_over_mean <= n + 1e-9
     assert 0 <= found.min_over_mean <= 1 + 1e-9 <= found.max_over_min + 1e-9
 
 

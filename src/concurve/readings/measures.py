@@ -82,6 +82,8 @@ FAIRNESS: dict[str, IndicatorInfo] = {
                       note="0 is starvation"),
         IndicatorInfo(name="max_over_min", label="best over worst worker", better="lower"),
         IndicatorInfo(name="gini", label="Gini over workers", better="lower"),
+        IndicatorInfo(name="range_over_mean", label="range over mean of workers", better="lower",
+                      note="best less worst worker over their mean"),
         IndicatorInfo(name="jain_window_min", label="Jain's fairness, worst window",
                       better="higher", note="over the workers' successive reports"),
     )

@@ -1,4 +1,4 @@
-"""How evenly workers or clients were served: five figures of one set of shares."""
+"""How evenly workers or clients were served: six figures of one set of shares."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Fairness(NamedTuple):
     Chiu & Hawe 1984). ``cv``: standard deviation over mean, of the workers as the whole
     population. ``min_over_mean``: what the worst served got of an equal share. ``max_over_min``:
     infinite where one got nothing. ``gini``: mean difference over twice the mean, 0 to 1 − 1/n.
+    ``range_over_mean``: best less worst over mean, 0 to n.
     """
 
     jain: float
@@ -23,6 +24,7 @@ class Fairness(NamedTuple):
     min_over_mean: float
     max_over_min: float
     gini: float
+    range_over_mean: float
 
 
 def fairness(shares: Sequence[float]) -> Fairness:
@@ -50,6 +52,7 @@ def fairness(shares: Sequence[float]) -> Fairness:
         min_over_mean=relative[0] / centre,
         max_over_min=1 / relative[0] if relative[0] > 0 else math.inf,
         gini=max(0.0, weighted / (n * n * centre)),
+        range_over_mean=(relative[-1] - relative[0]) / centre,
     )
 
 
