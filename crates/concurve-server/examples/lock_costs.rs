@@ -8,6 +8,7 @@
 use std::fmt::Write;
 
 use clap::Parser;
+use concurve_engines::Start;
 use concurve_server::commands::{Arguments, Flow, Session, execute};
 use concurve_server::hall::Hall;
 use concurve_server::resp::parser::{Limits, Parser as RespParser};
@@ -69,8 +70,8 @@ impl Table {
     fn new() -> Self {
         let options = Options::parse_from(["concurve-server", "--capacity", "100000000"]);
         let settings = options.settings().expect("sound settings");
-        let hall = Hall::new(settings, 0).expect("no file to open");
-        let owners = (0..OWNERS).map(|id| Session::new(id, &hall)).collect();
+        let hall = Hall::new(settings, 0, Start { generation: 1 }).expect("no file to open");
+        let owners = (0..OWNERS).map(|id| Session::new(id, &hall, 0)).collect();
         Self {
             hall,
             owners,
@@ -99,7 +100,7 @@ impl Table {
         };
         self.reply.clear();
         let session = &mut self.owners[owner as usize];
-        let flow = execute(&self.hall, session, arguments, &mut self.reply);
+        let flow = execute(&self.hall, 0, session, arguments, &mut self.reply);
         let said = String::from_utf8_lossy(&self.reply);
         assert!(flow == Flow::Done && said.starts_with(':'), "{said}");
     }

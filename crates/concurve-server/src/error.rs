@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use concurve_engines::EnginesError;
 use concurve_records::Fault;
 use concurve_wire::reporter::ReporterError;
 use thiserror::Error;
@@ -33,8 +34,8 @@ pub enum Error {
     RecordsStopped(String),
     #[error(transparent)]
     Report(#[from] ReporterError),
-    #[error("the thread {0} panicked; this is a defect of the server")]
-    Panicked(String),
+    #[error(transparent)]
+    Engines(#[from] EnginesError),
 }
 
 impl Error {

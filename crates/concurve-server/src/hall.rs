@@ -1,14 +1,20 @@
-//! What all threads of the server share: the services' state, the limits, the counters.
+//! What all threads and engines of the server share: the services' state, the limits, the counters.
+//!
+//! It is made before engines are forked and lies in the memory that they share, so what changes is
+//! atomic or behind latches of `concurve-latch`, and descriptors are opened here.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use concurve_engines::Start;
+use concurve_latch::{Class, Mutex, Section};
 use concurve_records::{Engine, Recovered};
 
 use crate::backup::record::Record;
 use crate::backup::{Backup, Loaded};
-use crate::error::Error;
+use crate::commands::{scripts, session};
+use crate::error::{Error, While};
 use crate::leases::Leases;
 use crate::locks::book::{Journal, Request, Subject};
 use crate::locks::entry::OwnerId;
@@ -16,11 +22,12 @@ use crate::locks::latched::LockTable;
 use crate::locks::mode::{Mode, Scope};
 use crate::locks::overflow::Overflows;
 use crate::locks::owners::Owners;
-use crate::locks::room::{Gauge, Room};
+use crate::locks::room::Room;
 use crate::monitor::meter::{Meter, Meters, State};
-use crate::settings::{Execution, RecordSettings, Settings};
-
-pub const POISONED: &str = "a thread panicked while it held a mutex of the server";
+use crate::net::inbox::IoInbox;
+use crate::net::reception::Reception;
+use crate::net::run_queue::RunQueue;
+use crate::settings::{Engines, Execution, RecordSettings, Settings};
 
 #[derive(Debug)]
 pub struct Hall {
@@ -30,22 +37,31 @@ pub struct Hall {
     pub owners: Mutex<Owners>,
     pub overflows: Mutex<Overflows>,
     pub leases: Mutex<Leases>,
-    pub scripts: Mutex<crate::commands::scripts::Loaded>,
+    pub scripts: Mutex<scripts::Loaded>,
     pub counters: Counters,
-    pub clients: Gauge,
+    /// Clients at the same time, at most.
+    pub clients_peak: AtomicU64,
     /// What a start read from the backup file.
     pub loaded: Option<Loaded>,
     pub records: Option<Records>,
     backup: Option<Mutex<Backup>>,
     /// Some notes are not on file yet.
     noted: AtomicBool,
-    /// Why the server cannot go on.
-    fatal: OnceLock<Error>,
-    pub stop: AtomicBool,
+    /// Of each I/O thread; of each engine, if those do its work.
     pub per_thread: Box<[ThreadCounters]>,
+    /// What others have for an I/O thread, in the same order.
+    pub inboxes: Box<[Arc<IoInbox>]>,
+    /// What I/O threads have for engines, unless they are engines themselves.
+    pub run_queue: Option<RunQueue>,
+    /// Where engines that are processes hand connections to each other.
+    pub reception: Option<Reception>,
     pub meters: Meters,
     pub worker_busy_ns: AtomicU64,
     pub worker_batches: AtomicU64,
+    /// Which opening of the service this is.
+    pub generation: u32,
+    /// Engines that died since, and were replaced.
+    pub engine_deaths: AtomicU64,
     pub port: u16,
     begin: Instant,
 }
@@ -75,7 +91,9 @@ pub struct Counters {
 /// What one I/O thread has done.
 #[derive(Debug, Default)]
 pub struct ThreadCounters {
+    /// Connections that it was given, and those that are open.
     pub connections: AtomicU64,
+    pub open: AtomicU64,
     pub requests: AtomicU64,
 }
 
@@ -85,10 +103,11 @@ pub fn count(counter: &AtomicU64) {
 }
 
 impl Hall {
-    pub fn new(settings: Settings, port: u16) -> Result<Self, Error> {
+    pub fn new(settings: Settings, port: u16, start: Start) -> Result<Self, Error> {
         let asked = &settings.locks;
         let room = Arc::new(Room::new(asked.capacity));
         let locks = LockTable::new(asked.latching, asked.rules, Arc::clone(&room));
+        let leases = Leases::new(asked.capacity as usize);
         let opened = match &asked.backup {
             Some((path, durability)) => Some(Backup::open(path, *durability)?),
             None => None,
@@ -98,30 +117,37 @@ impl Hall {
             Some(asked) => Some(Records::open(asked)?),
             None => None,
         };
-        let threads = (0..settings.io_threads).map(|_| ThreadCounters::default());
-        let meters = match settings.execution {
-            Execution::Worker => Meters::new(1, settings.io_threads),
-            Execution::Inline => Meters::new(settings.io_threads, 0),
+        let (engines, io_threads) = (settings.engine_count, settings.io_threads);
+        let is_inline = settings.execution == Execution::Inline;
+        let inboxes: Result<_, Error> = (0..io_threads).map(|_| IoInbox::new()).collect();
+        let reception = match settings.engines {
+            Engines::Threads => None,
+            Engines::Processes => {
+                Some(Reception::new(engines).when(|| "open pairs of sockets".to_owned())?)
+            }
         };
         let hall = Self {
             locks,
             room,
-            owners: Mutex::default(),
-            overflows: Mutex::default(),
-            leases: Mutex::new(Leases::new(settings.locks.capacity as usize)),
-            scripts: Mutex::default(),
+            owners: Class::named("owners").mutex(Owners::default()),
+            overflows: Class::named("overflows").mutex(Overflows::default()),
+            leases: Class::named("keys").mutex(leases),
+            scripts: Class::named("scripts").mutex(scripts::Loaded::default()),
             counters: Counters::default(),
-            clients: Gauge::default(),
+            clients_peak: AtomicU64::new(0),
             loaded,
             records,
             backup: None,
             noted: AtomicBool::new(false),
-            fatal: OnceLock::new(),
-            stop: AtomicBool::new(false),
-            per_thread: threads.collect(),
-            meters,
+            per_thread: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
+            inboxes: inboxes?,
+            run_queue: (!is_inline).then(|| RunQueue::new(engines)),
+            reception,
+            meters: Meters::new(engines, if is_inline { 0 } else { io_threads }),
             worker_busy_ns: AtomicU64::new(0),
             worker_batches: AtomicU64::new(0),
+            generation: start.generation,
+            engine_deaths: AtomicU64::new(0),
             port,
             begin: Instant::now(),
             settings,
@@ -135,7 +161,7 @@ impl Hall {
             return Ok(self);
         };
         for record in backup.held() {
-            let owner = self.owners.lock().expect(POISONED).intern(record.owner);
+            let owner = self.owners.lock().intern(record.owner);
             let request = Request {
                 subject: Subject {
                     table: record.table,
@@ -156,7 +182,7 @@ impl Hall {
                     })?;
             }
         }
-        self.backup = Some(Mutex::new(backup));
+        self.backup = Some(Class::named("backup file").mutex(backup));
         Ok(self)
     }
 
@@ -168,40 +194,61 @@ impl Hall {
         self.backup.is_some()
     }
 
-    /// Puts all notes on file; no reply may leave before. False: the server must stop.
-    pub fn commit(&self, meter: &Meter) -> bool {
+    /// Puts all notes on file; no reply may leave before.
+    ///
+    /// # Errors
+    /// If that fails: the server could promise nothing any more, and must stop.
+    pub fn commit(&self, meter: &Meter) -> Result<(), Error> {
         let Some(backup) = &self.backup else {
-            return true;
+            return Ok(());
         };
         if !self.noted.load(Relaxed) {
-            return true;
+            return Ok(());
         }
-        let mut backup = backup.lock().expect(POISONED);
-        if let Err(error) = meter.during(State::Disk, || backup.commit()) {
-            self.fail(error.into());
-            return false;
-        }
+        let mut backup = backup.lock();
+        meter.during(State::Disk, || backup.commit())?;
         // Only now, and before anybody can note more: another thread that finds nothing noted
         // sends replies at once, and what it noted before must be on file by then.
         self.noted.store(false, Relaxed);
-        true
+        Ok(())
     }
 
-    /// Asks the server to stop because of an error.
-    pub fn fail(&self, error: Error) {
-        let _ = self.fatal.set(error);
-        self.stop.store(true, Relaxed);
+    /// Clients that are connected.
+    pub fn clients(&self) -> u64 {
+        self.per_thread.iter().map(|it| it.open.load(Relaxed)).sum()
     }
 
-    /// Ends the services; why the server had to stop, if it had to.
-    pub fn end(self) -> Option<Error> {
-        let records = self.records.map(|it| it.end());
-        self.fatal.into_inner().or(records.and_then(Result::err))
+    /// Whose death ends the connections of an I/O thread: the number of the engine, from 0, if it is
+    /// a process.
+    pub fn home(&self, io_thread: usize) -> usize {
+        match self.settings.engines {
+            Engines::Threads => 0,
+            Engines::Processes => io_thread,
+        }
+    }
+
+    /// Ends the sessions of an engine that has died, from 0.
+    pub fn end_sessions_of(&self, engine: usize) {
+        self.engine_deaths.fetch_add(1, Relaxed);
+        // Whoever dies in between leaves locks behind of which nobody knows whose they are.
+        let _whole = Section::enter(Class::named("ending sessions"));
+        let silent = self.owners.lock().abandon(engine);
+        for (owner, part) in silent {
+            session::end_part(self, owner, part);
+        }
+    }
+
+    /// Ends the services.
+    ///
+    /// # Errors
+    /// What stopped one of them, if something did.
+    pub fn end(self) -> Result<(), Error> {
+        self.records.map_or(Ok(()), Records::end)
     }
 
     pub fn compactions(&self) -> u64 {
         let backup = self.backup.as_ref();
-        backup.map_or(0, |it| it.lock().expect(POISONED).compactions)
+        backup.map_or(0, |it| it.lock().compactions)
     }
 }
 
@@ -233,8 +280,8 @@ impl Journal for Notes<'_> {
         let Some(backup) = &self.0.backup else {
             return;
         };
-        let mut backup = backup.lock().expect(POISONED);
-        let owners = self.0.owners.lock().expect(POISONED);
+        let mut backup = backup.lock();
+        let owners = self.0.owners.lock();
         backup.note(&Record {
             count,
             mode,

@@ -15,6 +15,7 @@ pub mod net;
 mod report;
 pub mod resp;
 pub mod server;
+mod service;
 pub mod settings;
 
 use std::process::ExitCode;

@@ -7,13 +7,16 @@ use concurve_wire::reporter::{Reporter, ReporterError};
 
 use crate::commands::server::{active_threads, lock_figures, record_figures, requests_per_thread};
 use crate::hall::Hall;
-use crate::settings::{Settings, name_of};
+use crate::settings::{Engines, Execution, Settings, name_of};
 
-/// The server is up: how it is set, and where it listens.
-pub fn ready(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
+/// How the server is set, and what its start found.
+pub fn facts(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     let settings = &hall.settings;
     reporter.fact("port", hall.port)?;
     reporter.fact("service", name_of(settings.service))?;
+    reporter.fact("engines", name_of(settings.engines))?;
+    reporter.fact("engine_count", settings.engine_count)?;
+    reporter.fact("generation", hall.generation)?;
     reporter.fact("io_threads", settings.io_threads)?;
     reporter.fact("execution", name_of(settings.execution))?;
     reporter.fact("latching", name_of(settings.latching))?;
@@ -33,9 +36,14 @@ pub fn ready(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
         reporter.fact("backup_torn_bytes", loaded.torn_bytes)?;
         reporter.fact("durability", name_of(settings.durability))?;
     }
+    Ok(())
+}
+
+/// The server is up, and listens.
+pub fn ready(reporter: &Reporter, settings: &Settings, port: u16) -> Result<(), ReporterError> {
     reporter.ready()?;
     // Whoever started it by hand, or from a script, reads the port here; a closed pipe is no fault.
-    let address = std::net::SocketAddr::new(settings.address.ip(), hall.port);
+    let address = std::net::SocketAddr::new(settings.address.ip(), port);
     let _ = writeln!(std::io::stdout(), "{}", listening(settings, address));
     Ok(())
 }
@@ -45,14 +53,17 @@ fn listening(settings: &Settings, address: std::net::SocketAddr) -> String {
         Some(_) => format!(", durability {}", name_of(settings.durability)),
         None => String::new(),
     };
+    let service = name_of(settings.service);
+    let (engines, io_threads) = (settings.engine_count, settings.io_threads);
+    let served_by = match (settings.engines, settings.execution) {
+        (Engines::Processes, _) => format!("{engines} engine processes"),
+        (_, Execution::Inline) => format!("{io_threads} I/O threads that execute"),
+        (_, Execution::Worker) => format!("{io_threads} I/O threads, {engines} engine threads"),
+    };
+    let (latching, idle) = (name_of(settings.latching), settings.idle);
     format!(
-        "concurve-server: {} on {address}, {} I/O threads, execution {}, latching {}, \
-         idle {}{durability}",
-        name_of(settings.service),
-        settings.io_threads,
-        name_of(settings.execution),
-        name_of(settings.latching),
-        settings.idle,
+        "concurve-server: {service} on {address}, {served_by}, latching {latching}, \
+         idle {idle}{durability}"
     )
 }
 
@@ -61,6 +72,7 @@ pub fn end(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     let per_thread = requests_per_thread(hall);
     let active = active_threads(hall);
     reporter.fact("io_threads_active", active)?;
+    reporter.fact("engine_deaths", hall.engine_deaths.load(Relaxed))?;
     reporter.indicator("io_threads_active", active as f64, None)?;
     let requests: u64 = per_thread.iter().sum();
     reporter.indicator("requests", requests as f64, None)?;
@@ -78,7 +90,7 @@ pub fn end(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     for (name, counter) in figures {
         reporter.indicator(name, counter.load(Relaxed) as f64, None)?;
     }
-    if hall.settings.execution == crate::settings::Execution::Worker {
+    if hall.settings.execution == Execution::Worker {
         let busy_seconds = hall.worker_busy_ns.load(Relaxed) as f64 / 1e9;
         reporter.indicator("worker_busy_seconds", busy_seconds, Some("s"))?;
         let batches = hall.worker_batches.load(Relaxed);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use concurve_engines::Mode;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::backup;
@@ -23,6 +24,7 @@ pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
 #[command(after_help = "Examples:
   concurve-server --service locks --port 7379
   concurve-server --service locks --io-threads 4 --execution worker --idle spin:50
+  concurve-server --service locks --engines processes --engine-count 2 --idle spin:50
   redis-cli -p 7379 lock ORDERS 4711 E
   concurve-server --service records --folder data --latching record --durability group
   redis-cli -p 7379 get equal accounts 0 000000000042
@@ -41,13 +43,25 @@ pub struct Options {
     #[arg(long, default_value_t = 7379)]
     port: u16,
 
-    /// Threads that read, parse and answer
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    io_threads: u16,
+    /// What executes requests
+    #[arg(long, value_enum, default_value = "threads")]
+    engines: Engines,
 
-    /// Who executes requests
-    #[arg(long, value_enum, default_value = "worker")]
-    execution: Execution,
+    /// Engines [default: 1; with --execution inline each I/O thread is one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    engine_count: Option<u16>,
+
+    /// Threads that read, parse and answer [default: 1; processes do that themselves]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    io_threads: Option<u16>,
+
+    /// Which threads execute requests [default: worker; processes: inline]
+    #[arg(long, value_enum)]
+    execution: Option<Execution>,
+
+    /// Memory of the engines, which they share; more than is used costs nothing
+    #[arg(long, value_name = "MIB", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(16..=65_536))]
+    shared_memory: u32,
 
     /// How the lock table or the record engine is protected
     #[arg(long, value_enum, default_value = "global")]
@@ -124,6 +138,23 @@ pub enum Service {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engines {
+    /// Threads, fed by I/O threads through a run queue, or I/O threads themselves
+    Threads,
+    /// Processes over shared memory; each accepts, reads, executes and answers for its own clients
+    Processes,
+}
+
+impl From<Engines> for Mode {
+    fn from(engines: Engines) -> Self {
+        match engines {
+            Engines::Threads => Mode::Threads,
+            Engines::Processes => Mode::Processes,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Latching {
     /// One latch around everything
     Global,
@@ -184,22 +215,22 @@ pub struct LockSettings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Execution {
-    /// One worker thread executes everything, the I/O threads parse and answer
+    /// Engines execute what I/O threads have parsed, and those answer; by default one engine
     Worker,
-    /// The I/O threads execute
+    /// The I/O threads execute: each is an engine
     Inline,
 }
 
 /// Clients at once unless asked otherwise.
 const CLIENTS_MAX: u64 = 10_000;
 
-/// Descriptors that are no clients, beside two for each I/O thread: listener, backup, standard ones.
+/// Descriptors that are no clients, beside four for each I/O thread: listener, backup, standard ones.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// A client needs a descriptor: better to refuse now than to refuse clients later.
-fn clients_max(asked: Option<u32>, io_threads: u16) -> Result<u64, Error> {
+fn clients_max(asked: Option<u32>, io_threads: usize) -> Result<u64, Error> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).when(|| "read a limit".to_owned())?;
-    let others = OTHER_DESCRIPTORS + 2 * u64::from(io_threads);
+    let others = OTHER_DESCRIPTORS + 4 * io_threads as u64;
     let allowed = hard.saturating_sub(others).max(1);
     let clients_max = asked.map_or(CLIENTS_MAX.min(allowed), u64::from);
     if clients_max > allowed {
@@ -221,8 +252,12 @@ fn clients_max(asked: Option<u32>, io_threads: u16) -> Result<u64, Error> {
 pub struct Settings {
     pub service: Service,
     pub address: SocketAddr,
+    pub engines: Engines,
+    pub engine_count: usize,
+    /// As many as there are engines, if each of those is one.
     pub io_threads: usize,
     pub execution: Execution,
+    pub shared_memory_bytes: usize,
     pub latching: Latching,
     pub idle: Idle,
     pub durability: Durability,
@@ -280,18 +315,27 @@ impl Options {
             )));
         }
         let durability = self.durability();
+        let execution = self.execution()?;
+        let io_threads = self.io_threads(execution)?;
+        let engine_count = match execution {
+            Execution::Worker => usize::from(self.engine_count.unwrap_or(1)),
+            Execution::Inline => io_threads,
+        };
         Ok(Settings {
             locks: self.lock_settings(durability)?,
             records: self.record_settings(durability)?,
             durability,
             service: self.service,
             address: SocketAddr::new(self.bind, self.port),
-            io_threads: usize::from(self.io_threads),
-            execution: self.execution,
+            engines: self.engines,
+            engine_count,
+            io_threads,
+            execution,
+            shared_memory_bytes: (self.shared_memory as usize) << 20,
             latching: self.latching,
             idle: self.idle,
             password,
-            clients_max: clients_max(self.clients_max, self.io_threads)?,
+            clients_max: clients_max(self.clients_max, io_threads)?,
             limits: Limits {
                 arguments_max: self.arguments_max as usize,
                 bytes_max: self.request_bytes_max as usize,
@@ -300,6 +344,37 @@ impl Options {
             output_bytes_max: self.output_bytes_max as usize,
             stalled: Duration::from_secs(u64::from(self.stalled_s)),
         })
+    }
+
+    fn execution(&self) -> Result<Execution, Error> {
+        match (self.engines, self.execution) {
+            (Engines::Threads, asked) => Ok(asked.unwrap_or(Execution::Worker)),
+            (Engines::Processes, None | Some(Execution::Inline)) => Ok(Execution::Inline),
+            (Engines::Processes, Some(Execution::Worker)) => Err(Error::Usage(
+                "--execution worker is not for --engines processes: a request stays with the engine \
+                 that owns its socket; leave it out"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// How many threads there are that read and answer, engines or not.
+    fn io_threads(&self, execution: Execution) -> Result<usize, Error> {
+        let threads = match (self.engines, self.io_threads, self.engine_count) {
+            (Engines::Processes, Some(_), _) => {
+                let text = "--io-threads is not for --engines processes: each engine reads and \
+                            answers itself; say --engine-count";
+                return Err(Error::Usage(text.to_owned()));
+            }
+            (Engines::Processes, None, count) => count,
+            (Engines::Threads, _, Some(_)) if execution == Execution::Inline => {
+                let text = "--engine-count is not for --execution inline: each I/O thread is an \
+                            engine; say --io-threads";
+                return Err(Error::Usage(text.to_owned()));
+            }
+            (Engines::Threads, threads, _) => threads,
+        };
+        Ok(usize::from(threads.unwrap_or(1)))
     }
 
     fn durability(&self) -> Durability {
@@ -413,6 +488,38 @@ mod tests {
         assert!(error.to_string().contains("needs a password"), "{error}");
         assert!(parse(&["--io-threads", "0"]).is_err());
         assert!(parse(&["--idle", "spin:x"]).is_err());
+    }
+
+    #[test]
+    fn engines_are_as_many_as_the_dials_say() {
+        let settings = |line: &str| {
+            let words = std::iter::once("concurve-server").chain(line.split_whitespace());
+            Options::try_parse_from(words).unwrap().settings()
+        };
+        for (line, execution, engines, io_threads) in [
+            ("", Execution::Worker, 1, 1),
+            ("--engine-count 3 --io-threads 2", Execution::Worker, 3, 2),
+            ("--execution inline --io-threads 4", Execution::Inline, 4, 4),
+            ("--engines processes", Execution::Inline, 1, 1),
+            (
+                "--engines processes --engine-count 2",
+                Execution::Inline,
+                2,
+                2,
+            ),
+        ] {
+            let found = settings(line).unwrap();
+            let found = (found.execution, found.engine_count, found.io_threads);
+            assert_eq!(found, (execution, engines, io_threads), "{line}");
+        }
+        for (line, why) in [
+            ("--engines processes --io-threads 2", "say --engine-count"),
+            ("--engines processes --execution worker", "leave it out"),
+            ("--execution inline --engine-count 2", "say --io-threads"),
+        ] {
+            let error = settings(line).unwrap_err();
+            assert!(error.to_string().contains(why), "{line}: {error}");
+        }
     }
 
     #[test]

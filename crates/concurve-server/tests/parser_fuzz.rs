@@ -1,6 +1,7 @@
 //! Requests that were damaged, at random but the same each time: whatever a client sends, however
 //! it is cut, the server answers alike, does not panic, and keeps no more than its limits.
 
+use concurve_engines::Start;
 use concurve_server::commands::{Arguments, Flow, Session, execute};
 use concurve_server::hall::Hall;
 use concurve_server::resp::parser::{Limits, Parser};
@@ -94,9 +95,10 @@ struct Connection {
 impl Connection {
     fn new() -> Self {
         let options = <Options as clap::Parser>::parse_from(["concurve-server"]);
-        let hall = Hall::new(options.settings().expect("sound settings"), 0).expect("no file");
+        let settings = options.settings().expect("sound settings");
+        let hall = Hall::new(settings, 0, Start { generation: 1 }).expect("no file");
         Self {
-            session: Session::new(1, &hall),
+            session: Session::new(1, &hall, 0),
             hall,
             parser: Parser::default(),
             input: Vec::new(),
@@ -128,7 +130,13 @@ impl Connection {
             spans: self.parser.spans(),
         };
         let before = self.replies.len();
-        let flow = execute(&self.hall, &mut self.session, arguments, &mut self.replies);
+        let flow = execute(
+            &self.hall,
+            0,
+            &mut self.session,
+            arguments,
+            &mut self.replies,
+        );
         assert!(self.replies.len() - before < 64 * 1024);
         self.open = flow != Flow::Close;
         self.session.waits_until = None; // time is no matter here: it waits no longer

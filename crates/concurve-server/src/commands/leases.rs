@@ -1,13 +1,12 @@
 //! Keys with a time to live.
 
 use super::{Call, Fault, Flow, number};
-use crate::hall::POISONED;
 use crate::leases::Leases;
 
 /// Runs with the keys latched, and the time.
 pub fn with<T>(call: &Call, run: impl FnOnce(&mut Leases, u64) -> T) -> T {
     let now_ms = call.hall.now_ms();
-    run(&mut call.hall.leases.lock().expect(POISONED), now_ms)
+    run(&mut call.hall.leases.lock(), now_ms)
 }
 
 pub fn get(call: &mut Call) -> Result<Flow, Fault> {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Call, Fault, Flow, number, shown};
-use crate::hall::{Notes, POISONED, count};
+use crate::hall::{Notes, count};
 use crate::locks::argument::{LENGTH_MAX, overlap};
 use crate::locks::book::{Counts, Holder, Listed, Refusal, Request, Subject};
 use crate::locks::entry::OwnerId;
@@ -192,7 +192,7 @@ fn refused(call: &Call, refusal: Refusal, asked: &Asked) -> Fault {
 }
 
 fn by(call: &Call, holder: Holder) -> String {
-    let owners = call.hall.owners.lock().expect(POISONED);
+    let owners = call.hall.owners.lock();
     let name = shown(owners.name(holder.owner));
     format!("{} held by {name}", holder.mode.letter())
 }
@@ -200,16 +200,12 @@ fn by(call: &Call, holder: Holder) -> String {
 fn note_overflow(call: &Call) {
     let hall = call.hall;
     // The table is latched while it is looked at: the overflows must not be, meanwhile.
-    let begins = hall
-        .overflows
-        .lock()
-        .expect(POISONED)
-        .refused(hall.now_ms());
+    let begins = hall.overflows.lock().refused(hall.now_ms());
     if begins {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_ms = since_epoch.map_or(0, |it| it.as_millis() as u64);
         let overflow = picture(&hall.locks, unix_ms);
-        hall.overflows.lock().expect(POISONED).begin(overflow);
+        hall.overflows.lock().begin(overflow);
     }
 }
 
@@ -243,33 +239,24 @@ pub fn unlock_all(call: &mut Call) -> Result<Flow, Fault> {
 
 fn release(call: &Call, owner: OwnerId, scope: Scope) -> u64 {
     let hall = call.hall;
-    let attachment = hall.owners.lock().expect(POISONED).attachment(owner);
+    let change = hall.owners.lock().change(owner);
     let freed = hall.locks.release_all(owner, scope, &mut Notes(hall));
     hall.counters.unlocks.fetch_add(freed, Relaxed);
     if !hall.locks.holds(owner) {
-        hall.owners
-            .lock()
-            .expect(POISONED)
-            .forget(owner, attachment);
+        hall.owners.lock().forget(owner, change);
     }
     freed
 }
 
 fn find_owner(call: &Call, name: &[u8]) -> Option<OwnerId> {
-    call.hall.owners.lock().expect(POISONED).find(name)
+    call.hall.owners.lock().find(name)
 }
 
 pub fn owner(call: &mut Call) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     let Some(name) = arguments.get(1) else {
         let (owner, part) = call.session.owner(call.hall);
-        let name = call
-            .hall
-            .owners
-            .lock()
-            .expect(POISONED)
-            .name(owner)
-            .to_owned();
+        let name = call.hall.owners.lock().name(owner).to_owned();
         call.reply.array(2);
         call.reply.bulk(&name);
         call.reply.bulk(match part {
@@ -405,7 +392,7 @@ impl Row {
 
     fn write(&self, call: &mut Call) {
         let owner = {
-            let owners = call.hall.owners.lock().expect(POISONED);
+            let owners = call.hall.owners.lock();
             owners.name(self.owner).to_owned()
         };
         let reply = &mut call.reply;
@@ -444,7 +431,7 @@ pub fn statistics(call: &mut Call) -> Result<Flow, Fault> {
 
 pub fn overflows(call: &mut Call) -> Result<Flow, Fault> {
     let kept: Vec<_> = {
-        let overflows = call.hall.overflows.lock().expect(POISONED);
+        let overflows = call.hall.overflows.lock();
         overflows.kept().cloned().collect()
     };
     call.reply.array(kept.len());
@@ -458,7 +445,7 @@ pub fn overflows(call: &mut Call) -> Result<Flow, Fault> {
         reply.bulk(b"owners");
         reply.array(overflow.owners.len());
         for (owner, locks) in &overflow.owners {
-            let owners = call.hall.owners.lock().expect(POISONED);
+            let owners = call.hall.owners.lock();
             reply.array(2);
             reply.bulk(owners.name(*owner));
             reply.integer(*locks as i64);

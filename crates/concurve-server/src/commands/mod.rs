@@ -7,7 +7,7 @@ mod names;
 mod records;
 pub mod scripts;
 pub mod server;
-mod session;
+pub mod session;
 
 pub use records::confirm;
 pub use session::Session;
@@ -89,6 +89,8 @@ impl<'a> Arguments<'a> {
 /// A command being executed.
 pub struct Call<'a> {
     pub hall: &'a Hall,
+    /// Who executes it, from 0.
+    pub engine: usize,
     pub session: &'a mut Session,
     pub arguments: Arguments<'a>,
     pub reply: Writer<'a>,
@@ -124,9 +126,10 @@ impl Fault {
     }
 }
 
-/// Executes a request and writes its reply.
+/// Executes a request, as the engine of this number, from 0, and writes its reply.
 pub fn execute(
     hall: &Hall,
+    engine: usize,
     session: &mut Session,
     arguments: Arguments,
     out: &mut Vec<u8>,
@@ -137,6 +140,7 @@ pub fn execute(
     let reply = Writer::new(out, session.version);
     let mut call = Call {
         hall,
+        engine,
         session,
         arguments,
         reply,

@@ -6,7 +6,6 @@ use sha1::{Digest, Sha1};
 
 use super::leases::{left_ms, with};
 use super::{Call, Fault, Flow, number};
-use crate::hall::POISONED;
 use crate::leases::Leases;
 
 /// What a script does to `KEYS[1]` if its value is `ARGV[1]`.
@@ -88,14 +87,14 @@ pub fn script(call: &mut Call) -> Result<Flow, Fault> {
         b"LOAD" if arguments.len() == 3 => {
             let script = recognise(arguments.at(2)).ok_or_else(refused)?;
             let digest: [u8; 20] = Sha1::digest(arguments.at(2)).into();
-            let mut loaded = call.hall.scripts.lock().expect(POISONED);
+            let mut loaded = call.hall.scripts.lock();
             if loaded.0.len() < LOADED_MAX {
                 loaded.0.insert(digest, script);
             }
             call.reply.bulk(hexadecimal(&digest).as_bytes());
         }
         b"EXISTS" => {
-            let loaded = call.hall.scripts.lock().expect(POISONED);
+            let loaded = call.hall.scripts.lock();
             call.reply.array(arguments.len() - 2);
             for digest in arguments.from(2) {
                 let exists = find(&loaded, digest).is_some();
@@ -133,10 +132,7 @@ pub fn eval(call: &mut Call) -> Result<Flow, Fault> {
 }
 
 pub fn evalsha(call: &mut Call) -> Result<Flow, Fault> {
-    let found = find(
-        &call.hall.scripts.lock().expect(POISONED),
-        call.arguments.at(1),
-    );
+    let found = find(&call.hall.scripts.lock(), call.arguments.at(1));
     let script =
         found.ok_or_else(|| Fault::new("NOSCRIPT", "No matching script. Please use EVAL."))?;
     run(call, script)

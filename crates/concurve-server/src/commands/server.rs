@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use concurve_records::Engine;
 
 use super::{Call, Command, Fault, Flow, names};
-use crate::hall::{Hall, POISONED};
+use crate::hall::Hall;
 use crate::settings::name_of;
 
 /// The lock table's figures: LOCKSTAT, a section of INFO, and the indicators at the end.
 pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
     let (owners, owners_peak) = {
-        let owners = hall.owners.lock().expect(POISONED);
+        let owners = hall.owners.lock();
         (owners.len() as u64, owners.peak() as u64)
     };
     let mut tries_made = 0;
@@ -32,7 +32,7 @@ pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
         ("unlocks", counters.unlocks.load(Relaxed)),
         ("not_held", counters.not_held.load(Relaxed)),
         ("refused_full", counters.full.load(Relaxed)),
-        ("overflows", hall.overflows.lock().expect(POISONED).total()),
+        ("overflows", hall.overflows.lock().total()),
         ("errors", counters.errors.load(Relaxed)),
         ("tries_made", tries_made),
     ]
@@ -55,14 +55,24 @@ fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
         ("process_id", std::process::id().to_string()),
         ("tcp_port", hall.port.to_string()),
         ("service", name_of(settings.service)),
+        ("engines", name_of(settings.engines)),
+        ("engine_count", settings.engine_count.to_string()),
+        ("generation", hall.generation.to_string()),
+        (
+            "engine_deaths",
+            hall.engine_deaths.load(Relaxed).to_string(),
+        ),
         ("execution", name_of(settings.execution)),
         ("latching", name_of(settings.latching)),
         ("idle", settings.idle.to_string()),
         ("io_threads", settings.io_threads.to_string()),
         ("io_threads_active", active_threads(hall).to_string()),
         ("requests_per_io_thread", format!("{requests:?}")),
-        ("connected_clients", hall.clients.now().to_string()),
-        ("connected_clients_peak", hall.clients.peak().to_string()),
+        ("connected_clients", hall.clients().to_string()),
+        (
+            "connected_clients_peak",
+            hall.clients_peak.load(Relaxed).to_string(),
+        ),
         (
             "total_connections_received",
             hall.counters.accepted.load(Relaxed).to_string(),
@@ -79,10 +89,7 @@ fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
             "total_commands_processed",
             requests.iter().sum::<u64>().to_string(),
         ),
-        (
-            "keys",
-            hall.leases.lock().expect(POISONED).len().to_string(),
-        ),
+        ("keys", hall.leases.lock().len().to_string()),
     ]
 }
 

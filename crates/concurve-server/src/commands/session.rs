@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use concurve_latch::{Class, Section};
 use concurve_records::Waiting;
 use concurve_records::command::Client;
 
-use crate::hall::{Hall, Notes, POISONED};
+use crate::hall::{Hall, Notes};
 use crate::locks::entry::OwnerId;
 use crate::locks::mode::Scope;
 use crate::locks::owners::Part;
@@ -15,6 +16,8 @@ use crate::resp::writer::Version;
 #[derive(Debug)]
 pub struct Session {
     pub id: u64,
+    /// The engine, from 0, with which its connection dies: see [`Hall::home`].
+    home: usize,
     pub version: Version,
     pub authenticated: bool,
     pub failed_attempts: u32,
@@ -28,9 +31,10 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(id: u64, hall: &Hall) -> Self {
+    pub fn new(id: u64, hall: &Hall, home: usize) -> Self {
         Self {
             id,
+            home,
             version: Version::default(),
             authenticated: hall.settings.password.is_none(),
             failed_attempts: 0,
@@ -68,8 +72,8 @@ impl Session {
     /// as they hold something: their dialog locks must not outlive the connection.
     pub fn speak_for(&mut self, name: &[u8], part: Part, hall: &Hall) -> (OwnerId, Part) {
         let owner = {
-            let mut owners = hall.owners.lock().expect(POISONED);
-            (owners.attach(name, part), part)
+            let mut owners = hall.owners.lock();
+            (owners.attach(name, part, self.home), part)
         };
         let before = std::mem::take(&mut self.speaking);
         for (id, part) in before {
@@ -93,20 +97,26 @@ impl Session {
     }
 
     fn end_speaking(&self, id: OwnerId, part: Part, hall: &Hall) {
-        let (last, attachment) = {
-            let mut owners = hall.owners.lock().expect(POISONED);
-            (owners.detach(id, part), owners.attachment(id))
-        };
-        if last && part == Part::Dialog {
-            hall.locks.release_all(id, Scope::DIALOG, &mut Notes(hall));
-        }
-        if last && !hall.locks.holds(id) {
-            hall.owners.lock().expect(POISONED).forget(id, attachment);
+        let _whole = Section::enter(Class::named("ending sessions"));
+        let is_last = hall.owners.lock().detach(id, part, self.home);
+        if is_last {
+            end_part(hall, id, part);
         }
     }
 
     /// How many owners it speaks for.
     pub fn owners(&self) -> usize {
         self.speaking.len()
+    }
+}
+
+/// Nobody speaks for this part of an owner any more.
+pub fn end_part(hall: &Hall, id: OwnerId, part: Part) {
+    let change = hall.owners.lock().change(id);
+    if part == Part::Dialog {
+        hall.locks.release_all(id, Scope::DIALOG, &mut Notes(hall));
+    }
+    if !hall.locks.holds(id) {
+        hall.owners.lock().forget(id, change);
     }
 }

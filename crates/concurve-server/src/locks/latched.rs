@@ -6,8 +6,9 @@
 //! touches many arguments, has everything to itself. Latches are always taken in that order.
 
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+use std::sync::Arc;
 
+use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
 use crate::locks::argument::is_generic;
@@ -46,16 +47,15 @@ struct Whole<'a> {
     exact: Vec<MutexGuard<'a, Book>>,
 }
 
-const POISONED: &str = "a thread panicked while it held a latch of the lock table";
-
 impl LockTable {
     pub fn new(latching: Latching, rules: Rules, room: Arc<Room>) -> Self {
         let book = || Book::new(rules, Arc::clone(&room));
+        let stripe = Class::named("lock table");
         match latching {
-            Latching::Global => LockTable::Global(Mutex::new(book())),
+            Latching::Global => LockTable::Global(stripe.mutex(book())),
             Latching::Record => LockTable::Record(Striped {
-                generic: RwLock::new(book()),
-                exact: (0..STRIPES).map(|_| Mutex::new(book())).collect(),
+                generic: Class::named("lock table, generic").rwlock(book()),
+                exact: (0..STRIPES).map(|_| stripe.mutex(book())).collect(),
                 hasher: DefaultHashBuilder::default(),
             }),
         }
@@ -64,7 +64,7 @@ impl LockTable {
     /// Asks for a lock, granted at once or refused.
     pub fn lock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         match self {
-            LockTable::Global(book) => book.lock().expect(POISONED).lock(asked, journal),
+            LockTable::Global(book) => book.lock().lock(asked, journal),
             LockTable::Record(striped) => striped.lock(asked, journal),
         }
     }
@@ -72,9 +72,9 @@ impl LockTable {
     /// Gives back one hold of a lock.
     pub fn unlock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         match self {
-            LockTable::Global(book) => book.lock().expect(POISONED).unlock(asked, journal),
+            LockTable::Global(book) => book.lock().unlock(asked, journal),
             LockTable::Record(striped) if is_generic(asked.subject.argument) => {
-                let mut generic = striped.generic.write().expect(POISONED);
+                let mut generic = striped.generic.write();
                 generic.unlock(asked, journal)
             }
             LockTable::Record(striped) => striped.stripe(asked.subject).unlock(asked, journal),
@@ -89,7 +89,7 @@ impl LockTable {
     ) -> Result<(Counts, u64), Refusal> {
         match self {
             LockTable::Global(book) => {
-                let mut book = book.lock().expect(POISONED);
+                let mut book = book.lock();
                 book.prepare(asked.subject);
                 promote(&mut [&mut book], 0, asked, journal)
             }
@@ -128,11 +128,11 @@ impl LockTable {
     /// Calls with each book in turn, latched alone.
     pub fn each_book(&self, mut call: impl FnMut(&mut Book)) {
         match self {
-            LockTable::Global(book) => call(&mut book.lock().expect(POISONED)),
+            LockTable::Global(book) => call(&mut book.lock()),
             LockTable::Record(striped) => {
-                call(&mut striped.generic.write().expect(POISONED));
+                call(&mut striped.generic.write());
                 let stripes = striped.exact.iter();
-                stripes.for_each(|book| call(&mut book.lock().expect(POISONED)));
+                stripes.for_each(|book| call(&mut book.lock()));
             }
         }
     }
@@ -141,7 +141,7 @@ impl LockTable {
 impl Striped {
     fn lock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         if !is_generic(asked.subject.argument) {
-            let generic = self.generic.read().expect(POISONED);
+            let generic = self.generic.read();
             let mut stripe = self.stripe(asked.subject);
             return match stripe.collision(asked).or_else(|| generic.collision(asked)) {
                 Some(refusal) => Err(refusal),
@@ -162,7 +162,7 @@ impl Striped {
     }
 
     fn stripe(&self, subject: Subject) -> MutexGuard<'_, Book> {
-        self.exact[self.number(subject)].lock().expect(POISONED)
+        self.exact[self.number(subject)].lock()
     }
 
     fn number(&self, subject: Subject) -> usize {
@@ -171,11 +171,11 @@ impl Striped {
     }
 
     fn whole(&self) -> Whole<'_> {
-        let generic = self.generic.write().expect(POISONED);
+        let generic = self.generic.write();
         let stripes = self.exact.iter();
         Whole {
             generic,
-            exact: stripes.map(|it| it.lock().expect(POISONED)).collect(),
+            exact: stripes.map(|it| it.lock()).collect(),
         }
     }
 }

@@ -12,18 +12,24 @@ pub struct Owners {
     known: Slab<Owner>,
     by_name: HashMap<Box<[u8]>, OwnerId>,
     peak: usize,
-    attached: u64,
+    changes: u64,
 }
 
 #[derive(Debug)]
 struct Owner {
     name: Text,
-    /// Connections that speak for its dialog part.
-    dialogs: u32,
-    /// Connections that speak for its update part.
-    updates: u32,
-    /// Which of all attachments its last one was.
-    attachment: u64,
+    /// Whose connections speak for it.
+    speakers: Vec<Speakers>,
+    /// Which of all changes of speakers its last one was.
+    change: u64,
+}
+
+/// Connections of one engine that speak for one part of an owner.
+#[derive(Debug)]
+struct Speakers {
+    engine: usize,
+    part: Part,
+    connections: u32,
 }
 
 /// Which part of an owner a connection speaks for.
@@ -41,9 +47,8 @@ impl Owners {
         }
         let id = self.known.insert(Owner {
             name: Text::new(name),
-            dialogs: 0,
-            updates: 0,
-            attachment: 0,
+            speakers: Vec::new(),
+            change: 0,
         });
         self.by_name.insert(name.into(), id);
         self.peak = self.peak.max(self.known.len());
@@ -59,31 +64,52 @@ impl Owners {
         self.known.get(id).map_or(b"?", |it| it.name.as_bytes())
     }
 
-    /// A connection begins to speak for the owner of this name.
-    pub fn attach(&mut self, name: &[u8], part: Part) -> OwnerId {
+    /// A connection of an engine begins to speak for the owner of this name.
+    pub fn attach(&mut self, name: &[u8], part: Part, engine: usize) -> OwnerId {
         let id = self.intern(name);
-        self.attached += 1;
-        self.known[id].attachment = self.attached;
-        *self.known[id].connections(part) += 1;
+        self.changes += 1;
+        let owner = &mut self.known[id];
+        owner.change = self.changes;
+        owner.attach(part, engine);
         id
     }
 
     /// A connection ends to; whether it was the last one of that part.
-    pub fn detach(&mut self, id: OwnerId, part: Part) -> bool {
-        let connections = self.known[id].connections(part);
-        *connections -= 1;
-        *connections == 0
+    pub fn detach(&mut self, id: OwnerId, part: Part, engine: usize) -> bool {
+        self.changes += 1;
+        let owner = &mut self.known[id];
+        owner.change = self.changes;
+        owner.detach(part, engine);
+        !owner.has_speakers(part)
     }
 
-    /// Something to hand to [`Owners::forget`]: it changes when somebody attaches.
-    pub fn attachment(&self, id: OwnerId) -> u64 {
-        self.known.get(id).map_or(0, |it| it.attachment)
+    /// All connections of an engine are lost: the parts for which one of them was the last.
+    pub fn abandon(&mut self, engine: usize) -> Vec<(OwnerId, Part)> {
+        let mut silent = Vec::new();
+        self.changes += 1;
+        for (id, owner) in self.known.iter_mut() {
+            for part in [Part::Dialog, Part::Update] {
+                if owner.abandon(part, engine) {
+                    owner.change = self.changes;
+                    if !owner.has_speakers(part) {
+                        silent.push((id, part));
+                    }
+                }
+            }
+        }
+        silent
     }
 
-    /// Gives the number of an owner that holds nothing back, if nobody speaks for it and nobody
-    /// has begun to since `attachment` was read, which must be before it was found to hold nothing.
-    pub fn forget(&mut self, id: OwnerId, attachment: u64) {
-        let idle = |it: &Owner| it.dialogs + it.updates == 0 && it.attachment == attachment;
+    /// Something to hand to [`Owners::forget`]: it changes when a connection begins or ends to speak
+    /// for the owner.
+    pub fn change(&self, id: OwnerId) -> u64 {
+        self.known.get(id).map_or(0, |it| it.change)
+    }
+
+    /// Gives the number of an owner that holds nothing back, if nobody speaks for it and nobody has
+    /// begun or ended to since `change` was read, which must be before it was found to hold nothing.
+    pub fn forget(&mut self, id: OwnerId, change: u64) {
+        let idle = |it: &Owner| it.speakers.is_empty() && it.change == change;
         if self.known.get(id).is_some_and(idle)
             && let Some(owner) = self.known.remove(id)
         {
@@ -106,10 +132,67 @@ impl Owners {
 }
 
 impl Owner {
-    fn connections(&mut self, part: Part) -> &mut u32 {
-        match part {
-            Part::Dialog => &mut self.dialogs,
-            Part::Update => &mut self.updates,
+    fn attach(&mut self, part: Part, engine: usize) {
+        match self.position(part, engine) {
+            Some(at) => self.speakers[at].connections += 1,
+            None => self.speakers.push(Speakers {
+                engine,
+                part,
+                connections: 1,
+            }),
         }
+    }
+
+    fn detach(&mut self, part: Part, engine: usize) {
+        if let Some(at) = self.position(part, engine) {
+            self.speakers[at].connections -= 1;
+            if self.speakers[at].connections == 0 {
+                self.speakers.swap_remove(at);
+            }
+        }
+    }
+
+    /// Whether there were any.
+    fn abandon(&mut self, part: Part, engine: usize) -> bool {
+        let found = self.position(part, engine);
+        found.map(|at| self.speakers.swap_remove(at)).is_some()
+    }
+
+    fn has_speakers(&self, part: Part) -> bool {
+        self.speakers.iter().any(|it| it.part == part)
+    }
+
+    fn position(&self, part: Part, engine: usize) -> Option<usize> {
+        self.speakers.iter().position(|it| it.are(part, engine))
+    }
+}
+
+impl Speakers {
+    fn are(&self, part: Part, engine: usize) -> bool {
+        self.part == part && self.engine == engine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_dies_takes_its_own_connections_with_it() {
+        let mut owners = Owners::default();
+        let shared = owners.attach(b"shared", Part::Dialog, 0);
+        owners.attach(b"shared", Part::Dialog, 1);
+        let own = owners.attach(b"own", Part::Dialog, 1);
+        owners.attach(b"own", Part::Dialog, 1);
+        owners.attach(b"own", Part::Update, 1);
+        assert!(!owners.detach(own, Part::Dialog, 1), "it has another one");
+        let silent = owners.abandon(1);
+        assert_eq!(silent, [(own, Part::Dialog), (own, Part::Update)]);
+        assert_eq!(owners.abandon(1), []);
+        assert!(owners.detach(shared, Part::Dialog, 0), "the last one");
+        for id in [own, shared] {
+            owners.forget(id, owners.change(id));
+        }
+        assert!(owners.is_empty());
     }
 }

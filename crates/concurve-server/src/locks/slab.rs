@@ -83,6 +83,11 @@ impl<T> Slab<T> {
         let numbered = self.blocks.iter().flatten().enumerate();
         numbered.filter_map(|(at, value)| Some((at as u32, value.as_ref()?)))
     }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let numbered = self.blocks.iter_mut().flatten().enumerate();
+        numbered.filter_map(|(at, value)| Some((at as u32, value.as_mut()?)))
+    }
 }
 
 /// The first block grows with what is in it: most slabs never need another.

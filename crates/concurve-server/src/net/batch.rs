@@ -1,4 +1,4 @@
-//! Parsed requests on their way to the worker, and their replies on the way back.
+//! Parsed requests on their way to an engine, and their replies on the way back.
 //!
 //! The memory of a batch is used again; in the long run nothing is allocated. A connection's
 //! session travels with its requests, so that only one thread has it at a time.
@@ -90,8 +90,8 @@ impl Batch {
         self.promises.clear();
     }
 
-    /// Executes everything in it.
-    pub fn execute(&mut self, hall: &Hall) {
+    /// Executes everything in it, as the engine of this number, from 0.
+    pub fn execute(&mut self, hall: &Hall, engine: usize) {
         let (mut request, mut span) = (0, 0);
         for chunk in &mut self.chunks {
             let end = chunk.requests_end as usize;
@@ -105,7 +105,8 @@ impl Batch {
                 if chunk.flow != Flow::Done || self.replies.len() - begin >= replies_max {
                     continue; // to be asked again, if at all; its spans had to be passed
                 }
-                chunk.flow = execute(hall, &mut chunk.session, arguments, &mut self.replies);
+                let session = &mut chunk.session;
+                chunk.flow = execute(hall, engine, session, arguments, &mut self.replies);
                 if !chunk.flow.is_again() {
                     chunk.consumed = asked.consumed as usize;
                     chunk.executed += 1;

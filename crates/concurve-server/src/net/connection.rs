@@ -24,7 +24,7 @@ const KEPT_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct Connection {
     pub stream: TcpStream,
-    /// Away while the worker has it.
+    /// Away while an engine has it.
     pub session: Option<Box<Session>>,
     parser: Parser,
     input: Vec<u8>,
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// Executes what it asks for, up to the limit of a turn. Returns the number of requests.
-    pub fn execute(&mut self, hall: &Hall, now: Instant) -> u64 {
+    pub fn execute(&mut self, hall: &Hall, engine: usize, now: Instant) -> u64 {
         if !self.may_execute(hall, now) {
             return 0;
         }
@@ -158,7 +158,7 @@ impl Connection {
                 bytes: rest,
                 spans: self.parser.spans(),
             };
-            flow = execute(hall, &mut session, arguments, &mut self.output);
+            flow = execute(hall, engine, &mut session, arguments, &mut self.output);
             self.submitted = consumed + length;
             if !flow.is_again() {
                 consumed += length;

@@ -1,62 +1,58 @@
-//! What one thread hands to another. The receiver is woken only if it sleeps.
+//! What others hand to an I/O thread. It is woken only if it sleeps.
 
-use std::sync::Mutex;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use crate::hall::POISONED;
+use concurve_latch::{Class, Mutex};
+
+use crate::error::{Error, While};
+use crate::net::batch::Batch;
 use crate::net::poller::Waker;
 
-/// How a sleeping receiver is woken.
-pub trait Wake: Send + Sync {
-    fn wake(&self);
-}
-
-/// I/O threads sleep in their poller.
-impl Wake for Waker {
-    fn wake(&self) {
-        Waker::wake(self);
-    }
-}
-
-/// The worker parks.
-impl Wake for std::thread::Thread {
-    fn wake(&self) {
-        self.unpark();
-    }
-}
-
+/// What an I/O thread is handed.
 #[derive(Debug)]
-pub struct Inbox<T, W> {
+pub enum Message {
+    /// A client, and its number.
+    Connection(TcpStream, u64),
+    Executed(Batch),
+    /// The session of a connection can go on; or of one that had its number before.
+    Called(u32),
+}
+
+pub type IoInbox = Inbox<Message>;
+
+/// Messages for one receiver, who sleeps in a poller that watches the waker. Engines that are
+/// processes send to each other, too: the waker was opened before they were forked.
+#[derive(Debug)]
+pub struct Inbox<T> {
     messages: Mutex<Vec<T>>,
     length: AtomicUsize,
     asleep: AtomicBool,
-    receiver: W,
+    waker: Waker,
 }
 
-impl<T, W: Wake> Inbox<T, W> {
-    pub fn new(receiver: W) -> Self {
-        Self {
-            messages: Mutex::new(Vec::new()),
+impl<T> Inbox<T> {
+    pub fn new() -> Result<Arc<Self>, Error> {
+        let waker = Waker::new().when(|| "open an eventfd".to_owned())?;
+        Ok(Arc::new(Self {
+            messages: Class::named("inbox").mutex(Vec::new()),
             length: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
-            receiver,
-        }
+            waker,
+        }))
     }
 
     pub fn send(&self, message: T) {
         {
-            let mut messages = self.messages.lock().expect(POISONED);
+            let mut messages = self.messages.lock();
             messages.push(message);
             self.length.store(messages.len(), SeqCst);
         }
         if self.asleep.swap(false, SeqCst) {
-            self.receiver.wake();
+            self.waker.wake();
         }
-    }
-
-    /// Wakes the receiver without a message: something else has changed.
-    pub fn nudge(&self) {
-        self.receiver.wake();
     }
 
     pub fn is_empty(&self) -> bool {
@@ -68,13 +64,12 @@ impl<T, W: Wake> Inbox<T, W> {
         if self.is_empty() {
             return;
         }
-        let mut messages = self.messages.lock().expect(POISONED);
+        let mut messages = self.messages.lock();
         std::mem::swap(&mut *messages, into);
         self.length.store(0, SeqCst);
     }
 
-    /// Sleeps by calling `sleep`, unless a message is there. The receiver must look at what else
-    /// it waits for after a nudge.
+    /// Sleeps by calling `sleep`, unless a message is there.
     pub fn sleep_if_empty(&self, sleep: impl FnOnce()) {
         // The flag first, then the look: a sender does the same in the other order, so either it
         // sees the flag or we see its message.
@@ -86,11 +81,17 @@ impl<T, W: Wake> Inbox<T, W> {
     }
 }
 
+impl<T> AsFd for Inbox<T> {
+    /// Becomes readable when the receiver is to be woken.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+    use crate::net::poller::{Events, Poller};
 
     const SENDERS: usize = 4;
     const MESSAGES: usize = 20_000;
@@ -98,7 +99,9 @@ mod tests {
     /// The receiver sleeps without a time limit: a wake-up that is lost hangs this test.
     #[test]
     fn every_message_arrives_and_no_wake_up_is_lost() {
-        let inbox = Arc::new(Inbox::new(std::thread::current()));
+        let inbox = Inbox::new().unwrap();
+        let (poller, mut events) = (Poller::new().unwrap(), Events::default());
+        poller.watch_waker(&*inbox).unwrap();
         let senders: Vec<_> = (0..SENDERS)
             .map(|sender| {
                 let inbox = Arc::clone(&inbox);
@@ -116,7 +119,7 @@ mod tests {
         while next != [MESSAGES; SENDERS] {
             inbox.take(&mut messages);
             if messages.is_empty() {
-                inbox.sleep_if_empty(std::thread::park);
+                inbox.sleep_if_empty(|| poller.wait(&mut events, None).unwrap());
             }
             for (sender, number) in messages.drain(..) {
                 assert_eq!(number, next[sender], "in order");

@@ -1,7 +1,8 @@
-//! An I/O thread: reads, parses and answers; executes too if execution is `inline`.
+//! An I/O thread: reads, parses and answers; executes too if it is an engine itself, and accepts if
+//! that is a process.
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -15,20 +16,12 @@ use crate::locks::slab::Slab;
 use crate::monitor::meter::Meter;
 use crate::net::batch::Batch;
 use crate::net::connection::Connection;
-use crate::net::inbox::Inbox;
-use crate::net::poller::{Events, Poller, Waker};
-use crate::net::worker::WorkerInbox;
-
-pub type IoInbox = Inbox<Message, Waker>;
-
-/// What an I/O thread is handed.
-#[derive(Debug)]
-pub enum Message {
-    Connection(TcpStream, Box<Session>),
-    Executed(Batch),
-    /// The session of a connection can go on; or of one that had its number before.
-    Called(u32),
-}
+use crate::net::inbox::{IoInbox, Message};
+use crate::net::listener;
+use crate::net::poller::{Events, Poller};
+use crate::net::reception::Reception;
+use crate::net::run_queue::RunQueue;
+use crate::net::until::Until;
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -41,46 +34,48 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// Batches whose memory is kept for the next ones.
 const SPARE_BATCHES: usize = 4;
 
-pub struct IoThread {
-    hall: Arc<Hall>,
+pub struct IoThread<'a> {
+    hall: &'a Hall,
+    /// From 0; also that of the engine, if it is one.
     number: usize,
     poller: Poller,
-    inbox: Arc<IoInbox>,
-    /// Where requests go; `None`: they are executed here.
-    worker: Option<Arc<WorkerInbox>>,
+    inbox: &'a Arc<IoInbox>,
+    /// Where its clients come from, unless a listener sends them.
+    door: Option<Door<'a>>,
     connections: Slab<Connection>,
     /// Connections that shall have a turn.
     turns: Vec<u32>,
     /// Connections that wait for a lock.
     waiting: Vec<u32>,
     batch: Batch,
-    /// Batches that the worker has.
+    /// Batches that engines have.
     away: usize,
     spare: Vec<Batch>,
     scratch: Box<[u8]>,
     ticked: Instant,
 }
 
-/// Opens what an I/O thread sleeps in, and the inbox that wakes it.
-pub fn open() -> Result<(Poller, Arc<IoInbox>), Error> {
-    let (poller, waker) = Poller::new().when(|| "open an epoll and an eventfd".to_owned())?;
-    Ok((poller, Arc::new(Inbox::new(waker))))
+/// Where an engine that is a process finds clients.
+#[derive(Clone, Copy)]
+pub struct Door<'a> {
+    pub listener: &'a TcpListener,
+    pub reception: &'a Reception,
 }
 
-impl IoThread {
-    pub fn new(
-        hall: Arc<Hall>,
-        number: usize,
-        poller: Poller,
-        inbox: Arc<IoInbox>,
-        worker: Option<Arc<WorkerInbox>>,
-    ) -> Self {
-        Self {
+impl<'a> IoThread<'a> {
+    /// The I/O thread of this number, from 0.
+    pub fn new(hall: &'a Hall, number: usize) -> Result<Self, Error> {
+        let poller = Poller::new().when(|| "open an epoll".to_owned())?;
+        let inbox = &hall.inboxes[number];
+        poller
+            .watch_waker(&**inbox)
+            .when(|| "watch an eventfd".to_owned())?;
+        Ok(Self {
             hall,
             number,
             poller,
             inbox,
-            worker,
+            door: None,
             connections: Slab::default(),
             turns: Vec::new(),
             waiting: Vec::new(),
@@ -89,36 +84,51 @@ impl IoThread {
             spare: Vec::new(),
             scratch: vec![0; READ_BYTES].into(),
             ticked: Instant::now(),
-        }
+        })
     }
 
-    /// Serves until the server stops.
-    pub fn run(mut self) -> Result<(), Error> {
+    /// It takes in clients itself from now on, first those that were on their way to a predecessor.
+    pub fn open_door(&mut self, door: Door<'a>) -> Result<(), Error> {
+        let watched = self.poller.watch_clients(door.listener);
+        let watched = watched.and_then(|()| {
+            let handed = door.reception.of(self.number);
+            self.poller.watch_clients(handed)
+        });
+        watched.when(|| "watch for clients".to_owned())?;
+        let inherited = door.reception.inherit(self.number, &self.hall.per_thread);
+        for (stream, id) in inherited {
+            self.admit(stream, id, Instant::now());
+        }
+        self.door = Some(door);
+        Ok(())
+    }
+
+    /// Serves until the engine ends.
+    pub fn run(mut self, until: &Until) -> Result<(), Error> {
+        self.poller
+            .watch_waker(until)
+            .when(|| "watch for the end".to_owned())?;
         let (mut events, mut messages) = (Events::default(), Vec::new());
-        self.meter().begin(CpuClock::of_this_thread());
-        while !self.hall.stop.load(Relaxed) {
+        self.meter().begin(match self.door {
+            None => CpuClock::of_this_thread(),
+            Some(_) => CpuClock::of_this_process(),
+        });
+        while !until.is_over() {
             self.wait(&mut events)
                 .when(|| "wait for sockets".to_owned())?;
             let now = Instant::now();
             self.note_events(&events);
+            if events.clients_came() {
+                self.take_clients(now);
+            }
             self.inbox.take(&mut messages);
             for message in messages.drain(..) {
-                match message {
-                    Message::Connection(stream, session) => self.admit(stream, session, now),
-                    Message::Executed(batch) => self.take_replies(batch, now),
-                    Message::Called(at) => {
-                        if let Some(connection) = self.connections.get_mut(at) {
-                            connection.call(now);
-                        }
-                    }
-                }
+                self.take_message(message, now);
             }
             self.queue_retries(now);
             let served = self.take_turns(now);
             self.hand_over();
-            if !self.hall.commit(self.meter()) {
-                break;
-            }
+            self.hall.commit(self.meter())?;
             self.confirm(&served);
             self.finish_turns(served, now);
             self.close_stalled(now);
@@ -127,13 +137,45 @@ impl IoThread {
         Ok(())
     }
 
+    fn take_message(&mut self, message: Message, now: Instant) {
+        match message {
+            Message::Connection(stream, id) => self.admit(stream, id, now),
+            Message::Executed(batch) => self.take_replies(batch, now),
+            Message::Called(at) => {
+                if let Some(connection) = self.connections.get_mut(at) {
+                    connection.call(now);
+                }
+            }
+        }
+    }
+
+    /// Accepts clients, keeps those that are its own to serve, and takes those that others sent.
+    fn take_clients(&mut self, now: Instant) {
+        let Some(Door {
+            listener,
+            reception,
+        }) = self.door
+        else {
+            return;
+        };
+        while let Some((stream, id)) = listener::accept(self.hall, listener) {
+            let engines = &self.hall.per_thread;
+            if let Some(stream) = reception.place(self.number, stream, id, engines) {
+                self.admit(stream, id, now);
+            }
+        }
+        while let Some((stream, id)) = reception.receive(self.number) {
+            self.admit(stream, id, now);
+        }
+    }
+
     /// Waits for sockets or messages; not at all while connections want a turn.
     fn wait(&self, events: &mut Events) -> io::Result<()> {
         if !self.turns.is_empty() || !self.inbox.is_empty() {
             return self.poller.wait(events, Some(Duration::ZERO));
         }
         let mut result = Ok(());
-        let (poller, inbox) = (&self.poller, &self.inbox);
+        let (poller, inbox) = (&self.poller, self.inbox);
         self.hall.settings.idle.wait(self.meter(), |sleep| {
             if sleep {
                 let timeout = self.timeout();
@@ -176,13 +218,15 @@ impl IoThread {
         }
     }
 
-    fn admit(&mut self, stream: TcpStream, session: Box<Session>, now: Instant) {
+    fn admit(&mut self, stream: TcpStream, id: u64, now: Instant) {
         let _ = stream.set_nodelay(true);
+        let home = self.hall.home(self.number);
+        let session = Box::new(Session::new(id, self.hall, home));
         let at = self
             .connections
             .insert(Connection::new(stream, session, now));
         count(&self.hall.per_thread[self.number].connections);
-        let (connection, inbox) = (&mut self.connections[at], Arc::clone(&self.inbox));
+        let (connection, inbox) = (&mut self.connections[at], Arc::clone(self.inbox));
         if let Some(session) = &mut connection.session {
             session.call_by(move || inbox.send(Message::Called(at)));
         }
@@ -210,28 +254,31 @@ impl IoThread {
     /// Gives each connection that wants one a turn; returns them.
     fn take_turns(&mut self, now: Instant) -> Vec<u32> {
         let turns = std::mem::take(&mut self.turns);
+        let share = turns.len().div_ceil(self.batches_away_max().max(1));
         for at in &turns {
             let connection = &mut self.connections[*at];
             connection.queued = false;
-            connection.read(&mut self.scratch, &self.hall, now);
-            if self.worker.is_some() {
-                connection.submit(*at, &mut self.batch, &self.hall, now);
+            connection.read(&mut self.scratch, self.hall, now);
+            if self.hall.run_queue.is_some() {
+                connection.submit(*at, &mut self.batch, self.hall, now);
                 if self.batch.len() > BATCH_BYTES {
                     self.send_batch();
+                } else if self.batch.chunks.len() >= share {
+                    self.hand_over();
                 }
             } else {
-                let executed = connection.execute(&self.hall, now);
+                let executed = connection.execute(self.hall, self.number, now);
                 self.executed(*at, executed, now);
             }
         }
         turns
     }
 
-    /// Promises what was committed in these turns; with a worker, it has done so.
+    /// Promises what was committed in these turns; what engines executed, they have promised.
     fn confirm(&mut self, served: &[u32]) {
         for at in served {
             if let Some(connection) = self.connections.get_mut(*at) {
-                connection.confirm(&self.hall, self.hall.meters.of_io_thread(self.number));
+                connection.confirm(self.hall, self.hall.meters.of_io_thread(self.number));
             }
         }
     }
@@ -246,19 +293,24 @@ impl IoThread {
         }
     }
 
-    /// Sends the worker what there is once it has done all that it was sent before. Until then
-    /// requests gather: the more there is to do, the fewer messages and wake-ups each needs.
+    /// Sends off what there is, if fewer batches are away than there are engines. Otherwise requests
+    /// gather: the more there is to do, the fewer messages and wake-ups each needs.
     fn hand_over(&mut self) {
-        if self.away == 0 && !self.batch.is_empty() {
+        if self.away < self.batches_away_max() && !self.batch.is_empty() {
             self.send_batch();
         }
     }
 
+    fn batches_away_max(&self) -> usize {
+        let queue = self.hall.run_queue.as_ref();
+        queue.map_or(0, RunQueue::engines)
+    }
+
     fn send_batch(&mut self) {
-        if let Some(worker) = &self.worker {
+        if let Some(queue) = &self.hall.run_queue {
             self.away += 1;
             let next = self.spare.pop().unwrap_or_default();
-            worker.send((self.number, std::mem::replace(&mut self.batch, next)));
+            queue.send((self.number, std::mem::replace(&mut self.batch, next)));
         }
     }
 
@@ -295,9 +347,9 @@ impl IoThread {
                 continue;
             };
             connection.write(now);
-            if connection.is_over(&self.hall, now) {
+            if connection.is_over(self.hall, now) {
                 self.close(at);
-            } else if connection.wants_turn(&self.hall, now) {
+            } else if connection.wants_turn(self.hall, now) {
                 self.queue(at);
             }
         }
@@ -312,7 +364,7 @@ impl IoThread {
         }
         self.ticked = now;
         let stalled = self.connections.iter();
-        let stalled = stalled.filter(|(_, it)| it.is_stalled(&self.hall, now));
+        let stalled = stalled.filter(|(_, it)| it.is_stalled(self.hall, now));
         for at in stalled.map(|(at, _)| at).collect::<Vec<_>>() {
             count(&self.hall.counters.closed_by_limits);
             self.connections[at].gone = true;
@@ -320,7 +372,7 @@ impl IoThread {
         }
     }
 
-    /// Ends a connection and its session; later, if the worker has that.
+    /// Ends a connection and its session; later, if an engine has that.
     fn close(&mut self, at: u32) {
         let connection = &mut self.connections[at];
         let Some(mut session) = connection.session.take() else {
@@ -328,10 +380,11 @@ impl IoThread {
         };
         self.connections.remove(at);
         self.turns.retain(|it| *it != at);
-        self.hall.clients.subtract();
-        match &self.worker {
+        let open = &self.hall.per_thread[self.number].open;
+        open.fetch_sub(1, Relaxed);
+        match &self.hall.run_queue {
             Some(_) => self.batch.add_chunk(at, session, true),
-            None => session.close(&self.hall),
+            None => session.close(self.hall),
         }
     }
 }

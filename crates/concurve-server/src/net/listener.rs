@@ -1,69 +1,68 @@
-//! The thread that accepts connections and hands each to the next I/O thread.
+//! How clients come in: a thread accepts them and gives each to the next I/O thread; engines that are
+//! processes accept for themselves.
 
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::commands::Session;
 use crate::error::{Error, While};
 use crate::hall::{Hall, count};
-use crate::net::io_thread::{IoInbox, Message};
-use crate::net::poller::{Events, Poller, Waker};
+use crate::net::inbox::Message;
+use crate::net::poller::{Events, Poller};
+use crate::net::until::Until;
 
 /// How long it pauses when the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 
-pub struct Listener {
-    poller: Poller,
-    listener: TcpListener,
+/// Accepts for all I/O threads until the engine ends.
+pub fn run(hall: &Hall, listener: &TcpListener, until: &Until) -> Result<(), Error> {
+    let poller = Poller::new().when(|| "open an epoll".to_owned())?;
+    let watched = poller.watch_clients(listener);
+    let watched = watched.and_then(|()| poller.watch_waker(until));
+    watched.when(|| "watch the listener".to_owned())?;
+    let mut events = Events::default();
+    while !until.is_over() {
+        poller
+            .wait(&mut events, None)
+            .when(|| "wait for connections".to_owned())?;
+        while !until.is_over() {
+            let Some((stream, id)) = accept(hall, listener) else {
+                break;
+            };
+            let to = id as usize % hall.inboxes.len();
+            hall.per_thread[to].open.fetch_add(1, Relaxed);
+            hall.inboxes[to].send(Message::Connection(stream, id));
+        }
+    }
+    Ok(())
 }
 
-impl Listener {
-    /// Also returns what stops it, once `hall.stop` is set.
-    pub fn new(listener: TcpListener) -> Result<(Self, Waker), Error> {
-        let (poller, waker) = Poller::new().when(|| "open an epoll and an eventfd".to_owned())?;
-        poller
-            .watch(&listener, 0)
-            .when(|| "watch the listener".to_owned())?;
-        Ok((Self { poller, listener }, waker))
-    }
-
-    /// Accepts until the server stops.
-    pub fn run(self, hall: &Hall, io_threads: &[Arc<IoInbox>]) -> Result<(), Error> {
-        let (mut events, mut accepted) = (Events::default(), 0);
-        while !hall.stop.load(Relaxed) {
-            self.poller
-                .wait(&mut events, None)
-                .when(|| "wait for connections".to_owned())?;
-            while !hall.stop.load(Relaxed) {
-                match self.listener.accept() {
-                    Ok((stream, _)) => {
-                        if stream.set_nonblocking(true).is_ok() && admit(hall, &stream) {
-                            accepted += 1;
-                            let thread = accepted as usize % io_threads.len();
-                            let session = Box::new(Session::new(accepted, hall));
-                            io_threads[thread].send(Message::Connection(stream, session));
-                        }
-                    }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(_) => std::thread::sleep(PAUSE), // aborted, or no descriptor is left
+/// The next client that is let in, and its number; none, if nobody waits at the door.
+pub fn accept(hall: &Hall, listener: &TcpListener) -> Option<(TcpStream, u64)> {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if stream.set_nonblocking(true).is_ok()
+                    && let Some(id) = admit(hall, &stream)
+                {
+                    return Some((stream, id));
                 }
             }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+            Err(_) => std::thread::sleep(PAUSE), // aborted, or no descriptor is left
         }
-        Ok(())
     }
 }
 
-/// Lets a client in, or tells it why not.
-fn admit(hall: &Hall, mut stream: &TcpStream) -> bool {
-    if hall.clients.now() >= hall.settings.clients_max {
+/// Lets a client in and gives it a number, or tells it why not.
+fn admit(hall: &Hall, mut stream: &TcpStream) -> Option<u64> {
+    let clients = hall.clients();
+    if clients >= hall.settings.clients_max {
         count(&hall.counters.refused_clients);
         let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
-        return false;
+        return None;
     }
-    count(&hall.counters.accepted);
-    hall.clients.add();
-    true
+    hall.clients_peak.fetch_max(clients + 1, Relaxed);
+    Some(hall.counters.accepted.fetch_add(1, Relaxed) + 1)
 }

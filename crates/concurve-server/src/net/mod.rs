@@ -1,12 +1,15 @@
-//! Connections, and the threads that serve them: a listener hands each connection to one of the
-//! I/O threads, which read, parse and answer; a request is executed by the I/O thread itself or
-//! by the one worker thread.
+//! Connections, and the threads that serve them. I/O threads read, parse and answer; a request is
+//! executed by the I/O thread itself, or by an engine that takes it from the run queue. An engine that
+//! is a process is an I/O thread that accepts and executes, too.
 
 pub mod batch;
 pub mod connection;
+pub mod executor;
 pub mod idle;
 pub mod inbox;
 pub mod io_thread;
 pub mod listener;
 pub mod poller;
-pub mod worker;
+pub mod reception;
+pub mod run_queue;
+pub mod until;

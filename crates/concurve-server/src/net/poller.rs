@@ -1,7 +1,7 @@
 //! Where a thread sleeps until a socket has something for it, or another thread wakes it.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
@@ -12,8 +12,9 @@ use rustix::io::Errno;
 /// Events taken by one call; there are more after the next.
 const EVENTS: usize = 1024;
 
-/// The number of the eventfd; no socket is given it.
+/// Numbers that no client is given: of what only wakes, and of where clients come from.
 const WAKER: u32 = u32::MAX;
+const CLIENTS: u32 = u32::MAX - 1;
 
 /// An epoll. Every change is told once: who was told that a socket is readable must read until it
 /// would block, or got fewer bytes than asked for; and if it was told the end, until it meets that.
@@ -34,25 +35,48 @@ pub struct Ready {
     pub writable: bool,
 }
 
-/// Wakes the thread that sleeps in a [`Poller`].
+/// Wakes the thread that sleeps in a [`Poller`] which watches it, from another process too if it was
+/// opened before the fork.
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
 impl Waker {
+    pub fn new() -> io::Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Self(eventfd(0, flags)?))
+    }
+
     pub fn wake(&self) {
         // It fails only if the count is at its end, and then the sleeper was woken 2⁶⁴ times.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
 
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Poller {
-    pub fn new() -> io::Result<(Self, Waker)> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
+    }
+
+    /// Watches something that only wakes: a [`Waker`], or what becomes readable once.
+    pub fn watch_waker(&self, waker: impl AsFd) -> io::Result<()> {
         // Each write is told once, whatever the count is: it never has to be read.
         let flags = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, &waker, EventData::new_u64(WAKER.into()), flags)?;
-        Ok((Self(epoll), Waker(waker)))
+        epoll::add(&self.0, waker, EventData::new_u64(WAKER.into()), flags)?;
+        Ok(())
+    }
+
+    /// Watches something that clients come from. Of several pollers that watch the same, one is told;
+    /// and again, until nobody is left there.
+    pub fn watch_clients(&self, from: impl AsFd) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+        epoll::add(&self.0, from, EventData::new_u64(CLIENTS.into()), flags)?;
+        Ok(())
     }
 
     /// Watches a socket until it is closed.
@@ -88,7 +112,13 @@ impl Events {
         self.0.is_empty()
     }
 
-    /// The sockets among them.
+    /// Whether clients have come.
+    pub fn clients_came(&self) -> bool {
+        let mut numbers = self.0.iter().map(|it| it.data.u64() as u32);
+        numbers.any(|it| it == CLIENTS)
+    }
+
+    /// The sockets of clients among them.
     pub fn ready(&self) -> impl Iterator<Item = Ready> {
         let sockets = self.0.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
@@ -99,6 +129,6 @@ impl Events {
                 writable: flags.contains(EventFlags::OUT),
             }
         });
-        sockets.filter(|it| it.number != WAKER)
+        sockets.filter(|it| it.number < CLIENTS)
     }
 }
