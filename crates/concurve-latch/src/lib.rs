@@ -34,5 +34,5 @@ pub use condvar::Condvar;
 pub use counts::{Counts, counts, held};
 pub use mutex::{Mutex, MutexGuard, RawMutex};
 pub use rwlock::{RawRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use seat::{SEATS, be_engine, be_engine_thread, bury, seat_number};
+pub use seat::{SEATS, be_engine, be_engine_thread, bury, engine, seat_number};
 pub use section::Section;

@@ -118,6 +118,11 @@ fn stand_up_at_end(seat: &Seat) {
     unsafe { libc::pthread_setspecific(*key, ptr::from_ref(seat).cast()) };
 }
 
+/// The engine that this thread belongs to; 0: none.
+pub fn engine() -> u32 {
+    mine().engine.load(Relaxed)
+}
+
 /// The seat of this thread.
 #[inline]
 pub fn mine() -> &'static Seat {

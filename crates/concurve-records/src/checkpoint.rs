@@ -1,13 +1,16 @@
 //! Checkpoints: changed pages go to the disk, so that little of the log must be read after a crash.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, OnceLock};
-use std::thread::Thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
 
+use concurve_latch::{Condvar, Mutex};
+
+use crate::classes;
 use crate::control::{Checkpoint, Control};
-use crate::engine::{POISONED, Shared};
-use crate::error::Fault;
+use crate::engine::Shared;
+use crate::error::{Fault, While};
 
 /// When the next checkpoint is due, and what the last one was.
 pub struct Checkpoints {
@@ -15,30 +18,29 @@ pub struct Checkpoints {
     /// Due when the log reaches this byte.
     due: AtomicU64,
     made: AtomicU64,
-    is_stopped: AtomicBool,
-    thread: OnceLock<Thread>,
+    /// Whether their thread is to end.
+    is_stopped: Mutex<bool>,
+    /// There is something to do for it.
+    called: Condvar,
 }
 
 impl Checkpoints {
     pub fn new(control: Control, last: Checkpoint) -> Self {
+        let class = classes::checkpoint();
         Self {
-            last: Mutex::new((control, last)),
+            last: class.mutex((control, last)),
             due: AtomicU64::new(u64::MAX),
             made: AtomicU64::new(0),
-            is_stopped: AtomicBool::new(false),
-            thread: OnceLock::new(),
+            is_stopped: class.mutex(false),
+            called: Condvar::new(),
         }
-    }
-
-    pub fn wake_with(&self, thread: Thread) {
-        let _ = self.thread.set(thread);
     }
 
     /// Wakes the thread that makes checkpoints.
     fn wake(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
+        // It has seen that there is something to do, or is asleep.
+        drop(self.is_stopped.lock());
+        self.called.notify_one();
     }
 
     /// Has one made at once, by the thread that makes them.
@@ -51,8 +53,9 @@ impl Checkpoints {
         self.made.load(Relaxed)
     }
 
-    pub fn stop(&self) {
-        self.is_stopped.store(true, SeqCst);
+    fn set_stopped(&self, is_stopped: bool) {
+        *self.is_stopped.lock() = is_stopped;
+        self.called.notify_one();
     }
 }
 
@@ -64,6 +67,11 @@ impl Shared {
         }
     }
 
+    fn is_something_due(&self) -> bool {
+        let due = self.checkpoints.due.load(Relaxed);
+        self.store.log.wants_spare() || self.store.log.end() >= due
+    }
+
     /// Makes a checkpoint.
     ///
     /// Reading the log will begin where it ends now, or where the oldest transaction that runs
@@ -71,7 +79,7 @@ impl Shared {
     /// log after its page is marked as changed, and a transaction's first record after its place in
     /// the registry tells of it; the log's mutex orders both before what is read here.
     pub fn checkpoint(&self) -> Result<(), Fault> {
-        let mut last = self.checkpoints.last.lock().expect(POISONED);
+        let mut last = self.checkpoints.last.lock();
         let (control, checkpoint) = &mut *last;
         let end = self.store.log.end();
         let start = end.min(self.sessions.first_lsn());
@@ -91,17 +99,49 @@ impl Shared {
     }
 }
 
-/// Makes checkpoints and files for the log when they are due, until the engine ends or fails.
-pub fn run_checkpointer(shared: &Shared) {
+/// The thread that makes checkpoints. Dropping it stops the thread and waits for its end.
+pub struct Checkpointer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(crate) fn start(shared: &Arc<Shared>) -> Result<Self, Fault> {
+        shared.checkpoints.set_stopped(false);
+        let thread = std::thread::Builder::new().name("checkpointer".to_owned());
+        let of_thread = Arc::clone(shared);
+        let started = thread.spawn(move || run(&of_thread));
+        Ok(Self {
+            shared: Arc::clone(shared),
+            thread: Some(started.when(|| "start the thread of checkpoints".to_owned())?),
+        })
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.shared.checkpoints.set_stopped(true);
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread has broken the latches that it held, and is told there.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes checkpoints and files for the log when they are due, until it is stopped or the engine fails.
+fn run(shared: &Shared) {
     let checkpoints = &shared.checkpoints;
-    while !checkpoints.is_stopped.load(SeqCst) {
-        let done = if shared.store.log.wants_spare() {
-            shared.store.log.prepare()
-        } else if shared.store.log.end() >= checkpoints.due.load(Relaxed) {
-            shared.checkpoint()
-        } else {
-            std::thread::park();
-            Ok(())
+    loop {
+        let mut is_stopped = checkpoints.is_stopped.lock();
+        let is_idle = |is_stopped: &mut bool| !*is_stopped && !shared.is_something_due();
+        checkpoints.called.wait_while(&mut is_stopped, is_idle);
+        if *is_stopped {
+            return;
+        }
+        drop(is_stopped);
+        let done = match shared.store.log.wants_spare() {
+            true => shared.store.log.prepare(),
+            false => shared.checkpoint(),
         };
         if let Err(fault) = done {
             shared.fail(fault);

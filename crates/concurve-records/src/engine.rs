@@ -1,15 +1,22 @@
-//! The engine: what its sessions share, and the thread that makes checkpoints.
+//! The engine: what its sessions share.
+//!
+//! All of it may be in memory that processes share: latches are of `concurve-latch`, hash tables are
+//! [`Table`](crate::table::Table)s, and the storage knows its files by name. A process that dies in an
+//! operation dies with a latch, and the next engine recovers from the log; see [`crate::session`] for
+//! what one leaves behind that dies between operations.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
-use std::thread::JoinHandle;
+
+use concurve_latch::{Mutex, MutexGuard, RwLock};
 
 use crate::cache::{Cache, PAGES_MIN};
-use crate::checkpoint::{Checkpoints, run_checkpointer};
+use crate::checkpoint::{Checkpointer, Checkpoints};
+use crate::classes;
 use crate::definition::FileDefinition;
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::file::{self, RecordFile};
 use crate::gate::Gate;
 use crate::locks::LockTable;
@@ -22,8 +29,6 @@ use crate::statistics::Statistics;
 use crate::status::Status;
 use crate::storage::{Folder, Storage};
 use crate::store::Store;
-
-pub const POISONED: &str = "a thread panicked while it held a mutex of the engine";
 
 /// What all sessions share.
 pub struct Shared {
@@ -40,7 +45,7 @@ pub struct Shared {
     /// Held while an operation works, under global latching.
     turn: Mutex<()>,
     transactions: AtomicU64,
-    failure: OnceLock<Fault>,
+    failure: Mutex<Option<Fault>>,
     has_failed: AtomicBool,
 }
 
@@ -48,7 +53,8 @@ pub struct Shared {
 /// start its recovery.
 pub struct Engine {
     shared: Arc<Shared>,
-    checkpointer: Option<JoinHandle<()>>,
+    /// `None`: whoever shares the engine starts one.
+    checkpointer: Option<Checkpointer>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -83,6 +89,24 @@ impl Engine {
         storage: Arc<dyn Storage>,
         settings: Settings,
     ) -> Result<(Self, Recovered), Fault> {
+        let (mut engine, recovered) = Self::open_without_threads(storage, settings)?;
+        engine.checkpointer = Some(engine.start_checkpointer()?);
+        Ok((engine, recovered))
+    }
+
+    /// Opens an engine in shared memory, for processes that will be forked: no thread is started here.
+    /// One of them calls [`Engine::start_checkpointer`].
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_shared(folder: &Path, settings: Settings) -> Result<(Self, Recovered), Fault> {
+        Self::open_without_threads(Arc::new(Folder::open(folder)?), settings)
+    }
+
+    fn open_without_threads(
+        storage: Arc<dyn Storage>,
+        settings: Settings,
+    ) -> Result<(Self, Recovered), Fault> {
         if settings.cache_pages < PAGES_MIN {
             let pages = settings.cache_pages;
             let text =
@@ -90,18 +114,29 @@ impl Engine {
             return Err(Fault::Definition(text));
         }
         let (shared, recovered) = recovery::open(storage, settings)?;
-        let shared = Arc::new(shared);
-        let thread = Arc::clone(&shared);
-        let checkpointer = std::thread::Builder::new()
-            .name("checkpointer".to_owned())
-            .spawn(move || run_checkpointer(&thread))
-            .when(|| "start the thread of checkpoints".to_owned())?;
-        shared.checkpoints.wake_with(checkpointer.thread().clone());
         let engine = Self {
-            shared,
-            checkpointer: Some(checkpointer),
+            shared: Arc::new(shared),
+            checkpointer: None,
         };
         Ok((engine, recovered))
+    }
+
+    /// The thread that makes checkpoints, until it is dropped: one for each engine that was opened to
+    /// be shared, in one of the processes.
+    ///
+    /// # Errors
+    /// If the system does not start it.
+    pub fn start_checkpointer(&self) -> Result<Checkpointer, Fault> {
+        Checkpointer::start(&self.shared)
+    }
+
+    /// Ends the sessions that threads of an engine's process have made, which is dead and held no
+    /// latch: what they had not committed is undone, and others get their locks.
+    ///
+    /// `engine` is its number, as [`concurve_latch::be_engine`] was told. To be called by the successor
+    /// before it makes sessions of its own.
+    pub fn end_sessions_of(&self, engine: u32) {
+        self.shared.end_sessions_of(engine);
     }
 
     /// Makes a file of records.
@@ -114,7 +149,7 @@ impl Engine {
 
     /// Names and definitions of all files.
     pub fn files(&self) -> Vec<(String, FileDefinition)> {
-        let files = self.shared.files.read().expect(POISONED);
+        let files = self.shared.files.read();
         let each = files.iter().filter(|it| !it.is_gone());
         each.map(|it| (it.name.clone(), it.definition.clone()))
             .collect()
@@ -135,7 +170,7 @@ impl Engine {
     /// # Errors
     /// If something is not in order: what, and where.
     pub fn verify(&self) -> Result<(), Fault> {
-        let files = self.shared.files.read().expect(POISONED).clone();
+        let files = self.shared.files.read().clone();
         let mut there = files.iter().filter(|it| !it.is_gone());
         there.try_for_each(|file| crate::verify::verify(&self.shared.store, file))
     }
@@ -166,32 +201,17 @@ impl Engine {
 
     /// Why the engine cannot go on, if so. Every operation answers with its status.
     pub fn failure(&self) -> Option<String> {
-        let failed = self.shared.failure.get();
-        failed.map(ToString::to_string)
+        let failed = self.shared.failure.lock();
+        failed.as_ref().map(ToString::to_string)
     }
 
     /// Ends the engine with a checkpoint. Sessions that are still there can do nothing any more.
     pub fn close(mut self) -> Result<(), Fault> {
-        self.stop_checkpointer();
+        self.checkpointer = None;
         self.shared.checkpoint()?;
         self.shared
             .fail(Fault::Stopped("it was closed".to_owned(), Status::Io));
         Ok(())
-    }
-
-    fn stop_checkpointer(&mut self) {
-        self.shared.checkpoints.stop();
-        if let Some(thread) = self.checkpointer.take() {
-            thread.thread().unpark();
-            // A panic of that thread has poisoned what it held, and is told there.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.stop_checkpointer();
     }
 }
 
@@ -208,29 +228,29 @@ impl Shared {
             gate: gate(&settings),
             settings,
             store: Store { cache, log },
-            sessions: Registry::default(),
+            sessions: Registry::new(),
             checkpoints,
             storage,
-            files: RwLock::default(),
-            making: Mutex::new(()),
-            turn: Mutex::new(()),
+            files: classes::files().rwlock(Vec::new()),
+            making: classes::files().mutex(()),
+            turn: classes::turn().mutex(()),
             transactions: AtomicU64::new(1),
-            failure: OnceLock::new(),
+            failure: classes::files().mutex(None),
             has_failed: AtomicBool::new(false),
         }
     }
 
     pub fn add_file(&self, file: RecordFile) {
-        let mut files = self.files.write().expect(POISONED);
+        let mut files = self.files.write();
         files.push(Arc::new(file));
     }
 
     pub fn file(&self, id: u32) -> Arc<RecordFile> {
-        Arc::clone(&self.files.read().expect(POISONED)[id as usize])
+        Arc::clone(&self.files.read()[id as usize])
     }
 
     pub fn file_named(&self, name: &str) -> Option<Arc<RecordFile>> {
-        let files = self.files.read().expect(POISONED);
+        let files = self.files.read();
         let mut there = files.iter().filter(|it| !it.is_gone());
         there.find(|it| it.name == name).cloned()
     }
@@ -238,11 +258,11 @@ impl Shared {
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         file::check_name(name)?;
         definition.check()?;
-        let _making = self.making.lock().expect(POISONED);
+        let _making = self.making.lock();
         if self.file_named(name).is_some() {
             return Err(Fault::Exists(name.to_owned()));
         }
-        let id = self.files.read().expect(POISONED).len() as u32;
+        let id = self.files.read().len() as u32;
         let header = file::create(self.storage.as_ref(), id, name, definition)?;
         self.store.cache.add_disk(Arc::clone(&header.disk));
         let disk = Arc::clone(&header.disk);
@@ -254,13 +274,13 @@ impl Shared {
 
     /// Gives up a file that nobody uses.
     pub fn drop_file(&self, file: &RecordFile) -> Result<(), Fault> {
-        let _making = self.making.lock().expect(POISONED);
+        let _making = self.making.lock();
         file.give_up(self.storage.as_ref())
     }
 
     /// The names of all files.
     pub fn names(&self) -> Vec<String> {
-        let files = self.files.read().expect(POISONED);
+        let files = self.files.read();
         let there = files.iter().filter(|it| !it.is_gone());
         there.map(|it| it.name.clone()).collect()
     }
@@ -272,7 +292,7 @@ impl Shared {
             Latching::File => file.map(|it| &it.turn),
             Latching::Record => None,
         };
-        mutex.map(|it| it.lock().expect(POISONED))
+        mutex.map(|it| it.lock())
     }
 
     /// The number of a new transaction.
@@ -283,15 +303,21 @@ impl Shared {
     /// Whether the engine can go on.
     pub fn check(&self) -> Result<(), Status> {
         if self.has_failed.load(Relaxed) {
-            return Err(self.failure.get().map_or(Status::Io, Fault::status));
+            return Err(self
+                .failure
+                .lock()
+                .as_ref()
+                .map_or(Status::Io, Fault::status));
         }
         Ok(())
     }
 
     /// Why the engine cannot go on.
     pub fn why_failed(&self) -> String {
-        let failed = self.failure.get();
-        failed.map_or_else(String::new, ToString::to_string)
+        let failed = self.failure.lock();
+        failed
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string)
     }
 
     /// Notes that something failed, and that the engine cannot go on; returns the status for it.
@@ -305,7 +331,7 @@ impl Shared {
     /// The same for what cannot be left half done, whatever the fault.
     pub fn fail_for_good(&self, fault: Fault) -> Status {
         let status = fault.status();
-        let _ = self.failure.set(fault);
+        self.failure.lock().get_or_insert(fault);
         self.has_failed.store(true, SeqCst);
         status
     }

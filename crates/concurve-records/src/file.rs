@@ -4,10 +4,13 @@
 //! of the keys. A file is written whole under another name before it gets its own. One that is given
 //! up keeps its number, and its pages until the next start: the log may tell of them.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex};
 
+use concurve_latch::Mutex;
+
+use crate::classes;
 use crate::definition::FileDefinition;
 use crate::error::{Fault, While};
 use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
@@ -183,7 +186,7 @@ impl Header {
             name: self.name,
             definition: self.definition,
             room: Room::new(),
-            turn: Mutex::new(()),
+            turn: classes::turn().mutex(()),
         }
     }
 }

@@ -7,13 +7,16 @@
 //! has waited for a turn's time: a switch of threads costs as much as a transaction.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Duration;
 
-const POISONED: &str = "a thread panicked while it held the mutex of the gate";
+use concurve_latch::{Class, Condvar, Mutex, MutexGuard};
+
+use crate::classes;
+
 /// So long the first in the queue lets the others go on: about as long as a scheduler lets a thread run.
 const TURN: Duration = Duration::from_millis(4);
 /// So many turns after it has called for a place, those inside are taken to be idle.
@@ -31,13 +34,29 @@ pub struct Gate {
     is_called: AtomicBool,
     queue: Mutex<VecDeque<Arc<Ticket>>>,
     queued: AtomicUsize,
+    class: Class,
 }
 
+/// Where one sleeps who waits.
 #[derive(Debug)]
 struct Ticket {
-    thread: Thread,
-    is_first: AtomicBool,
-    is_admitted: AtomicBool,
+    standing: Mutex<Standing>,
+    changed: Condvar,
+}
+
+/// What somebody who waits is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Queued,
+    First,
+    Admitted,
+}
+
+impl Ticket {
+    fn rise_to(&self, standing: Standing) {
+        *self.standing.lock() = standing;
+        self.changed.notify_one();
+    }
 }
 
 impl Gate {
@@ -58,8 +77,9 @@ impl Gate {
             limit: AtomicUsize::new(places.unwrap_or(usize::MAX)),
             inside: AtomicUsize::new(0),
             is_called: AtomicBool::new(false),
-            queue: Mutex::default(),
+            queue: classes::gate().mutex(VecDeque::new()),
             queued: AtomicUsize::new(0),
+            class: classes::gate(),
         }
     }
 
@@ -68,13 +88,15 @@ impl Gate {
         if self.places.is_none() || self.has_entered() {
             return;
         }
+        let mut queue = self.queue.lock();
+        let standing = match queue.is_empty() {
+            true => Standing::First,
+            false => Standing::Queued,
+        };
         let ticket = Arc::new(Ticket {
-            thread: thread::current(),
-            is_first: AtomicBool::new(false),
-            is_admitted: AtomicBool::new(false),
+            standing: self.class.mutex(standing),
+            changed: Condvar::new(),
         });
-        let mut queue = self.queue();
-        ticket.is_first.store(queue.is_empty(), Relaxed);
         queue.push_back(Arc::clone(&ticket));
         self.queued.store(queue.len(), Release);
         drop(queue);
@@ -82,23 +104,28 @@ impl Gate {
     }
 
     fn wait(&self, ticket: &Ticket) {
+        let mut standing = ticket.standing.lock();
+        let is_queued = |it: &mut Standing| *it == Standing::Queued;
+        ticket.changed.wait_while(&mut standing, is_queued);
         let mut turns = 0;
-        while !ticket.is_admitted.load(Acquire) {
-            if !ticket.is_first.load(Acquire) {
-                thread::park();
-                continue;
-            }
-            thread::park_timeout(TURN);
+        let is_first = |it: &mut Standing| *it == Standing::First;
+        while ticket.changed.wait_while_for(&mut standing, is_first, TURN) {
             turns += 1;
             if turns > PATIENCE {
                 self.limit.fetch_add(1, Relaxed);
                 turns = 0;
             }
-            if self.inside.load(Relaxed) < self.limit.load(Relaxed) {
-                self.admit_first();
-            } else {
-                self.is_called.store(true, Release);
-            }
+            // Who admits latches the queue first, and then the ticket.
+            MutexGuard::unlocked(&mut standing, || self.call());
+        }
+    }
+
+    /// Has the first in the queue come in: at once, or when somebody leaves.
+    fn call(&self) {
+        if self.inside.load(Relaxed) < self.limit.load(Relaxed) {
+            self.admit_first();
+        } else {
+            self.is_called.store(true, Release);
         }
     }
 
@@ -133,24 +160,18 @@ impl Gate {
 
     /// Lets the first in the queue in, if there is one and a place for him.
     fn admit_first(&self) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if queue.is_empty() || !self.has_entered() {
             return;
         }
         self.is_called.store(false, Relaxed);
         if let Some(ticket) = queue.pop_front() {
-            ticket.is_admitted.store(true, Release);
-            ticket.thread.unpark();
+            ticket.rise_to(Standing::Admitted);
         }
         self.queued.store(queue.len(), Release);
         if let Some(first) = queue.front() {
-            first.is_first.store(true, Release);
-            first.thread.unpark();
+            first.rise_to(Standing::First);
         }
-    }
-
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Ticket>>> {
-        self.queue.lock().expect(POISONED)
     }
 }
 
@@ -186,7 +207,7 @@ mod tests {
             }
         });
         assert_eq!(gate.inside.load(Relaxed), 0);
-        assert!(gate.queue().is_empty());
+        assert!(gate.queue.lock().is_empty());
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use crate::cache::Cache;
 use crate::cache::frame::Pin;
-use crate::cache::{Cache, POISONED};
 use crate::error::{Fault, While};
 use crate::log::Log;
 use crate::page::{PAGE_BYTES, Page, PageId};
@@ -44,7 +44,7 @@ impl Cache {
         let mut rest: Vec<usize> = (0..self.frames.len()).collect();
         while !rest.is_empty() {
             let held = turn();
-            let mut flusher = self.flusher.lock().expect(POISONED);
+            let mut flusher = self.flusher.lock();
             let (batch, after) = self.collect(&rest);
             drop(held);
             if batch.is_empty() {
@@ -58,7 +58,7 @@ impl Cache {
 
     /// Writes one batch, so that some pages can be spared; false if none could be written.
     pub(super) fn flush_some(&self, log: &Log) -> Result<bool, Fault> {
-        let mut flusher = self.flusher.lock().expect(POISONED);
+        let mut flusher = self.flusher.lock();
         let hand = self.hand.load(Acquire) % self.frames.len();
         let frames: Vec<usize> = (hand..self.frames.len()).chain(0..hand).collect();
         let (batch, _) = self.collect(&frames);
@@ -102,7 +102,7 @@ impl Cache {
             frame.pins.fetch_add(1, AcqRel);
             Pin(frame)
         };
-        let content = frame.content.try_read().map_err(|_| Busy)?;
+        let content = frame.content.try_read().ok_or(Busy)?;
         if !frame.is_dirty.swap(false, AcqRel) {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl Cache {
 
     /// After a start: mends pages that are torn in their place.
     pub fn restore_torn(&self, files: u32) -> Result<(), Fault> {
-        let flusher = self.flusher.lock().expect(POISONED);
+        let flusher = self.flusher.lock();
         let what = || format!("read the file {NAME}");
         let mut copy = Page::blank();
         for index in 0..BATCH {

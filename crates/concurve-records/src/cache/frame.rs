@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::cache::POISONED;
+use concurve_latch::{Class, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
 use crate::page::{Page, PageId};
 
 /// The number of no page.
@@ -31,9 +31,9 @@ pub struct Content {
 }
 
 impl Frame {
-    pub fn new() -> Self {
+    pub fn new(class: Class) -> Self {
         Self {
-            content: RwLock::new(Content {
+            content: class.rwlock(Content {
                 page: Page::blank(),
                 is_valid: false,
             }),
@@ -113,7 +113,7 @@ pub struct PageRead<'a> {
 impl<'a> PageRead<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
-        let content = pin.0.content.read().expect(POISONED);
+        let content = pin.0.content.read();
         content.is_valid.then_some(Self { content, _pin: pin })
     }
 }
@@ -135,7 +135,7 @@ pub struct PageWrite<'a> {
 impl<'a> PageWrite<'a> {
     /// `None` if the page could not be read.
     pub fn latch(pin: Pin<'a>) -> Option<Self> {
-        let content = pin.0.content.write().expect(POISONED);
+        let content = pin.0.content.write();
         content.is_valid.then_some(Self { content, pin })
     }
 

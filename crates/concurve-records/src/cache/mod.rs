@@ -8,23 +8,24 @@
 mod flush;
 mod frame;
 
+use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
-use hashbrown::{DefaultHashBuilder, HashMap};
-use std::hash::BuildHasher;
+use concurve_latch::{Mutex, MutexGuard, RwLock};
 
 use crate::apart::Apart;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::Frame;
 pub use crate::cache::frame::{PageRead, PageWrite};
+use crate::classes;
 use crate::error::{Fault, While};
 use crate::log::Log;
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::storage::{Disk, Storage};
+use crate::table::{Hashing, Table};
 
-const POISONED: &str = "a thread panicked while it held a latch of the cache";
 /// Least pages of a cache: splits of several sessions at once fit in.
 pub const PAGES_MIN: usize = 64;
 /// Rounds of the clock's hand before it is said that all pages are in use.
@@ -33,7 +34,7 @@ const ROUNDS: usize = 1000;
 /// The frames of some pages, and how often they were found.
 #[derive(Default)]
 struct Stripe {
-    frames: HashMap<PageId, usize>,
+    frames: Table<PageId, usize>,
     hits: u64,
 }
 
@@ -42,7 +43,7 @@ pub struct Cache {
     frames: Box<[Frame]>,
     /// Where each page is.
     table: Box<[Apart<Mutex<Stripe>>]>,
-    hasher: DefaultHashBuilder,
+    hasher: Hashing,
     hand: AtomicUsize,
     misses: AtomicU64,
     disks: RwLock<Vec<Arc<dyn Disk>>>,
@@ -52,24 +53,28 @@ pub struct Cache {
 impl Cache {
     /// A cache of that many pages, whose table has that many stripes: a power of two.
     pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
+        let (page, class) = (classes::page(), classes::cache());
+        let stripe = |_| Apart(class.mutex(Stripe::default()));
         Ok(Self {
-            frames: (0..pages.max(PAGES_MIN)).map(|_| Frame::new()).collect(),
-            table: (0..stripes).map(|_| Apart::default()).collect(),
-            hasher: DefaultHashBuilder::default(),
+            frames: (0..pages.max(PAGES_MIN))
+                .map(|_| Frame::new(page))
+                .collect(),
+            table: (0..stripes).map(stripe).collect(),
+            hasher: Hashing::default(),
             hand: AtomicUsize::new(0),
             misses: AtomicU64::new(0),
-            disks: RwLock::default(),
-            flusher: Mutex::new(Flusher::open(storage)?),
+            disks: class.rwlock(Vec::new()),
+            flusher: classes::flush().mutex(Flusher::open(storage)?),
         })
     }
 
     /// Names the next file by its number, from 0.
     pub fn add_disk(&self, disk: Arc<dyn Disk>) {
-        self.disks.write().expect(POISONED).push(disk);
+        self.disks.write().push(disk);
     }
 
     pub fn disk(&self, file: u32) -> Arc<dyn Disk> {
-        Arc::clone(&self.disks.read().expect(POISONED)[file as usize])
+        Arc::clone(&self.disks.read()[file as usize])
     }
 
     /// The page, for reading together with others.
@@ -93,16 +98,14 @@ impl Cache {
     /// Pages that were asked for: how many were in memory, and how many had to be read.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         let stripes = self.table.iter();
-        let hits = stripes.map(|it| it.lock().expect(POISONED).hits).sum();
+        let hits = stripes.map(|it| it.lock().hits).sum();
         (hits, self.misses.load(Relaxed))
     }
 
     fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
         // The table of a stripe uses the low bits of the hash and the high ones.
         let hash = self.hasher.hash_one(id) as usize >> 20;
-        self.table[hash & (self.table.len() - 1)]
-            .lock()
-            .expect(POISONED)
+        self.table[hash & (self.table.len() - 1)].lock()
     }
 
     fn pin(&self, log: &Log, id: PageId, source: Source) -> Result<frame::Pin<'_>, Fault> {
@@ -121,7 +124,7 @@ impl Cache {
             return Ok(self.frames[*other].pin());
         }
         // The page is in the table before it is read: others that want it wait for its latch.
-        let mut content = frame.content.write().expect(POISONED);
+        let mut content = frame.content.write();
         stripe.frames.insert(id, index);
         drop(stripe);
         frame.take(id);

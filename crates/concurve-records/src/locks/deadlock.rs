@@ -7,9 +7,9 @@
 
 use std::ops::Deref;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
-use crate::locks::{Lock, LockName, LockTable, Owner, Stripe};
+use crate::locks::{Lock, LockTable, Owner, Stripe, Waits};
 
 impl LockTable {
     /// Whether an owner waits for himself, by way of others.
@@ -17,7 +17,7 @@ impl LockTable {
         &self,
         owner: Owner,
         stripes: &[impl Deref<Target = Stripe>],
-        waits: &HashMap<Owner, LockName>,
+        waits: &Waits,
     ) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![owner];

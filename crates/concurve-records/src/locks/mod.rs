@@ -9,17 +9,18 @@ mod waiting;
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use concurve_latch::{Mutex, MutexGuard};
 use hashbrown::hash_map::Entry;
-use hashbrown::{DefaultHashBuilder, HashMap};
 use smallvec::SmallVec;
 
 use crate::apart::Apart;
+use crate::classes;
 pub use crate::locks::waiting::{LOOK, Queued, WaitCell, Waker, next_look};
 use crate::slots::Position;
+use crate::table::{Hashing, Table};
 
-const POISONED: &str = "a thread panicked while it held a mutex of the lock table";
 /// Names under which a file can be locked: a session takes one, who wants the file alone takes all,
 /// so that sessions on different CPUs do not meet at one name.
 pub const FILE_PARTS: u64 = 16;
@@ -122,23 +123,27 @@ pub enum Gap {
     Read,
 }
 
-type Stripe = HashMap<LockName, Lock>;
+type Waits = Table<Owner, LockName>;
+
+type Stripe = Table<LockName, Lock>;
 
 /// All locks.
 pub struct LockTable {
     stripes: Box<[Apart<Mutex<Stripe>>]>,
-    hasher: DefaultHashBuilder,
+    hasher: Hashing,
     /// Who waits for what. Locked after stripes.
-    waits: Mutex<HashMap<Owner, LockName>>,
+    waits: Mutex<Waits>,
 }
 
 impl LockTable {
     /// A table of that many stripes: a power of two.
     pub fn new(stripes: usize) -> Self {
+        let class = classes::locks();
+        let stripe = |_| Apart(class.mutex(Stripe::default()));
         Self {
-            stripes: (0..stripes).map(|_| Apart::default()).collect(),
-            hasher: DefaultHashBuilder::default(),
-            waits: Mutex::default(),
+            stripes: (0..stripes).map(stripe).collect(),
+            hasher: Hashing::default(),
+            waits: class.mutex(Waits::default()),
         }
     }
 
@@ -147,7 +152,7 @@ impl LockTable {
     }
 
     fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {
-        self.stripes[self.index(name)].lock().expect(POISONED)
+        self.stripes[self.index(name)].lock()
     }
 
     /// Takes a lock if it can be had now.
@@ -206,20 +211,20 @@ impl LockTable {
             }
             let Waiter { owner, mode, cell } = lock.queue.pop_front().expect("it has a front");
             lock.grant(owner, mode);
-            self.waits.lock().expect(POISONED).remove(&owner);
+            self.waits.lock().remove(&owner);
             cell.grant();
         }
     }
 
     /// How many owners wait.
     pub fn waiting(&self) -> usize {
-        self.waits.lock().expect(POISONED).len()
+        self.waits.lock().len()
     }
 
     /// How many locks are held or waited for.
     pub fn count(&self) -> usize {
         let stripes = self.stripes.iter();
-        stripes.map(|it| it.lock().expect(POISONED).len()).sum()
+        stripes.map(|it| it.lock().len()).sum()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Waiting for a lock.
 
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
+use concurve_latch::{Condvar, Mutex};
 
-use crate::locks::{Asked, LockName, LockTable, Mode, Owner, POISONED, Stripe, Waiter};
+use crate::classes;
+use crate::locks::{Asked, LockName, LockTable, Mode, Owner, Stripe, Waiter, Waits};
 use crate::status::Status;
 
 /// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others. Whoever
@@ -23,11 +24,10 @@ pub fn next_look(last: Duration) -> Duration {
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Where a session waits.
-#[derive(Default)]
 pub struct WaitCell {
     is_granted: Mutex<bool>,
     changed: Condvar,
-    waker: OnceLock<Waker>,
+    waker: Option<Waker>,
 }
 
 impl std::fmt::Debug for WaitCell {
@@ -37,35 +37,35 @@ impl std::fmt::Debug for WaitCell {
 }
 
 impl WaitCell {
-    /// A cell whose owner is called instead of sleeping in it.
-    pub fn calling(waker: Waker) -> Self {
+    /// A cell whose owner sleeps in it, or is called.
+    pub fn new(waker: Option<Waker>) -> Self {
         Self {
-            waker: OnceLock::from(waker),
-            ..Self::default()
+            is_granted: classes::locks().mutex(false),
+            changed: Condvar::new(),
+            waker,
         }
     }
 
     pub fn grant(&self) {
-        *self.is_granted.lock().expect(POISONED) = true;
-        match self.waker.get() {
+        *self.is_granted.lock() = true;
+        match &self.waker {
             Some(waker) => waker(),
             None => self.changed.notify_one(),
         }
     }
 
     pub fn is_granted(&self) -> bool {
-        *self.is_granted.lock().expect(POISONED)
+        *self.is_granted.lock()
     }
 
     fn is_granted_within(&self, time: Duration) -> bool {
-        let is_granted = self.is_granted.lock().expect(POISONED);
-        let waiting = |is_granted: &mut bool| !*is_granted;
-        let wait = self.changed.wait_timeout_while(is_granted, time, waiting);
-        *wait.expect(POISONED).0
+        let mut is_granted = self.is_granted.lock();
+        let waits = |is_granted: &mut bool| !*is_granted;
+        !self.changed.wait_while_for(&mut is_granted, waits, time)
     }
 
     fn reset(&self) {
-        *self.is_granted.lock().expect(POISONED) = false;
+        *self.is_granted.lock() = false;
     }
 }
 
@@ -135,7 +135,7 @@ impl LockTable {
             lock.queue.len()
         };
         lock.queue.insert(at, waiter);
-        self.waits.lock().expect(POISONED).insert(owner, name);
+        self.waits.lock().insert(owner, name);
         Queued::Waits(if held { Asked::Held } else { Asked::New })
     }
 
@@ -143,7 +143,7 @@ impl LockTable {
     pub fn give_up(&self, owner: Owner, name: LockName) {
         {
             let mut stripe = self.stripe(&name);
-            let waits = self.waits.lock().expect(POISONED).contains_key(&owner);
+            let waits = self.waits.lock().contains_key(&owner);
             if waits {
                 return self.leave(&mut stripe, owner, name);
             }
@@ -153,12 +153,8 @@ impl LockTable {
 
     /// Leaves the queue if the owner is in a ring of waiters.
     pub fn give_up_in_ring(&self, owner: Owner, name: LockName) -> bool {
-        let mut stripes: Vec<_> = self
-            .stripes
-            .iter()
-            .map(|it| it.lock().expect(POISONED))
-            .collect();
-        let waits = self.waits.lock().expect(POISONED);
+        let mut stripes: Vec<_> = self.stripes.iter().map(|it| it.lock()).collect();
+        let waits = self.waits.lock();
         // Granted meanwhile.
         if !waits.contains_key(&owner) || !self.is_in_ring(owner, &stripes, &waits) {
             return false;
@@ -170,7 +166,7 @@ impl LockTable {
     }
 
     fn leave(&self, stripe: &mut Stripe, owner: Owner, name: LockName) {
-        self.waits.lock().expect(POISONED).remove(&owner);
+        self.waits.lock().remove(&owner);
         let lock = stripe.get_mut(&name).expect("who waits is in a queue");
         lock.queue.retain(|it| it.owner != owner);
         self.serve(lock);
@@ -184,7 +180,7 @@ impl LockTable {
         &self,
         owner: Owner,
         stripes: &'a [impl std::ops::Deref<Target = Stripe>],
-        waits: &HashMap<Owner, LockName>,
+        waits: &Waits,
     ) -> Option<&'a super::Lock> {
         let name = waits.get(&owner)?;
         stripes[self.index(name)].get(name)

@@ -10,15 +10,16 @@ mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
 
+use concurve_latch::{Condvar, Mutex, MutexGuard};
+
+use crate::classes;
 use crate::error::{Fault, While};
 use crate::log::record::Record;
 use crate::log::spare::Spares;
 use crate::status::Status;
 use crate::storage::{Disk, Storage};
 
-const POISONED: &str = "a thread panicked while it held a mutex of the log";
 /// More than this in the buffer is written, whether somebody waits for it or not.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -97,18 +98,18 @@ impl Log {
             storage,
             spares,
             file_bytes,
-            buffer: Mutex::new(Buffer {
+            buffer: classes::log().mutex(Buffer {
                 start: end,
                 bytes: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             }),
-            writer: Mutex::new(Writer {
+            writer: classes::log_writer().mutex(Writer {
                 file,
                 file_start: end,
                 unsynced: Vec::new(),
                 spare: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
                 failure: None,
             }),
-            is_forcing: Mutex::new(false),
+            is_forcing: classes::log_writer().mutex(false),
             forced: Condvar::new(),
             written: AtomicU64::new(end),
             synced: AtomicU64::new(end),
@@ -121,7 +122,7 @@ impl Log {
     pub fn append(&self, record: &Record) -> u64 {
         let mut framed = Vec::with_capacity(256);
         record::frame(record, &mut framed);
-        let mut buffer = self.buffer.lock().expect(POISONED);
+        let mut buffer = self.buffer.lock();
         let lsn = buffer.start + buffer.bytes.len() as u64;
         record::place(&mut framed, lsn);
         buffer.bytes.extend_from_slice(&framed);
@@ -130,7 +131,7 @@ impl Log {
 
     /// Where the next record will begin.
     pub fn end(&self) -> u64 {
-        let buffer = self.buffer.lock().expect(POISONED);
+        let buffer = self.buffer.lock();
         buffer.start + buffer.bytes.len() as u64
     }
 
@@ -175,7 +176,7 @@ impl Log {
             if is_done() {
                 return None;
             }
-            if let Ok(writer) = self.writer.try_lock() {
+            if let Some(writer) = self.writer.try_lock() {
                 return (!is_done()).then_some(writer);
             }
             std::hint::spin_loop();
@@ -189,10 +190,10 @@ impl Log {
         if self.synced.load(Ordering::Acquire) >= lsn {
             return Ok(());
         }
-        let mut is_forcing = self.is_forcing.lock().expect(POISONED);
+        let mut is_forcing = self.is_forcing.lock();
         while *is_forcing {
             // Not a queue for the writer: all whose records are there go on at once.
-            is_forcing = self.forced.wait(is_forcing).expect(POISONED);
+            self.forced.wait(&mut is_forcing);
             if self.synced.load(Ordering::Acquire) >= lsn {
                 return Ok(());
             }
@@ -200,7 +201,7 @@ impl Log {
         *is_forcing = true;
         drop(is_forcing);
         let done = self.sync(self.writer());
-        *self.is_forcing.lock().expect(POISONED) = false;
+        *self.is_forcing.lock() = false;
         self.forced.notify_all();
         done
     }
@@ -208,7 +209,7 @@ impl Log {
     /// Writes the buffer if it has grown large. To be called without latches.
     pub fn relieve(&self) -> Result<(), Fault> {
         let (length, end) = {
-            let buffer = self.buffer.lock().expect(POISONED);
+            let buffer = self.buffer.lock();
             (buffer.bytes.len(), buffer.start + buffer.bytes.len() as u64)
         };
         if length > BUFFER_BYTES {
@@ -240,7 +241,7 @@ impl Log {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().expect(POISONED)
+        self.writer.lock()
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
@@ -253,7 +254,7 @@ impl Log {
 
     fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
         let start = {
-            let mut buffer = self.buffer.lock().expect(POISONED);
+            let mut buffer = self.buffer.lock();
             let start = buffer.start;
             buffer.start += buffer.bytes.len() as u64;
             std::mem::swap(&mut buffer.bytes, &mut writer.spare);

@@ -4,12 +4,15 @@
 //! price. So the log is written over what was there before: zeros, or a part of the log that is not
 //! needed any more. Its records begin at other bytes of the log than they say, so they are no records.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::{Arc, Mutex};
 
+use concurve_latch::Mutex;
+
+use crate::classes;
 use crate::error::{Fault, While};
-use crate::log::{POISONED, file_name};
+use crate::log::file_name;
 use crate::storage::{Disk, Storage};
 
 const PREFIX: &str = "spare-";
@@ -36,7 +39,7 @@ impl Spares {
         let numbers: Vec<u64> = names.iter().filter_map(number).collect();
         Ok(Self {
             count: AtomicUsize::new(numbers.len()),
-            numbers: Mutex::new(numbers),
+            numbers: classes::log_writer().mutex(numbers),
             file_bytes,
         })
     }
@@ -63,7 +66,7 @@ impl Spares {
     /// Keeps a file that is not needed any more, or removes it.
     pub fn keep(&self, storage: &dyn Storage, name: &str) -> Result<(), Fault> {
         let what = || format!("give up the file {name} of the log");
-        let mut numbers = self.numbers.lock().expect(POISONED);
+        let mut numbers = self.numbers.lock();
         if numbers.len() >= SPARES_MAX {
             return storage.remove(name).when(what);
         }
@@ -80,7 +83,7 @@ impl Spares {
     pub fn start_file(&self, storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
         let name = file_name(start);
         let what = || format!("start the file {name} of the log");
-        let mut numbers = self.numbers.lock().expect(POISONED);
+        let mut numbers = self.numbers.lock();
         let file = if let Some(number) = numbers.pop() {
             self.count.fetch_sub(1, AcqRel);
             let spare = format!("{PREFIX}{number}");

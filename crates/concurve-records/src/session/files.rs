@@ -4,7 +4,7 @@ use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::locks::{Asked, FILE_PARTS, LockName, Mode};
-use crate::session::{FileHandle, OpenFile, Session};
+use crate::session::{Active, FileHandle, OpenFile, Session};
 use crate::status::Status;
 use crate::verify::each_record;
 
@@ -14,13 +14,13 @@ impl Session {
         self.shared.check()?;
         let file = self.shared.file_named(name).ok_or(Status::FileNotFound)?;
         let current = None;
-        self.state.files.push(OpenFile { file, current });
-        Ok(FileHandle(self.state.files.len() - 1))
+        self.own.files.push(OpenFile { file, current });
+        Ok(FileHandle(self.own.files.len() - 1))
     }
 
     /// Whether the file was given up since it was opened.
     pub fn is_gone(&self, file: FileHandle) -> bool {
-        self.state.file(file).is_ok_and(|it| it.file.is_gone())
+        self.own.file(file).is_ok_and(|it| it.file.is_gone())
     }
 
     /// The names of all files.
@@ -44,32 +44,13 @@ impl Session {
     /// # Errors
     /// [`Status::FileInUse`] if a transaction uses it, [`Status::TransactionActive`] in one.
     pub fn drop_file(&mut self, name: &str) -> Result<(), Status> {
-        let handle = self.open(name)?;
-        if self.in_transaction() {
+        let opened = self.open(name)?;
+        let (mut active, own) = self.active_and_own();
+        if active.in_transaction() {
             return Err(Status::TransactionActive);
         }
-        self.unlock(handle)?;
-        let file = &self.state.files[handle.0].file;
-        let parts = (0..FILE_PARTS).map(|part| LockName::file(file.id, part));
-        let (owner, locks) = (self.state.place.number, &self.shared.locks);
-        let ask = |name: &LockName| locks.ask(owner, *name, Mode::Exclusive) != Asked::Busy;
-        let taken: Vec<LockName> = parts.take_while(ask).collect();
-        let done = match taken.len() as u64 {
-            FILE_PARTS => self.give_up(file),
-            _ => Err(Status::FileInUse),
-        };
-        for name in taken {
-            locks.release(owner, name);
-        }
-        done
-    }
-
-    fn give_up(&self, file: &RecordFile) -> Result<(), Status> {
-        if file.is_gone() {
-            return Err(Status::FileNotFound);
-        }
-        let dropped = self.shared.drop_file(file);
-        dropped.map_err(|fault| self.shared.fail(fault))
+        active.release_kept(own, opened, |_| true);
+        active.give_up(&own.files[opened.0].file)
     }
 
     /// Operation 15: what the file is, and how much is in it.
@@ -79,7 +60,7 @@ impl Session {
             records += 1;
             Ok::<(), Status>(())
         })?;
-        let file = &self.state.file(file)?.file;
+        let file = &self.own.file(file)?.file;
         Ok([
             ("record_bytes", u64::from(file.definition.record_bytes)),
             ("keys", file.definition.keys.len() as u64),
@@ -99,7 +80,8 @@ impl Session {
         mut look: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.shared.check()?;
-        let (file, mut first) = (&self.state.file(file)?.file, Ok(()));
+        let _active = self.active();
+        let (file, mut first) = (&self.own.file(file)?.file, Ok(()));
         let looked = each_record(&self.shared.store, file, |record| {
             if first.is_ok() {
                 first = look(record);
@@ -114,5 +96,26 @@ impl Session {
         self.shared.check()?;
         self.shared.checkpoints.ask();
         Ok(())
+    }
+}
+
+impl Active<'_> {
+    fn give_up(&mut self, file: &RecordFile) -> Result<(), Status> {
+        let parts = (0..FILE_PARTS).map(|part| LockName::file(file.id, part));
+        let (owner, locks) = (self.place.number, &self.shared.locks);
+        let ask = |name: &LockName| locks.ask(owner, *name, Mode::Exclusive) != Asked::Busy;
+        let taken: Vec<LockName> = parts.take_while(ask).collect();
+        let done = match taken.len() as u64 {
+            FILE_PARTS if file.is_gone() => Err(Status::FileNotFound),
+            FILE_PARTS => {
+                let dropped = self.shared.drop_file(file);
+                dropped.map_err(|fault| self.shared.fail(fault))
+            }
+            _ => Err(Status::FileInUse),
+        };
+        for name in taken {
+            locks.release(owner, name);
+        }
+        done
     }
 }

@@ -20,6 +20,8 @@ mod write;
 
 use std::sync::Arc;
 
+use concurve_latch::MutexGuard;
+
 use crate::engine::Shared;
 use crate::file::RecordFile;
 use crate::locks::{LockName, WaitCell, Waker};
@@ -133,23 +135,37 @@ pub enum Waiting {
 /// One client of the engine.
 pub struct Session {
     pub(crate) shared: Arc<Shared>,
-    state: State,
+    place: Arc<Place>,
+    own: Own,
 }
 
-struct State {
-    place: Arc<Place>,
+/// What nobody else needs of a session.
+struct Own {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
+    waiting: Waiting,
+}
+
+/// What a session holds that others may wait for. If its engine dies, another one gives it back.
+#[derive(Default)]
+pub struct Held {
     transaction: Transaction,
     /// Locks that reads with a bias took outside of transactions.
     kept: Vec<KeptLock>,
-    waiting: Waiting,
     /// It has a place at work, and gives it up where it sleeps.
     is_at_work: bool,
     /// The lock that it is in a queue for.
     parked: Option<Parked>,
     /// Its commit is in the log up to this byte, and maybe not on the disk.
     unconfirmed: Option<u64>,
+}
+
+/// A session while it does something: what it holds is latched. Nobody else wants that latch; but an
+/// engine that dies while it holds one has left something half done.
+struct Active<'a> {
+    shared: &'a Shared,
+    place: &'a Place,
+    held: MutexGuard<'a, Held>,
 }
 
 struct OpenFile {
@@ -174,42 +190,47 @@ impl Current {
 
 /// A lock that a session keeps until it gives it back.
 struct KeptLock {
-    file: usize,
+    opened: FileHandle,
+    /// The file's number.
+    file: u32,
     name: LockName,
     is_single: bool,
 }
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let place = shared.sessions.enter();
         Self {
+            place: shared.sessions.enter(),
             shared,
-            state: State {
-                place,
-                cell: Arc::default(),
+            own: Own {
+                cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
-                transaction: Transaction::default(),
-                kept: Vec::new(),
                 waiting: Waiting::default(),
-                is_at_work: false,
-                parked: None,
-                unconfirmed: None,
             },
         }
     }
 
+    fn active(&self) -> Active<'_> {
+        Active::new(&self.shared, &self.place)
+    }
+
+    fn active_and_own(&mut self) -> (Active<'_>, &mut Own) {
+        (Active::new(&self.shared, &self.place), &mut self.own)
+    }
+
     /// Says what it does where an operation must wait; before its first one.
     pub fn set_waiting(&mut self, waiting: Waiting) {
-        self.state.cell = Arc::new(match &waiting {
-            Waiting::Parks(waker) => WaitCell::calling(Arc::clone(waker)),
-            _ => WaitCell::default(),
-        });
-        self.state.waiting = waiting;
+        let waker = match &waiting {
+            Waiting::Parks(waker) => Some(Arc::clone(waker)),
+            _ => None,
+        };
+        self.own.cell = Arc::new(WaitCell::new(waker));
+        self.own.waiting = waiting;
     }
 
     /// Operation 22: where in its file the record that was read last is.
     pub fn position(&self, file: FileHandle) -> Result<u64, Status> {
-        let current = self.state.file(file)?.current.as_ref();
+        let current = self.own.file(file)?.current.as_ref();
         let current = current.ok_or(Status::InvalidPosition)?;
         Ok(current.position().number())
     }
@@ -220,8 +241,10 @@ impl Session {
     /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
     /// no such record; the position stays as it was.
     pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
-        self.statement(file, bias, |work| work.get(get, bias))?;
-        let current = self.state.files[file.0].current.as_ref();
+        let (mut active, own) = self.active_and_own();
+        active.statement(own, file, bias, |work| work.get(get, bias))?;
+        drop(active);
+        let current = self.own.files[file.0].current.as_ref();
         Ok(current.map_or(&[], |it| &it.record))
     }
 
@@ -230,53 +253,90 @@ impl Session {
     /// # Errors
     /// [`Status::DuplicateKey`] if a key without duplicates has one of its values.
     pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        self.statement(file, LockBias::None, |work| work.insert(record))
+        let (mut active, own) = self.active_and_own();
+        active.statement(own, file, LockBias::None, |work| work.insert(record))
     }
 
     /// Operation 3: changes the record that was read last. If its value of the key it was found by
     /// changes, Next and Previous go on from the new value.
     pub fn update(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        self.statement(file, LockBias::None, |work| work.update(record))?;
-        self.release_single(file);
+        let (mut active, own) = self.active_and_own();
+        active.statement(own, file, LockBias::None, |work| work.update(record))?;
+        active.release_kept(own, file, |kept| kept.is_single);
         Ok(())
     }
 
     /// Operation 4: deletes the record that was read last.
     pub fn delete(&mut self, file: FileHandle) -> Result<(), Status> {
-        self.statement(file, LockBias::None, |work| work.delete())?;
-        self.release_single(file);
+        let (mut active, own) = self.active_and_own();
+        active.statement(own, file, LockBias::None, |work| work.delete())?;
+        active.release_kept(own, file, |kept| kept.is_single);
         Ok(())
     }
 
     /// Operation 27: gives back all locks on records of a file that were taken outside of
     /// transactions.
     pub fn unlock(&mut self, file: FileHandle) -> Result<(), Status> {
-        self.state.file(file)?;
-        self.release_kept(file, |_| true);
+        self.own.file(file)?;
+        let (mut active, own) = self.active_and_own();
+        active.release_kept(own, file, |_| true);
         Ok(())
     }
 }
 
-impl State {
+impl Own {
     fn file(&self, file: FileHandle) -> Result<&OpenFile, Status> {
         self.files.get(file.0).ok_or(Status::FileNotOpen)
+    }
+
+    fn parks(&self) -> bool {
+        matches!(self.waiting, Waiting::Parks(_))
+    }
+}
+
+impl<'a> Active<'a> {
+    fn new(shared: &'a Shared, place: &'a Place) -> Self {
+        Self {
+            shared,
+            place,
+            held: place.held.lock(),
+        }
+    }
+
+    fn in_transaction(&self) -> bool {
+        self.held.transaction.kind.is_some()
+    }
+
+    /// Gives back all that the session holds. One that ends in the middle of a transaction, or of one
+    /// operation, has not committed.
+    fn end(&mut self) {
+        self.leave_queue();
+        let _ = self.confirm();
+        self.place
+            .counts
+            .aborts
+            .add(u64::from(self.in_transaction()));
+        let _ = self.roll_back();
+        let owner = self.place.number;
+        for kept in std::mem::take(&mut self.held.kept) {
+            self.shared.locks.release(owner, kept.name);
+        }
+    }
+}
+
+impl Shared {
+    /// Ends the sessions of an engine that is dead, and was not in an operation of any of them.
+    pub fn end_sessions_of(&self, engine: u32) {
+        for place in self.sessions.of_engine(engine) {
+            Active::new(self, &place).end();
+            self.sessions.leave(place.number);
+        }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.leave_queue();
-        let _ = self.confirm();
-        // A session that ends in the middle of a transaction, or of one operation, has not committed.
-        self.state
-            .place
-            .counts
-            .aborts
-            .add(u64::from(self.in_transaction()));
-        let _ = self.roll_back();
-        for file in 0..self.state.files.len() {
-            self.release_kept(FileHandle(file), |_| true);
-        }
-        self.shared.sessions.leave(self.state.place.number);
+        self.active().end();
+        self.shared.sessions.leave(self.place.number);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::locks::{Asked, LOOK, LockName, Mode, Queued, next_look};
+use crate::locks::{Asked, LOOK, LockName, Mode, Queued, WaitCell, next_look};
 use crate::session::statement::in_use;
-use crate::session::{Session, Waiting};
+use crate::session::{Active, Own, Session, Waiting};
 use crate::status::Status;
 
 /// A lock that an operation met.
@@ -27,26 +27,26 @@ pub(super) struct Parked {
     look: Duration,
 }
 
-impl Session {
+impl Active<'_> {
     /// Waits for a lock in the session's way.
-    pub(super) fn wait(&mut self, wanted: Wanted) -> Result<(), Status> {
-        let (owner, cell) = (self.state.place.number, &self.state.cell);
+    pub(super) fn wait(&mut self, own: &Own, wanted: Wanted) -> Result<(), Status> {
+        let (owner, cell) = (self.place.number, &own.cell);
         let locks = &self.shared.locks;
-        let asked = match &self.state.waiting {
+        let asked = match &own.waiting {
             Waiting::Refuses => return Err(in_use(wanted.name)),
             Waiting::Sleeps => {
-                self.state.place.counts.lock_waits.add(1);
-                if std::mem::take(&mut self.state.is_at_work) {
+                self.place.counts.lock_waits.add(1);
+                if std::mem::take(&mut self.held.is_at_work) {
                     self.shared.gate.leave_to_sleep();
                 }
                 let asked = locks.wait(owner, wanted.name, wanted.mode, cell);
-                asked.inspect_err(|_| self.state.place.counts.deadlocks.add(1))?
+                asked.inspect_err(|_| self.place.counts.deadlocks.add(1))?
             }
             Waiting::Parks(_) => match locks.queue_up(owner, wanted.name, wanted.mode, cell) {
                 Queued::Granted(asked) => asked,
                 Queued::Waits(granted) => {
-                    self.state.place.counts.lock_waits.add(1);
-                    self.state.parked = Some(Parked {
+                    self.place.counts.lock_waits.add(1);
+                    self.held.parked = Some(Parked {
                         wanted,
                         granted,
                         looked: Instant::now(),
@@ -62,9 +62,9 @@ impl Session {
 
     fn keep(&mut self, asked: Asked, wanted: Wanted) {
         match (asked, wanted.keep) {
-            (Asked::New, true) => self.state.transaction.locks.push(wanted.name),
+            (Asked::New, true) => self.held.transaction.locks.push(wanted.name),
             (Asked::New, false) => {
-                let owner = self.state.place.number;
+                let owner = self.place.number;
                 self.shared.locks.release(owner, wanted.name);
             }
             _ => {}
@@ -75,23 +75,23 @@ impl Session {
     ///
     /// # Errors
     /// [`Status::Waiting`] if it is not granted yet, [`Status::Deadlock`] if it never will be.
-    pub(super) fn resume(&mut self) -> Result<(), Status> {
-        let Some(parked) = self.state.parked else {
+    pub(super) fn resume(&mut self, cell: &WaitCell) -> Result<(), Status> {
+        let Some(parked) = self.held.parked else {
             return Ok(());
         };
-        if self.state.cell.is_granted() {
-            self.state.parked = None;
+        if cell.is_granted() {
+            self.held.parked = None;
             self.keep(parked.granted, parked.wanted);
             return Ok(());
         }
         if parked.looked.elapsed() >= parked.look {
-            let owner = self.state.place.number;
+            let owner = self.place.number;
             if self.shared.locks.give_up_in_ring(owner, parked.wanted.name) {
-                self.state.parked = None;
-                self.state.place.counts.deadlocks.add(1);
+                self.held.parked = None;
+                self.place.counts.deadlocks.add(1);
                 return Err(Status::Deadlock);
             }
-            self.state.parked = Some(Parked {
+            self.held.parked = Some(Parked {
                 looked: Instant::now(),
                 look: next_look(parked.look),
                 ..parked
@@ -102,20 +102,30 @@ impl Session {
 
     /// Gives up what the session is parked for.
     pub(super) fn leave_queue(&mut self) {
-        if let Some(parked) = self.state.parked.take() {
-            let owner = self.state.place.number;
+        if let Some(parked) = self.held.parked.take() {
+            let owner = self.place.number;
             self.shared.locks.give_up(owner, parked.wanted.name);
         }
     }
 
+    /// Makes durable what the session committed; see [`Session::confirm`].
+    pub(super) fn confirm(&mut self) -> Result<(), Status> {
+        match self.held.unconfirmed.take() {
+            Some(lsn) => self.finish_commit(lsn),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Session {
     /// How often it had to wait for a lock so far.
     pub fn lock_waits(&self) -> u64 {
-        self.state.place.counts.lock_waits.now()
+        self.place.counts.lock_waits.now()
     }
 
     /// Whether the last operation committed something that is not promised yet.
     pub fn is_unconfirmed(&self) -> bool {
-        self.state.unconfirmed.is_some()
+        self.own.parks() && self.active().held.unconfirmed.is_some()
     }
 
     /// Makes what the session committed as durable as the engine makes it, for sessions that park:
@@ -125,9 +135,6 @@ impl Session {
     /// # Errors
     /// If the log could not be written, it is not known whether it is done: the next start says.
     pub fn confirm(&mut self) -> Result<(), Status> {
-        match self.state.unconfirmed.take() {
-            Some(lsn) => self.finish_commit(lsn),
-            None => Ok(()),
-        }
+        self.active().confirm()
     }
 }

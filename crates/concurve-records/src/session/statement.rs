@@ -4,28 +4,29 @@ use crate::error::Stop;
 use crate::locks::LockName;
 use crate::session::parking::Wanted;
 use crate::session::work::Work;
-use crate::session::{FileHandle, KeptLock, LockBias, Session};
+use crate::session::{Active, FileHandle, Held, KeptLock, LockBias, Own};
 use crate::status::Status;
 
-impl Session {
+impl Active<'_> {
     /// Does an operation on a file, in the transaction or as one of its own.
     pub(super) fn statement(
         &mut self,
+        own: &mut Own,
         file: FileHandle,
         bias: LockBias,
         operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
         self.confirm()?;
         self.shared.check()?;
-        self.state.file(file)?;
-        let done = self.try_until_done(file, bias, operation);
+        own.file(file)?;
+        let done = self.try_until_done(own, file, bias, operation);
         if self.in_transaction() || done == Err(Status::Waiting) {
             return done;
         }
         match done {
             Ok(()) => {
-                self.keep_biased(file, bias);
-                self.commit()
+                self.keep_biased(own, file, bias);
+                self.commit(own.parks())
             }
             Err(status) => self.roll_back().and(Err(status)),
         }
@@ -33,15 +34,16 @@ impl Session {
 
     fn try_until_done(
         &mut self,
+        own: &mut Own,
         file: FileHandle,
         bias: LockBias,
         mut operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
-        self.resume()?;
+        self.resume(&own.cell)?;
         loop {
-            let first = self.state.transaction.changes.len();
+            let first = self.held.transaction.changes.len();
             let stopped = {
-                let mut work = Work::new(&self.shared, &mut self.state, file);
+                let mut work = Work::new(self, own, file);
                 let _turn = work.shared.turn(Some(work.file));
                 operation(&mut work)
             };
@@ -53,7 +55,7 @@ impl Session {
                 Stop::Status(status) => return Err(status),
                 Stop::Fault(fault) => return Err(self.shared.fail(fault)),
                 Stop::Wait { name, .. } if !bias.waits() => return Err(in_use(name)),
-                Stop::Wait { name, mode, keep } => self.wait(Wanted { name, mode, keep })?,
+                Stop::Wait { name, mode, keep } => self.wait(own, Wanted { name, mode, keep })?,
             }
             // Others may have failed while this one waited.
             self.shared.check()?;
@@ -61,7 +63,7 @@ impl Session {
     }
 
     fn undo_statement(&mut self, first: usize) -> Result<(), Status> {
-        let transaction = &mut self.state.transaction;
+        let transaction = &mut self.held.transaction;
         if transaction.changes.len() == first {
             return Ok(());
         }
@@ -72,7 +74,7 @@ impl Session {
 
     /// Long transactions do not fill the memory with their part of the log.
     fn relieve(&self) -> Result<(), Status> {
-        let changes = self.state.transaction.changes.len();
+        let changes = self.held.transaction.changes.len();
         if changes == 0 || changes & 0xff != 0 {
             return Ok(());
         }
@@ -81,68 +83,61 @@ impl Session {
     }
 
     /// Outside of transactions, a lock that a read asked for outlives it.
-    fn keep_biased(&mut self, file: FileHandle, bias: LockBias) {
+    fn keep_biased(&mut self, own: &Own, opened: FileHandle, bias: LockBias) {
         if bias == LockBias::None {
             return;
         }
-        let open = &self.state.files[file.0];
+        let open = &own.files[opened.0];
         let Some(current) = &open.current else {
             return;
         };
-        let name = LockName::record(open.file.id, current.position());
+        let file = open.file.id;
+        let name = LockName::record(file, current.position());
         if bias.is_single() {
-            self.release_kept(file, |kept| kept.is_single && kept.name != name);
+            self.release_kept(own, opened, |kept| kept.is_single && kept.name != name);
         }
-        if self.state.kept.iter().any(|it| it.name == name) {
+        let Held {
+            transaction, kept, ..
+        } = &mut *self.held;
+        if kept.iter().any(|it| it.name == name) {
             return;
         }
         // With the lock on the record goes the part of the file.
-        for name in std::mem::take(&mut self.state.transaction.locks) {
-            self.state.kept.push(KeptLock {
-                file: file.0,
-                name,
-                is_single: bias.is_single(),
-            });
-        }
-    }
-
-    pub(super) fn release_single(&mut self, file: FileHandle) {
-        self.release_kept(file, |kept| kept.is_single);
+        kept.extend(transaction.locks.drain(..).map(|name| KeptLock {
+            opened,
+            file,
+            name,
+            is_single: bias.is_single(),
+        }));
     }
 
     /// Gives back locks on a file's records, and the part of the file with the last one. In a
     /// transaction they are kept to its end: it may rely on them.
-    pub(super) fn release_kept(&mut self, file: FileHandle, which: impl Fn(&KeptLock) -> bool) {
-        let owner = self.state.place.number;
-        let is_kept_on = self.in_transaction() || self.state.unconfirmed.is_some();
-        let state = &mut self.state;
-        let mut released: Vec<LockName> = Vec::new();
-        state.kept.retain(|kept| {
-            let goes = kept.file == file.0 && !kept.name.is_file() && which(kept);
-            if goes {
-                released.push(kept.name);
-            }
-            !goes
-        });
-        let id = state.files[file.0].file.id;
-        let of_file = |kept: &KeptLock| state.files[kept.file].file.id == id;
-        if !state
-            .kept
-            .iter()
-            .any(|it| of_file(it) && !it.name.is_file())
-        {
-            let (parts, rest) = std::mem::take(&mut state.kept)
-                .into_iter()
-                .partition(|it| state.files[it.file].file.id == id);
-            state.kept = rest;
-            let parts: Vec<KeptLock> = parts;
-            released.extend(parts.into_iter().map(|it| it.name));
+    pub(super) fn release_kept(
+        &mut self,
+        own: &Own,
+        opened: FileHandle,
+        which: impl Fn(&KeptLock) -> bool,
+    ) {
+        if self.held.kept.is_empty() {
+            return;
         }
-        for name in released {
+        let is_kept_on = self.in_transaction() || self.held.unconfirmed.is_some();
+        let Held {
+            transaction, kept, ..
+        } = &mut *self.held;
+        let goes = |it: &KeptLock| it.opened == opened && !it.name.is_file() && which(it);
+        let mut released: Vec<KeptLock> = kept.extract_if(.., |it| goes(it)).collect();
+        let file = own.files[opened.0].file.id;
+        let of_file = |it: &KeptLock| it.file == file;
+        if !kept.iter().any(|it| of_file(it) && !it.name.is_file()) {
+            released.extend(kept.extract_if(.., |it| of_file(it)));
+        }
+        for KeptLock { name, .. } in released {
             if is_kept_on {
-                state.transaction.locks.push(name);
+                transaction.locks.push(name);
             } else {
-                self.shared.locks.release(owner, name);
+                self.shared.locks.release(self.place.number, name);
             }
         }
     }

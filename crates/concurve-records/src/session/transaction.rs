@@ -10,7 +10,7 @@ use crate::error::Fault;
 use crate::locks::LockName;
 use crate::log::record::{Record, SYSTEM};
 use crate::registry::Place;
-use crate::session::{Session, TransactionKind, Waiting};
+use crate::session::{Active, Held, Own, Session, TransactionKind, Waiting};
 use crate::status::Status;
 
 /// What a session holds and has changed since its transaction began.
@@ -30,24 +30,13 @@ pub(super) struct Transaction {
 
 impl Session {
     pub fn in_transaction(&self) -> bool {
-        self.state.transaction.kind.is_some()
+        self.active().in_transaction()
     }
 
     /// Operations 19 and 1019: begins a transaction.
     pub fn begin(&mut self, kind: TransactionKind) -> Result<(), Status> {
-        self.confirm()?;
-        self.shared.check()?;
-        if self.in_transaction() {
-            return Err(Status::TransactionActive);
-        }
-        if let Waiting::Sleeps = self.state.waiting {
-            self.shared.gate.enter();
-            self.state.is_at_work = true;
-        }
-        let _turn = self.shared.turn(None);
-        self.state.transaction.kind = Some(kind);
-        self.state.place.counts.begun.add(1);
-        Ok(())
+        let (mut active, own) = self.active_and_own();
+        active.begin(own, kind)
     }
 
     /// Operation 20: ends the transaction; all of it is done and as durable as the engine makes it.
@@ -55,40 +44,57 @@ impl Session {
     /// # Errors
     /// If the log could not be written, it is not known whether it is done: the next start says.
     pub fn end(&mut self) -> Result<(), Status> {
-        if !self.in_transaction() {
+        let (mut active, own) = self.active_and_own();
+        if !active.in_transaction() {
             return Err(Status::NoTransaction);
         }
-        self.commit()
+        active.commit(own.parks())
     }
 
     /// Operation 21: undoes the transaction. The session has no position in any file any more: what it
     /// read may not be there.
     pub fn abort(&mut self) -> Result<(), Status> {
-        if !self.in_transaction() {
+        let (mut active, own) = self.active_and_own();
+        if !active.in_transaction() {
             return Err(Status::NoTransaction);
         }
-        self.leave_queue();
-        for open in &mut self.state.files {
+        active.leave_queue();
+        for open in &mut own.files {
             open.current = None;
         }
-        self.state.place.counts.aborts.add(1);
-        self.roll_back()
+        active.place.counts.aborts.add(1);
+        active.roll_back()
+    }
+}
+
+impl Active<'_> {
+    fn begin(&mut self, own: &Own, kind: TransactionKind) -> Result<(), Status> {
+        self.confirm()?;
+        self.shared.check()?;
+        if self.in_transaction() {
+            return Err(Status::TransactionActive);
+        }
+        if let Waiting::Sleeps = own.waiting {
+            self.shared.gate.enter();
+            self.held.is_at_work = true;
+        }
+        let _turn = self.shared.turn(None);
+        self.held.transaction.kind = Some(kind);
+        self.place.counts.begun.add(1);
+        Ok(())
     }
 
-    pub(super) fn commit(&mut self) -> Result<(), Status> {
-        if self.state.transaction.id == SYSTEM {
-            let done = self.shared.check();
+    /// With `parks`, what is committed is promised later.
+    pub(super) fn commit(&mut self, parks: bool) -> Result<(), Status> {
+        let checked = self.shared.check();
+        if self.held.transaction.id == SYSTEM || checked.is_err() {
             self.release_transaction();
-            return done;
+            return checked;
         }
-        if let Err(status) = self.shared.check() {
-            self.release_transaction();
-            return Err(status);
-        }
-        let lsn = log_commit(&self.shared, &self.state.transaction);
-        if let Waiting::Parks(_) = self.state.waiting {
-            self.state.transaction.kind = None;
-            self.state.unconfirmed = Some(lsn);
+        let lsn = log_commit(self.shared, &self.held.transaction);
+        if parks {
+            self.held.transaction.kind = None;
+            self.held.unconfirmed = Some(lsn);
             return Ok(());
         }
         self.finish_commit(lsn)
@@ -97,19 +103,17 @@ impl Session {
     /// What remains to be done when the commit is in the log up to a byte.
     pub(super) fn finish_commit(&mut self, lsn: u64) -> Result<(), Status> {
         let done = self.shared.check().and_then(|()| {
-            let (transaction, place) = (&self.state.transaction, &self.state.place);
-            let finished = finish_commit(&self.shared, transaction, place, lsn);
+            let finished = finish_commit(self.shared, &self.held.transaction, self.place, lsn);
             finished.map_err(|fault| self.shared.fail(fault))
         });
         self.release_transaction();
-        self.state.place.counts.commits.add(u64::from(done.is_ok()));
+        self.place.counts.commits.add(u64::from(done.is_ok()));
         done
     }
 
     pub(super) fn roll_back(&mut self) -> Result<(), Status> {
-        let transaction = &self.state.transaction;
         let done = self.shared.check().and_then(|()| {
-            let undone = roll_back(&self.shared, transaction, &self.state.place);
+            let undone = roll_back(self.shared, &self.held.transaction, self.place);
             undone.map_err(|fault| self.shared.fail_for_good(fault))
         });
         self.release_transaction();
@@ -117,18 +121,21 @@ impl Session {
     }
 
     fn release_transaction(&mut self) {
-        let transaction = &mut self.state.transaction;
-        let owner = self.state.place.number;
+        let Held {
+            transaction,
+            is_at_work,
+            ..
+        } = &mut *self.held;
         let _turn = self.shared.turn(None);
         for name in transaction.locks.drain(..) {
-            self.shared.locks.release(owner, name);
+            self.shared.locks.release(self.place.number, name);
         }
         transaction.id = SYSTEM;
         transaction.kind = None;
         transaction.changes.clear();
         transaction.is_swept = false;
         transaction.files.clear();
-        if std::mem::take(&mut self.state.is_at_work) {
+        if std::mem::take(is_at_work) {
             self.shared.gate.leave();
         }
     }

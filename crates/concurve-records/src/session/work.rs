@@ -10,7 +10,7 @@ use crate::locks::{Asked, FILE_PARTS, Gap, LockName, Mode};
 use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::registry::Place;
 use crate::session::transaction::Transaction;
-use crate::session::{Current, FileHandle, State, TransactionKind};
+use crate::session::{Active, Current, FileHandle, Own, TransactionKind};
 use crate::slots::Position;
 use crate::status::Status;
 
@@ -23,14 +23,14 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(shared: &'a Shared, state: &'a mut State, file: FileHandle) -> Self {
-        let open = &mut state.files[file.0];
+    pub fn new(active: &'a mut Active, own: &'a mut Own, file: FileHandle) -> Self {
+        let open = &mut own.files[file.0];
         Self {
-            shared,
+            shared: active.shared,
             file: &open.file,
             current: &mut open.current,
-            place: &state.place,
-            transaction: &mut state.transaction,
+            place: active.place,
+            transaction: &mut active.held.transaction,
         }
     }
 

@@ -5,19 +5,45 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
+use concurve_latch::Mutex;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::classes;
 use crate::error::{Fault, While};
+use crate::storage::descriptors::{self, FileNumber};
 use crate::storage::{Disk, Storage};
+use crate::table::Table;
 
-/// A folder that one engine at a time uses.
+/// Counts the folders that this process opened, or the one that it was forked from.
+static FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+/// A folder that one engine at a time uses. Processes forked after it was opened may share it.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
-    /// Released when the folder is dropped, or the process ends.
+    place: Arc<Place>,
+    /// Released when the folder is dropped, or the last process ends that has it.
     _lock: Flock<File>,
+}
+
+/// Where files are, and which of them are open.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    number: u32,
+    /// Latched while a name changes or is made use of.
+    files: Mutex<Open>,
+}
+
+/// The names that files have now.
+#[derive(Debug, Default)]
+struct Open {
+    /// How many were opened so far.
+    count: u32,
+    names: Table<u32, String>,
 }
 
 impl Folder {
@@ -36,8 +62,13 @@ impl Folder {
                 source: error.into(),
             },
         })?;
-        Ok(Self {
+        let place = Place {
             path: path.to_owned(),
+            number: FOLDERS.fetch_add(1, Relaxed),
+            files: classes::files().mutex(Open::default()),
+        };
+        Ok(Self {
+            place: Arc::new(place),
             _lock: lock,
         })
     }
@@ -47,57 +78,114 @@ impl Storage for Folder {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        Ok(Arc::new(options.open(self.path.join(name))?))
+        let mut files = self.place.files.lock();
+        let opened = options.open(self.place.path.join(name))?;
+        let number = files.count;
+        files.count += 1;
+        files.names.insert(number, name.to_owned());
+        drop(files);
+        let file = FolderFile {
+            place: Arc::clone(&self.place),
+            number,
+        };
+        descriptors::keep(file.number(), opened);
+        Ok(Arc::new(file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        std::fs::rename(self.path.join(from), self.path.join(to))
+        let mut files = self.place.files.lock();
+        std::fs::rename(self.place.path.join(from), self.place.path.join(to))?;
+        for name in files.names.values_mut().filter(|it| *it == from) {
+            to.clone_into(name);
+        }
+        Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        std::fs::remove_file(self.path.join(name))
+        std::fs::remove_file(self.place.path.join(name))
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.path)? {
+        for entry in std::fs::read_dir(&self.place.path)? {
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        File::open(&self.place.path)?.sync_all()
     }
 }
 
-impl Disk for File {
-    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        let mut read = 0;
-        while read < buffer.len() {
-            match FileExt::read_at(self, &mut buffer[read..], at + read as u64) {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+/// A file by its number: each process has a descriptor of its own for it.
+#[derive(Debug)]
+struct FolderFile {
+    place: Arc<Place>,
+    number: u32,
+}
+
+impl FolderFile {
+    fn number(&self) -> FileNumber {
+        FileNumber {
+            folder: self.place.number,
+            file: self.number,
         }
-        Ok(read)
+    }
+
+    /// Does something with the descriptor of this process.
+    fn with<T>(&self, work: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        descriptors::with(self.number(), || self.open_again(), work)
+    }
+
+    /// Opened by another process, or closed here to make room.
+    fn open_again(&self) -> io::Result<File> {
+        let files = self.place.files.lock();
+        let name = files.names.get(&self.number).ok_or(Errno::EBADF)?;
+        let path = self.place.path.join(name);
+        OpenOptions::new().read(true).write(true).open(path)
+    }
+}
+
+impl Drop for FolderFile {
+    fn drop(&mut self) {
+        self.place.files.lock().names.remove(&self.number);
+        descriptors::forget(self.number());
+    }
+}
+
+impl Disk for FolderFile {
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        self.with(|file| read_at(file, buffer, at))
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(bytes, at)
+        self.with(|file| file.write_all_at(bytes, at))
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.with(File::sync_data)
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        self.with(|file| Ok(file.metadata()?.len()))
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        self.with(|file| file.set_len(length))
     }
+}
+
+/// Reads until the buffer is full or the file ends; returns how much it read.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read_at(&mut buffer[read..], at + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }

@@ -1,5 +1,6 @@
 //! Where files are kept: a folder, or in tests something that loses power.
 
+mod descriptors;
 mod folder;
 
 use std::io;

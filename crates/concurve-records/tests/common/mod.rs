@@ -1,6 +1,8 @@
 //! The files and transactions of TPC-B, as the studies run them.
 #![allow(dead_code)]
 
+pub mod history;
+
 use concurve_records::{
     Durability, Engine, FileDefinition, FileHandle, Get, Key, Latching, LockBias, SegmentKind,
     Session, Settings, Status, TransactionKind,
@@ -92,6 +94,23 @@ impl Teller {
             client,
             next: 0,
         })
+    }
+
+    /// Goes on where earlier lives of this client ended.
+    pub fn find_next(&mut self) -> Result<(), Status> {
+        let above = (u64::from(self.client) + 1) << 32;
+        let last = Get::Less(0, &above.to_le_bytes());
+        match self.session.get(self.history, last, LockBias::None) {
+            Ok(record) => {
+                let number = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
+                if number(24) == self.client {
+                    self.next = number(20) + 1;
+                }
+                Ok(())
+            }
+            Err(Status::EndOfFile) => Ok(()),
+            Err(status) => Err(status),
+        }
     }
 
     pub fn random(&mut self, below: u32) -> u32 {

@@ -1,0 +1,347 @@
+//! What the test's engines do.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use concurve_engines::{self as engines, Event, Mode, Plan, Service, Start};
+use concurve_records::{
+    Durability, Engine, Get, Latching, LockBias, Settings, Status, TransactionKind,
+};
+
+use crate::common::history::{Client, Seen, make_file};
+use crate::common::{Teller, audit, balance, make_bank, settings};
+
+pub const ENGINES: u32 = 3;
+/// Of each engine.
+pub const CLIENTS: u32 = 2;
+/// Transactions that clients were told of: client and number, four bytes each.
+pub const PROMISED: &str = "promised";
+/// What transactions saw and did that clients were told of, a line each.
+pub const HISTORY: &str = "history";
+
+pub fn serve(service: &str, folder: &Path) -> ExitCode {
+    let plan = Plan {
+        mode: Mode::Processes,
+        engines: ENGINES,
+        memory_bytes: 64 << 20,
+        memory_remedy: "raise the test's limit",
+        quick_deaths_max: 1000,
+        stop_within: Duration::from_secs(110),
+    };
+    let folder = folder.to_owned();
+    let served = match service {
+        "bank none" => engines::serve(&plan, &Bank(folder, Durability::None)),
+        "bank group" => engines::serve(&plan, &Bank(folder, Durability::Group)),
+        "history" => engines::serve(&plan, &History(folder)),
+        "heir" => engines::serve(&plan, &Heir(folder)),
+        other => panic!("no service {other}"),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(event: &Event) {
+    match event {
+        Event::Ready { generation } => eprintln!("ready {generation}"),
+        Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),
+        Event::Lost { why } => eprintln!("lost: {why}"),
+    }
+}
+
+/// What the engines of all services share.
+struct Shared {
+    engine: Engine,
+    /// Where they tell of what they have done.
+    told: File,
+    /// For numbers of transactions.
+    next: AtomicU64,
+}
+
+impl Shared {
+    fn open(folder: &Path, settings: Settings, told: &str) -> Result<Self, String> {
+        let (engine, _) = Engine::open_shared(folder, settings).map_err(|it| it.to_string())?;
+        let told = File::options()
+            .create(true)
+            .append(true)
+            .open(folder.join(told));
+        Ok(Self {
+            engine,
+            told: told.map_err(|it| it.to_string())?,
+            next: AtomicU64::new(1),
+        })
+    }
+
+    /// The work of some clients, and what else an engine has to do.
+    fn run(
+        &self,
+        engine: &engines::Engine,
+        client: impl Fn(u32) -> Result<(), String> + Sync,
+    ) -> Result<(), String> {
+        if engine.predecessors > 0 {
+            self.engine.end_sessions_of(engine.number);
+        }
+        let checkpointer = (engine.number == 1).then(|| self.engine.start_checkpointer());
+        let _checkpointer = checkpointer.transpose().map_err(|it| it.to_string())?;
+        std::thread::scope(|scope| {
+            let start = |number| {
+                let client = &client;
+                scope.spawn(move || client((engine.number - 1) * CLIENTS + number))
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(start).collect();
+            let mut ends = clients.into_iter().map(|it| it.join());
+            ends.try_for_each(|it| it.unwrap_or_else(|_| Err("a client panicked".to_owned())))
+        })
+    }
+
+    fn close(self) -> Result<(), String> {
+        let (locks, waiting) = (self.engine.locks(), self.engine.waiting());
+        if (locks, waiting) != (0, 0) {
+            return Err(format!("{locks} locks, {waiting} waiters are left"));
+        }
+        self.engine.close().map_err(|it| it.to_string())
+    }
+}
+
+/// TPC-B: the sums must be right, and what was promised must be there.
+struct Bank(PathBuf, Durability);
+
+impl Service for Bank {
+    type Shared = Shared;
+
+    fn open(&self, _: Start) -> Result<Shared, String> {
+        let Self(folder, durability) = self;
+        let settings = settings(Latching::Record, *durability);
+        let shared = Shared::open(folder, settings, PROMISED)?;
+        check(&shared.engine, folder);
+        Ok(shared)
+    }
+
+    fn run(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), String> {
+        shared.run(engine, |client| {
+            let mut teller = Teller::new(&shared.engine, client).map_err(|it| it.to_string())?;
+            teller.find_next().map_err(|it| it.to_string())?;
+            while !engine.is_stopping() {
+                teller.transact().map_err(|it| it.to_string())?;
+                let mut promise = [0; 8];
+                promise[..4].copy_from_slice(&client.to_le_bytes());
+                promise[4..].copy_from_slice(&(teller.next - 1).to_le_bytes());
+                (&shared.told)
+                    .write_all(&promise)
+                    .map_err(|it| it.to_string())?;
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        shared.close()
+    }
+
+    fn tell(&self, event: &Event) {
+        tell(event);
+    }
+}
+
+/// The numbers that clients were told, by client.
+pub fn promised(folder: &Path) -> BTreeMap<u32, Vec<u32>> {
+    let content = std::fs::read(folder.join(PROMISED)).unwrap_or_default();
+    let mut told = BTreeMap::<u32, Vec<u32>>::new();
+    for promise in content.chunks_exact(8) {
+        let number = |at: usize| u32::from_le_bytes(promise[at..at + 4].try_into().unwrap());
+        told.entry(number(0)).or_default().push(number(4));
+    }
+    told
+}
+
+/// Panics if a sum is wrong, or something is missing that was promised.
+pub fn check(engine: &Engine, folder: &Path) {
+    let found: BTreeMap<_, _> = audit(engine).into_iter().collect();
+    for (client, numbers) in &found {
+        let expected: Vec<u32> = (0..numbers.len() as u32).collect();
+        assert_eq!(*numbers, expected, "of client {client}");
+    }
+    for (client, told) in promised(folder) {
+        assert!(told.is_sorted(), "{told:?} of client {client}");
+        let found = found.get(&client).map_or(0, |it| it.len() as u32);
+        let last = told.last().copied();
+        assert!(
+            last < Some(found),
+            "{client} was told {last:?}, found {found}"
+        );
+    }
+}
+
+/// Random transactions, and what each has seen.
+struct History(PathBuf);
+
+impl Service for History {
+    type Shared = Shared;
+
+    fn open(&self, start: Start) -> Result<Shared, String> {
+        let settings = settings(Latching::Record, Durability::None);
+        let mut shared = Shared::open(&self.0, settings, HISTORY)?;
+        if start.generation == 1 {
+            make_file(&shared.engine);
+        }
+        shared.engine.verify().map_err(|it| it.to_string())?;
+        *shared.next.get_mut() = u64::from(start.generation) << 32;
+        Ok(shared)
+    }
+
+    fn run(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), String> {
+        shared.run(engine, |client| {
+            let life = (u64::from(engine.predecessors) << 16) + u64::from(client) + 1;
+            let mut client = Client::new(&shared.engine, life);
+            while !engine.is_stopping() {
+                match client.transact(shared.next.fetch_add(1, Relaxed)) {
+                    Ok(seen) => (&shared.told)
+                        .write_all(line(&seen).as_bytes())
+                        .map_err(|it| it.to_string())?,
+                    Err(Status::Deadlock) => {
+                        client.session.abort().map_err(|it| it.to_string())?;
+                    }
+                    Err(status) => return Err(status.to_string()),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        shared.engine.verify().map_err(|it| it.to_string())?;
+        shared.close()
+    }
+
+    fn tell(&self, event: &Event) {
+        tell(event);
+    }
+}
+
+/// `id key:version,key:version key:version`
+fn line(seen: &Seen) -> String {
+    let pairs = |list: &[(u64, u64)]| {
+        let each = list.iter().map(|(key, version)| format!("{key}:{version}"));
+        each.collect::<Vec<_>>().join(",")
+    };
+    format!(
+        "{} {} {}\n",
+        seen.id,
+        pairs(&seen.reads),
+        pairs(&seen.writes)
+    )
+}
+
+/// All that was told.
+pub fn histories(folder: &Path) -> Vec<Seen> {
+    let content = std::fs::read_to_string(folder.join(HISTORY)).unwrap_or_default();
+    let pairs = |text: &str| -> Vec<(u64, u64)> {
+        let each = text.split(',').filter_map(|it| it.split_once(':'));
+        each.map(|(key, version)| (key.parse().unwrap(), version.parse().unwrap()))
+            .collect()
+    };
+    let seen = |line: &str| {
+        let mut parts = line.split(' ');
+        let mut part = || parts.next().unwrap();
+        Seen {
+            id: part().parse().unwrap(),
+            reads: pairs(part()),
+            writes: pairs(part()),
+        }
+    };
+    // A line may be on its way.
+    let whole = content.rfind('\n').map_or("", |end| &content[..end]);
+    whole.lines().map(seen).collect()
+}
+
+/// One engine holds a lock and does nothing; another one waits for it. When the first is killed, its
+/// successor gives the lock back.
+struct Heir(PathBuf);
+
+impl Service for Heir {
+    type Shared = Shared;
+
+    fn open(&self, _: Start) -> Result<Shared, String> {
+        let settings = settings(Latching::Record, Durability::Group);
+        let shared = Shared::open(&self.0, settings, PROMISED)?;
+        make_bank(&shared.engine);
+        Ok(shared)
+    }
+
+    fn run(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), String> {
+        shared.run(engine, |client| {
+            let done = match (client, engine.predecessors) {
+                (0, 0) => self.hold(shared, engine),
+                (CLIENTS, _) => self.wait(shared),
+                _ => Ok(()),
+            };
+            done.map_err(|it| it.to_string())?;
+            while !engine.is_stopping() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        })
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        shared.close()
+    }
+
+    fn tell(&self, event: &Event) {
+        tell(event);
+    }
+}
+
+impl Heir {
+    fn say(&self, name: &str, text: &str) {
+        let (part, whole) = (self.0.join("part"), self.0.join(name));
+        std::fs::write(&part, text).unwrap();
+        std::fs::rename(part, whole).unwrap();
+    }
+
+    fn hold(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), Status> {
+        let mut session = shared.engine.session();
+        let file = session.open("accounts")?;
+        session.begin(TransactionKind::Concurrent)?;
+        let first = Get::First(0);
+        let mut record = session.get(file, first, LockBias::MultipleWait)?.to_vec();
+        record[4] = 1;
+        session.update(file, &record)?;
+        self.say("holds", &std::process::id().to_string());
+        while !engine.is_stopping() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn wait(&self, shared: &Shared) -> Result<(), Status> {
+        while !self.0.join("holds").exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut session = shared.engine.session();
+        let file = session.open("accounts")?;
+        session.begin(TransactionKind::Concurrent)?;
+        self.say("asks", "yes");
+        let record = session.get(file, Get::First(0), LockBias::MultipleWait)?;
+        let balance = balance(record);
+        session.end()?;
+        // Checkpoints are made by the successor now.
+        let before = shared.engine.statistics().checkpoints;
+        session.ask_for_checkpoint()?;
+        while shared.engine.statistics().checkpoints == before {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.say("got", &balance.to_string());
+        Ok(())
+    }
+}
