@@ -19,6 +19,7 @@ from concurve.cli import (
     history,
     load,
     machine,
+    monitor,
     report,
     resume,
     run,
@@ -40,7 +41,7 @@ Examples:
 
 VERBS = (
     sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, load,
-    machine,
+    monitor, machine,
 )  # fmt: skip
 
 

@@ -1,0 +1,98 @@
+"""``concurve monitor``: what a running reference server does with its time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import click
+
+from concurve.errors import ConcurveError
+
+HELP = """Say what a running concurve-server did over an interval.
+
+\b
+Examples:
+  concurve monitor 127.0.0.1:7379
+  concurve monitor 127.0.0.1:7379 --interval 2s --count 5
+  concurve monitor :7379 --json
+
+It shows each engine's time by its own clock and by the kernel's account, what was done for each
+second of CPU time, the statement cache, and the latches with their contention. Ctrl-C ends an
+interval early and shows it.
+"""
+
+
+class _PlaceError(ConcurveError):
+    exit_code = 2
+
+
+@click.command("monitor", help=HELP, short_help="Say what a running concurve-server does.")
+@click.argument("place", metavar="HOST:PORT")
+@click.option("--interval", metavar="TIME", default="10s", show_default=True, help="How long.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1, show_default=True, help="How many intervals."
+)
+@click.option(
+    "--password-from", metavar="VARIABLE", help="Environment variable with the server's password."
+)
+@click.option("--json", is_flag=True, help="Print a line of JSON for each interval.")
+def verb(place: str, interval: str, count: int, password_from: str | None, json: bool) -> None:
+    """Print so many intervals, each as soon as it is over."""
+    import msgspec
+
+    from concurve.definition.units import parse_duration
+    from concurve.monitor.asking import watching
+    from concurve.monitor.interval import between
+    from concurve.monitor.show import lines
+    from concurve.report.letters import fit_encoding
+
+    host, port = _address(place)
+    length = parse_duration(interval, "--interval")
+    password = _password(password_from)
+    with watching(host, port) as server:
+        if password is not None:
+            server.log_in(password)
+        before = server.read()
+        for number in range(count):
+            stopped = _wait(length)
+            after = server.read()
+            found = between(before, after, server.place)
+            if json:
+                print(msgspec.json.encode(found).decode(), flush=True)
+            else:
+                text = "\n".join(lines(found, server.place))
+                print(fit_encoding(f"{chr(10) if number else ''}{text}", sys.stdout), flush=True)
+            if stopped:
+                raise KeyboardInterrupt
+            before = after
+
+
+def _wait(length: float) -> bool:
+    """Whether it was ended early."""
+    try:
+        time.sleep(length)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        host, port = "", text
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise _PlaceError(f"{text!r} is no HOST:PORT", "127.0.0.1:7379, or :7379 for this host")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _password(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    if variable not in os.environ:
+        raise _PlaceError(
+            f"--password-from {variable}: this environment variable is not set",
+            f"export {variable}=… before",
+        )
+    return os.environ[variable]

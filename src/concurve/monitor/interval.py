@@ -1,0 +1,146 @@
+"""What a server did between two readings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from concurve.errors import ConcurveError
+from concurve.monitor.reading import STATES, LatchCounts, Reading, Times
+
+
+class RestartedError(ConcurveError):
+    """The counters of two readings are not those of one server."""
+
+
+class EngineShares(msgspec.Struct, frozen=True, kw_only=True):
+    """How one engine or I/O thread divided its time: ``own`` by its own clock, for each state, and
+    ``cpu`` by the kernel's account, as shares of the interval; ``cpu`` may exceed 1 where an
+    engine is a process of several threads. ``replaced``: it died meanwhile, and is another one
+    now, whose CPU time does not belong to the whole interval."""
+
+    name: str
+    own: Mapping[str, float]
+    cpu: float | None
+    replaced: bool
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done, and how often in a second and for a second of CPU time of the whole server;
+    ``None`` where it took no CPU time."""
+
+    name: str
+    count: int
+    per_second: float
+    per_cpu_second: float | None
+
+
+class Latch(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened to the latches of a class; ``contention`` is the share of acquisitions that
+    had to wait, ``spins_per_wait`` the looks of one that had."""
+
+    name: str
+    acquisitions: int
+    contention: float
+    spins_per_wait: float | None
+    sleeps: int
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """A server over an interval. ``cpus`` is its CPU time over the interval's length.
+    ``found_share``: share of looks into the statement cache that found their text; ``None``
+    without any. Latches are ordered by how often they were waited for."""
+
+    server: Mapping[str, str]
+    seconds: float
+    cpus: float
+    engines: tuple[EngineShares, ...]
+    work: tuple[Work, ...]
+    statements: tuple[Work, ...]
+    found_share: float | None
+    latches: tuple[Latch, ...]
+
+
+def between(before: Reading, after: Reading, place: str) -> Interval:
+    """The differences of two readings of the server at ``place``.
+
+    Raises:
+        RestartedError: a counter went back.
+    """
+    if after.at_us <= before.at_us or _goes_back(before, after):
+        raise RestartedError(
+            f"{place}: the server was started anew between two readings, and counts from 0",
+            "another interval; its log says why it ended",
+        )
+    seconds = (after.at_us - before.at_us) / 1e6
+    cpu_seconds = max(after.cpu_us - before.cpu_us, 0) / 1e6
+    statements = _work(before.statements, after.statements, seconds, cpu_seconds)
+    return Interval(
+        server=after.facts,
+        seconds=seconds,
+        cpus=cpu_seconds / seconds,
+        engines=tuple(
+            _shares(name, before.engines.get(name), times, seconds)
+            for name, times in after.engines.items()
+        ),
+        work=_work(before.work, after.work, seconds, cpu_seconds),
+        statements=statements,
+        found_share=_found_share({item.name: item.count for item in statements}),
+        latches=_latches(before.latches, after.latches),
+    )
+
+
+def _goes_back(before: Reading, after: Reading) -> bool:
+    pairs = ((before.work, after.work), (before.statements, after.statements))
+    return any(new.get(name, 0) < count for old, new in pairs for name, count in old.items())
+
+
+def _shares(name: str, before: Times | None, after: Times, seconds: float) -> EngineShares:
+    then = before.spent_us if before else dict.fromkeys(STATES, 0)
+    own = {state: (after.spent_us[state] - then[state]) / 1e6 / seconds for state in STATES}
+    # One that had not begun at the first reading has used nothing by then.
+    replaced = before is not None and before.clock not in (0, after.clock)
+    cpu_then = before.cpu_us if before and before.clock else 0
+    known = not replaced and after.cpu_us is not None and cpu_then is not None
+    cpu = (after.cpu_us - cpu_then) / 1e6 / seconds if known else None  # type: ignore[operator]
+    return EngineShares(name=name, own=own, cpu=cpu, replaced=replaced)
+
+
+def _work(before: Mapping[str, int], after: Mapping[str, int], seconds: float,
+          cpu_seconds: float) -> tuple[Work, ...]:  # fmt: skip
+    counts = {name: count - before.get(name, 0) for name, count in after.items()}
+    return tuple(
+        Work(
+            name=name,
+            count=count,
+            per_second=count / seconds,
+            per_cpu_second=count / cpu_seconds if cpu_seconds else None,
+        )
+        for name, count in counts.items()
+    )
+
+
+def _found_share(statements: Mapping[str, int]) -> float | None:
+    found, compiled = statements.get("found", 0), statements.get("compiled", 0)
+    return found / (found + compiled) if found + compiled else None
+
+
+def _latches(
+    before: Mapping[str, LatchCounts], after: Mapping[str, LatchCounts]
+) -> tuple[Latch, ...]:
+    found = []
+    for name, now in after.items():
+        then = before.get(name, LatchCounts(0, 0, 0, 0))
+        acquisitions, waits = now.acquisitions - then.acquisitions, now.waits - then.waits
+        if acquisitions <= 0:
+            continue
+        latch = Latch(
+            name=name,
+            acquisitions=acquisitions,
+            contention=waits / acquisitions,
+            spins_per_wait=(now.spins - then.spins) / waits if waits else None,
+            sleeps=now.sleeps - then.sleeps,
+        )
+        found.append((-waits, -acquisitions, name, latch))
+    return tuple(latch for *_, latch in sorted(found, key=lambda item: item[:3]))
