@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::disk::seek::{SeekCurve, Shape};
 use crate::disk::{Model, models};
 use crate::error::Error;
 use crate::request::SECTOR_BYTES;
@@ -53,6 +54,10 @@ pub struct MachineOptions {
     /// Mean time of a seek between random cylinders
     #[arg(long, value_name = "MS", default_value_t = 3.5)]
     pub average_seek_ms: f64,
+
+    /// How the time of a seek grows with its way, with the same mean
+    #[arg(long, value_enum, default_value_t = Shape::Root)]
+    pub seek_curve: Shape,
 
     /// Commands that a disk takes at a time; with several it chooses the nearest
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -155,7 +160,7 @@ impl MachineOptions {
         between("--average-seek-ms", self.average_seek_ms, settles, 100.0)?;
         Ok(Machine {
             disk: Model {
-                seek: crate::disk::seek::SeekCurve::with_average(settles, self.average_seek_ms),
+                seek: SeekCurve::with_average(self.seek_curve, settles, self.average_seek_ms),
                 queue_depth: usize::from(self.queue_depth),
                 write_cache: self.write_cache_kib * 1024 / SECTOR_BYTES,
                 ..disk

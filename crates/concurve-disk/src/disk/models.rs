@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::geometry::{Shape, Zone};
-use super::seek::SeekCurve;
+use super::seek::{self, SeekCurve};
 use crate::time::{MICROSECOND, milliseconds};
 
 /// A SCSI disk of 36 GB with 15,000 revolutions a minute, as document 003 had three.
@@ -26,7 +26,7 @@ pub fn scsi_36gb_15k() -> Model {
             head_skew: milliseconds(0.3),
             cylinder_skew: milliseconds(0.5),
         },
-        seek: SeekCurve::with_average(0.3, 3.5),
+        seek: SeekCurve::with_average(seek::Shape::Root, 0.3, 3.5),
         overhead: 100 * MICROSECOND,
         // Ultra320: 320 MB/s.
         bus_sector: 1_600,

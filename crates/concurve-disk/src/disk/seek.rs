@@ -1,22 +1,51 @@
 //! How long the arm needs.
 
+use clap::ValueEnum;
+
 use crate::time::{Time, milliseconds};
 
-/// `t = a + b·√(d/D)` for a way of `d` of the disk's `D` cylinders, 0 for none.
-///
-/// The mean over uniformly random pairs of cylinders is `a + b·8/15`.
+/// How the time grows with the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// With its root: the arm speeds up all the way there and brakes all the way back
+    Root,
+    /// In proportion: the arm has a speed that it does not exceed
+    Line,
+}
+
+impl Shape {
+    /// Of a share of the whole way, a share of the longest time.
+    fn at(self, share: f64) -> f64 {
+        match self {
+            Self::Root => share.sqrt(),
+            Self::Line => share,
+        }
+    }
+
+    /// Its mean over ways between uniformly random cylinders, whose density is 2·(1 − x).
+    fn mean(self) -> f64 {
+        match self {
+            Self::Root => 8.0 / 15.0,
+            Self::Line => 1.0 / 3.0,
+        }
+    }
+}
+
+/// `t = a + b·f(d/D)` for a way of `d` of the disk's `D` cylinders, 0 for none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekCurve {
+    pub shape: Shape,
     pub settle_ms: f64,
     pub stroke_ms: f64,
 }
 
 impl SeekCurve {
     /// The curve with a mean of `average_ms` over random pairs of cylinders.
-    pub fn with_average(settle_ms: f64, average_ms: f64) -> Self {
+    pub fn with_average(shape: Shape, settle_ms: f64, average_ms: f64) -> Self {
         Self {
+            shape,
             settle_ms,
-            stroke_ms: (average_ms - settle_ms) * 15.0 / 8.0,
+            stroke_ms: (average_ms - settle_ms) / shape.mean(),
         }
     }
 
@@ -25,7 +54,7 @@ impl SeekCurve {
             return 0;
         }
         let share = f64::from(way) / f64::from(cylinders);
-        milliseconds(self.settle_ms + self.stroke_ms * share.sqrt())
+        milliseconds(self.settle_ms + self.stroke_ms * self.shape.at(share))
     }
 }
 
@@ -35,10 +64,24 @@ mod tests {
 
     #[test]
     fn the_curve_is_that_of_the_disks_of_the_time() {
-        let curve = SeekCurve::with_average(0.3, 3.5);
+        let curve = SeekCurve::with_average(Shape::Root, 0.3, 3.5);
         assert!((curve.stroke_ms - 6.0).abs() < 1e-9);
         assert_eq!(curve.time(0, 1000), 0);
         assert_eq!(curve.time(1000, 1000), 6_300_000);
         assert_eq!(curve.time(250, 1000), 3_300_000);
+    }
+    #[test]
+    fn each_shape_has_the_average_that_was_asked_for() {
+        for shape in [Shape::Root, Shape::Line] {
+            let curve = SeekCurve::with_average(shape, 0.3, 3.5);
+            // Ways between all pairs of 2000 cylinders: 2·(2000 − d) of each length d.
+            let cylinders = 2000u32;
+            let ways = (1..cylinders).map(|way| {
+                let pairs = f64::from(2 * (cylinders - way));
+                pairs * curve.time(way, cylinders) as f64 / 1e6
+            });
+            let mean = ways.sum::<f64>() / f64::from(cylinders).powi(2);
+            assert!((mean - 3.5).abs() < 0.005, "{shape:?}: {mean}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use concurve_disk::disk::Model;
 use concurve_disk::disk::geometry::{Shape, Zone};
-use concurve_disk::disk::seek::SeekCurve;
+use concurve_disk::disk::seek::{self, SeekCurve};
 use concurve_disk::scheduler::Kind;
 use concurve_disk::simulation::Machine;
 use concurve_disk::time::milliseconds;
@@ -21,7 +21,7 @@ pub fn plain_disk() -> Model {
             head_skew: milliseconds(0.3),
             cylinder_skew: milliseconds(0.5),
         },
-        seek: SeekCurve::with_average(0.3, 3.5),
+        seek: SeekCurve::with_average(seek::Shape::Root, 0.3, 3.5),
         overhead: milliseconds(0.1),
         bus_sector: 1_600,
         read_ahead: 0,
