@@ -1,8 +1,8 @@
 //! What Linux tells about processes, threads and the machine, and what it lets be set.
 //!
-//! Parsers are pure functions of text. Everything that needs `unsafe` (fork and exec,
+//! Parsers are pure functions of text. What needs `unsafe` to ask the kernel (fork and exec,
 //! `perf_event_open`, netlink, `wait4`) stands in this crate, behind safe functions, so that
-//! no other crate needs any.
+//! no other crate needs any for that.
 
 pub mod clock;
 pub mod control;
