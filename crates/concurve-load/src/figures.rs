@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::{Pace, Plan, Reach};
 use crate::run::Counted;
 use crate::tally::{KindTally, Tally};
+use crate::workload::tpcb::dialect::Table;
 
 /// A client thread that used more of a CPU than this limits what it measures.
 const BUSY_SHARE_MAX: f64 = 0.85;
@@ -141,7 +142,8 @@ pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
 fn few_branches(plan: &Plan) -> Option<String> {
     let data = plan.ground.as_ref()?.data;
     let scale = plan.sessions.div_ceil(u64::from(data.files));
-    (data.profile.is_transaction() && u64::from(data.scale) < scale).then(|| {
+    let is_met = data.profile.changes().contains(&Table::Branches);
+    (is_met && u64::from(data.scale) < scale).then(|| {
         format!(
             "more sessions than branches: they wait for each other whatever the database can do; --scale {scale} has one for each"
         )

@@ -7,9 +7,10 @@ use crate::desk::{Desks, ServerDesks};
 use crate::embedded;
 use crate::error::Error;
 use crate::plan::{Link, Reach, Server};
+use crate::protocol::resp::Service;
 use crate::protocol::{Protocol, mysql, postgres, resp};
 use crate::workload::tpcb::dialect::Dialect;
-use crate::workload::tpcb::{records, sql};
+use crate::workload::tpcb::{records, sql, statements};
 use crate::workload::{Statement, Workload};
 
 /// Why a password is refused that stands in an address.
@@ -55,9 +56,13 @@ impl Target {
                 Ok(found) => Ok(Self::of(found, Speech::Resp)),
                 Err(why) => wrong(why, resp::FORMS),
             },
-            "records" => match resp::parse_records(rest) {
+            "records" => match resp::parse_service(Service::Records, rest) {
                 Ok(found) => Ok(Self::of(found, Speech::Resp)),
                 Err(why) => wrong(why, resp::RECORDS_FORMS),
+            },
+            "statements" => match resp::parse_service(Service::Statements, rest) {
+                Ok(found) => Ok(Self::of(found, Speech::Resp)),
+                Err(why) => wrong(why, resp::STATEMENTS_FORMS),
             },
             "postgresql" | "postgres" => match postgres::parse_url(rest) {
                 Ok(found) => Ok(Self::of(found, Speech::Postgres)),
@@ -128,6 +133,14 @@ impl Target {
         )
     }
 
+    /// Whether it tells statements that are prepared from texts that are new.
+    pub fn prepares(&self) -> bool {
+        match self {
+            Self::Server { speech, .. } => speech.prepares(),
+            Self::Engine(_) => false,
+        }
+    }
+
     /// How TPC-B is said to it, if it can be.
     pub fn dialect(&self) -> Option<&'static dyn Dialect> {
         match self {
@@ -137,7 +150,8 @@ impl Target {
     }
 }
 
-const SCHEMES: &str = "redis://, records://, postgresql://, mysql://, records: and sqlite: are";
+const SCHEMES: &str =
+    "redis://, records://, statements://, postgresql://, mysql://, records: and sqlite: are";
 
 impl Speech {
     /// The protocol of connections that prepare these statements.
@@ -159,10 +173,21 @@ impl Speech {
     /// How TPC-B is said in it, if it can be.
     pub fn dialect(&self) -> Option<&'static dyn Dialect> {
         match self {
-            Self::Resp(greeting) if greeting.records => Some(&records::RECORDS),
-            Self::Resp(_) => None,
+            Self::Resp(greeting) => match greeting.service {
+                Service::Keys => None,
+                Service::Records => Some(&records::RECORDS),
+                Service::Statements => Some(&statements::STATEMENTS),
+            },
             Self::Postgres(_) => Some(&sql::POSTGRES),
             Self::MySql(_) => Some(&sql::MYSQL),
+        }
+    }
+
+    /// Whether it tells statements that are prepared from texts that are new.
+    pub fn prepares(&self) -> bool {
+        match self {
+            Self::Resp(greeting) => greeting.service == Service::Statements,
+            Self::Postgres(_) | Self::MySql(_) => true,
         }
     }
 
@@ -213,7 +238,7 @@ mod tests {
             user: Some("me".to_owned()),
             password: None,
             database: 3,
-            records: false,
+            service: Service::Keys,
         };
         let unix = Server::Unix(PathBuf::from("/run/redis.sock"));
         for (text, server, greeting) in [

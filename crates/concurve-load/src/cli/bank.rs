@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::data::Upkeep;
 use crate::error::Error;
+use crate::target::Target;
 use crate::workload::tpcb::{ACCOUNTS, Data, FILES_MAX, Profile, RoundTrips, SCALE_MAX};
 
 #[derive(Debug, clap::Args)]
@@ -27,6 +28,9 @@ pub struct Bank {
         value_name = "each|one"
     )]
     round_trips: RoundTrips,
+    /// Share of the transactions whose statements are all texts that were never seen before
+    #[arg(long, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
+    new_statements: f64,
     /// Make the data, in a schema of its own, also if it is there already
     #[arg(long)]
     init: bool,
@@ -42,6 +46,12 @@ pub struct Bank {
     /// Where the load notes what --verify-only must find
     #[arg(long, value_name = "FILE", conflicts_with = "slo")]
     ledger: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|it| (0.0..=1.0).contains(it));
+    number.ok_or_else(|| "it is a share from 0 to 1".to_owned())
 }
 
 impl Bank {
@@ -88,6 +98,17 @@ impl Bank {
 
     pub fn round_trips(&self) -> RoundTrips {
         self.round_trips
+    }
+
+    /// The share of new statements.
+    pub fn new_statements(&self, target: &Target) -> Result<f64, Error> {
+        if self.new_statements > 0.0 && !target.prepares() {
+            return Err(Error::Asked(format!(
+                "--new-statements {}: nothing is prepared there; it is for statements://, postgresql:// and mysql://",
+                self.new_statements
+            )));
+        }
+        Ok(self.new_statements)
     }
 
     /// Whether anything is to be done with data.

@@ -35,11 +35,11 @@ const SEARCH_NS: u64 = 60_000_000_000;
   concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99
   concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify")]
 pub struct Arguments {
-    /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records://HOST:PORT, sqlite:FILE,
-    /// lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path of a Unix socket, for Redis
+    /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records:// or
+    /// statements://HOST:PORT, sqlite:FILE, lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path of a Unix socket, for Redis
     server: String,
     /// Of a key-value server: ping, get, set, set-nx-del, incr [default: get]. Of a database:
-    /// tpcb-rw3, tpcb-strict, tpcb-like, read, update [default: tpcb-rw3]
+    /// tpcb-rw3, tpcb-strict, tpcb-like, read, update, loop [default: tpcb-rw3]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
     workload: Option<String>,
     /// A command of a transaction of your own; repeat it for several, one after the other

@@ -45,7 +45,8 @@ impl Arguments {
         let name = self.workload.as_deref().unwrap_or(Profile::Rw3.name());
         let data = self.bank.data(name)?;
         self.refuse_pipelines(data.profile)?;
-        let workload = Tpcb::new(data, dialect, self.bank.round_trips())?;
+        let new_share = self.bank.new_statements(target)?;
+        let workload = Tpcb::new(data, dialect, self.bank.round_trips(), new_share)?;
         let ground = Ground {
             data,
             dialect,

@@ -49,7 +49,7 @@ fn made(data: Data) -> Memory {
 
 /// Transactions of the workload, as the sessions of each set play them.
 fn played(memory: &mut Memory, data: Data, transactions: u64) {
-    let tpcb = Tpcb::new(data, DIALECT, RoundTrips::Each).unwrap();
+    let tpcb = Tpcb::new(data, DIALECT, RoundTrips::Each, 0.0).unwrap();
     let mut random = SmallRng::seed_from_u64(1);
     for number in 0..transactions {
         let set = number as usize % tpcb.sets();

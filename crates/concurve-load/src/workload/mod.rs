@@ -16,7 +16,7 @@ pub mod words;
 pub use statement::{Statement, StatementError};
 
 /// The numbers that one transaction puts into its statements, by the slots of these.
-pub type Numbers = [i64; 8];
+pub type Numbers = [i64; 9];
 
 /// Kinds of transactions, and the statements that they are made of.
 pub trait Workload: Debug + Send + Sync {

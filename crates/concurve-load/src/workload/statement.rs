@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub pieces: Vec<Piece>,
+    /// Its numbers are part of its text, which is another one each time: it cannot be prepared.
+    pub is_new: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,27 @@ pub enum StatementError {
 }
 
 impl Statement {
+    pub fn of(pieces: Vec<Piece>) -> Self {
+        Self {
+            pieces,
+            is_new: false,
+        }
+    }
+
+    /// The same with its numbers in its text, and a comment with one that makes it another text each
+    /// time. A statement without numbers stays as it is.
+    pub fn anew(&self, label: usize) -> Self {
+        if !self.pieces.iter().any(|it| matches!(it, Piece::Number(_))) {
+            return self.clone();
+        }
+        let (begin, end) = (" /* ".to_owned(), " */".to_owned());
+        let comment = [Piece::Text(begin), Piece::Number(label), Piece::Text(end)];
+        Self {
+            pieces: [&self.pieces[..], &comment].concat(),
+            is_new: true,
+        }
+    }
+
     /// Reads a template such as `SET {key} {value}`; `places` says what stands for each name.
     ///
     /// # Errors
@@ -61,7 +84,7 @@ impl Statement {
         if !rest.is_empty() {
             pieces.push(Piece::Text(rest.to_owned()));
         }
-        Ok(Self { pieces })
+        Ok(Self::of(pieces))
     }
 }
 

@@ -28,7 +28,7 @@ fn sqlite(address: Address, statements: &[&str]) -> Sqlite {
 }
 
 fn numbers(a: i64, b: i64) -> Numbers {
-    [a, b, 0, 0, 0, 0, 0, 0]
+    [a, b, 0, 0, 0, 0, 0, 0, 0]
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Connection {
     fn logged_in(&mut self, out: &mut Vec<u8>) -> Message {
         let settings = &self.shared.greeting.settings;
         self.awaited.push_back(request::put_settings(settings, out));
-        for template in &self.shared.templates {
+        for template in self.shared.templates.iter().filter(|it| !it.is_new) {
             self.awaited.push_back(template.put_prepare(out));
         }
         self.stage = Stage::Setting;
@@ -241,6 +241,15 @@ impl Connection {
     }
 
     fn ready_if_prepared(&mut self) -> Message {
+        let next = |it: &Self| {
+            it.shared
+                .templates
+                .get(it.prepared.len())
+                .map(|it| it.is_new)
+        };
+        while next(self) == Some(true) {
+            self.prepared.push(None);
+        }
         if self.prepared.len() < self.shared.templates.len() {
             return Message::Aside;
         }

@@ -24,6 +24,8 @@ pub struct Template {
     places: Vec<usize>,
     /// It changes rows: to have changed none is an answer of nothing.
     pub changes: bool,
+    /// It is another text each time, and is sent as that.
+    pub is_new: bool,
 }
 
 impl Template {
@@ -45,6 +47,7 @@ impl Template {
         let changes = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
         Self {
             changes: changes.iter().any(|it| verb.eq_ignore_ascii_case(it)),
+            is_new: statement.is_new,
             pieces,
             text,
             execute,
@@ -161,19 +164,17 @@ mod tests {
     use super::*;
 
     fn template() -> Template {
-        Template::of(&Statement {
-            pieces: vec![
-                Piece::Text("UPDATE a SET b = b + ".to_owned()),
-                Piece::Number(1),
-                Piece::Text(", c = ".to_owned()),
-                Piece::Bytes(b"x\n".to_vec()),
-                Piece::Text(" WHERE d = ".to_owned()),
-                Piece::Number(0),
-            ],
-        })
+        Template::of(&Statement::of(vec![
+            Piece::Text("UPDATE a SET b = b + ".to_owned()),
+            Piece::Number(1),
+            Piece::Text(", c = ".to_owned()),
+            Piece::Bytes(b"x\n".to_vec()),
+            Piece::Text(" WHERE d = ".to_owned()),
+            Piece::Number(0),
+        ]))
     }
 
-    const NUMBERS: Numbers = [258, -1, 0, 0, 0, 0, 0, 0];
+    const NUMBERS: Numbers = [258, -1, 0, 0, 0, 0, 0, 0, 0];
 
     #[test]
     fn a_statement_is_prepared_with_places_for_its_numbers() {
@@ -217,9 +218,7 @@ mod tests {
 
     #[test]
     fn a_statement_without_numbers() {
-        let begin = Template::of(&Statement {
-            pieces: vec![Piece::Text("BEGIN".to_owned())],
-        });
+        let begin = Template::of(&Statement::of(vec![Piece::Text("BEGIN".to_owned())]));
         let mut out = Vec::new();
         begin.put_execute(7, &NUMBERS, &mut out);
         assert_eq!(out, [10, 0, 0, 0, EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0]);

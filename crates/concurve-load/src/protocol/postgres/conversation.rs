@@ -71,7 +71,11 @@ impl Connection {
     fn greeted(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
         let shared = &*self.shared;
         match (&mut self.stage, frame.kind) {
-            (Stage::LogIn(_), b'Z') if shared.queries.is_empty() => return Ok(self.ready()),
+            (Stage::LogIn(_), b'Z') if shared.queries.is_empty() => {
+                let templates = shared.templates_of(&[])?;
+                shared.templates.get_or_init(|| templates);
+                return Ok(self.ready());
+            }
             (Stage::LogIn(_), b'Z') => {
                 let describe = shared.templates.get().is_none();
                 for query in &shared.queries {

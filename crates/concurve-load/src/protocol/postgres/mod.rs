@@ -21,7 +21,7 @@ pub use log_in::Greeting;
 pub use url::{FORMS, parse as parse_url};
 
 use conversation::Connection;
-use request::{Query, Template};
+use request::{New, Prepared, Query, Template};
 
 const NAME: &str = "PostgreSQL";
 
@@ -34,6 +34,8 @@ pub struct Postgres {
 #[derive(Debug)]
 struct Shared {
     greeting: Greeting,
+    statements: Vec<Statement>,
+    /// Those that are prepared.
     queries: Vec<Query>,
     /// Made when the first connection has heard the types of the parameters; the same for all.
     templates: OnceLock<Vec<Template>>,
@@ -41,11 +43,12 @@ struct Shared {
 
 impl Postgres {
     pub fn new(statements: &[Statement], greeting: Greeting) -> Self {
-        let queries = statements.iter().enumerate();
+        let queries = statements.iter().filter(|it| !it.is_new).enumerate();
         let queries = queries.map(|(number, statement)| Query::of(number, statement));
         Self {
             shared: Arc::new(Shared {
                 greeting,
+                statements: statements.to_vec(),
                 queries: queries.collect(),
                 templates: OnceLock::new(),
             }),
@@ -56,11 +59,19 @@ impl Postgres {
 impl Shared {
     /// What is sent, when the types of all parameters are known.
     fn templates_of(&self, types: &[Vec<u32>]) -> Result<Vec<Template>, ProtocolError> {
-        let template = |(number, query): (usize, &Query)| match types.get(number) {
-            Some(types) if types.len() == query.places.len() => Ok(Template::of(query, types)),
-            _ => Err(refused(query, "it has parameters beside its numbers")),
+        let mut prepared = self.queries.iter().enumerate();
+        let mut next = || {
+            let (number, query) = prepared.next().expect("one for each that is not new");
+            match types.get(number) {
+                Some(types) if types.len() == query.places.len() => Ok(Prepared::of(query, types)),
+                _ => Err(refused(query, "it has parameters beside its numbers")),
+            }
         };
-        self.queries.iter().enumerate().map(template).collect()
+        let template = |statement: &Statement| match statement.is_new {
+            true => Ok(Template::New(New::of(statement))),
+            false => next().map(Template::Prepared),
+        };
+        self.statements.iter().map(template).collect()
     }
 }
 

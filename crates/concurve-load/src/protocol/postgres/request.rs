@@ -27,6 +27,64 @@ pub struct Query {
     pub places: Vec<usize>,
 }
 
+/// What is sent to execute a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Template {
+    Prepared(Prepared),
+    New(New),
+}
+
+impl Template {
+    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        match self {
+            Self::Prepared(prepared) => prepared.put(numbers, out),
+            Self::New(new) => new.put(numbers, out),
+        }
+    }
+}
+
+/// Parse, Bind and Execute of a text that is another one each time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct New {
+    pieces: Vec<Piece>,
+    /// Bind and Execute of the unnamed statement, without parameters.
+    execute: Vec<u8>,
+}
+
+impl New {
+    pub fn of(statement: &Statement) -> Self {
+        let mut execute = message(b'B', &[0; 8]);
+        execute.extend_from_slice(&message(b'E', &[0; 5]));
+        Self {
+            pieces: statement.pieces.clone(),
+            execute,
+        }
+    }
+
+    fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        out.push(b'P');
+        let begin = out.len();
+        out.extend_from_slice(&[0; 5]); // its length, and no name
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(part) => out.extend_from_slice(part.as_bytes()),
+                Piece::Bytes(bytes) => {
+                    let literal = escape_literal(&String::from_utf8_lossy(bytes));
+                    out.extend_from_slice(literal.as_bytes());
+                }
+                Piece::Number(place) => {
+                    let mut digits = itoa::Buffer::new();
+                    out.extend_from_slice(digits.format(numbers[*place]).as_bytes());
+                }
+            }
+        }
+        out.extend_from_slice(&[0; 3]); // the text's end, and no types
+        let length = (out.len() - begin) as u32;
+        out[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&self.execute);
+    }
+}
+
 impl Query {
     pub fn of(number: usize, statement: &Statement) -> Self {
         let (mut text, mut places) = (String::new(), Vec::new());
@@ -50,14 +108,14 @@ impl Query {
     }
 }
 
-/// Bind and Execute of a statement, and where its numbers go.
+/// Bind and Execute of a prepared statement, and where its numbers go.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Template {
+pub struct Prepared {
     bytes: Vec<u8>,
     numbers: Vec<Place>,
     /// The same with all numbers as digits, for those that are too large for their type: the
     /// server refuses them in its own words.
-    in_digits: Option<Box<Template>>,
+    in_digits: Option<Box<Prepared>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +166,7 @@ impl Form {
     }
 }
 
-impl Template {
+impl Prepared {
     /// For parameters of these types.
     pub fn of(query: &Query, types: &[u32]) -> Self {
         let forms: Vec<Form> = types.iter().map(|oid| Form::of(*oid)).collect();
@@ -209,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    const NUMBERS: Numbers = [7, -2, 0, 0, 0, 0, 0, 1 << 40];
+    const NUMBERS: Numbers = [7, -2, 0, 0, 0, 0, 0, 1 << 40, 0];
 
     fn query() -> Query {
         let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];
@@ -221,7 +279,7 @@ mod tests {
     fn numbers_become_parameters_and_values_literals() {
         assert_eq!(query().text, "UPDATE t SET x = x + $1 WHERE i = $2");
         let pieces = vec![Piece::Bytes(b"it's".to_vec()), Piece::Number(2)];
-        let query = Query::of(0, &Statement { pieces });
+        let query = Query::of(0, &Statement::of(pieces));
         assert_eq!((&*query.text, &*query.name), ("'it''s'$1", "s0"));
     }
 
@@ -245,24 +303,39 @@ mod tests {
         frontend::sync(&mut expected);
 
         let mut sent = Vec::new();
-        Template::of(&query(), &[INT8, INT4]).put(&NUMBERS, &mut sent);
+        Prepared::of(&query(), &[INT8, INT4]).put(&NUMBERS, &mut sent);
         sent.extend_from_slice(&SYNC);
         assert_eq!(sent, expected);
     }
 
     #[test]
     fn what_is_too_large_is_left_to_the_server_to_refuse() {
-        let numbers = [1 << 40, 1, 0, 0, 0, 0, 0, 0];
+        let numbers = [1 << 40, 1, 0, 0, 0, 0, 0, 0, 0];
         let mut sent = Vec::new();
-        Template::of(&query(), &[INT8, INT4]).put(&numbers, &mut sent);
+        Prepared::of(&query(), &[INT8, INT4]).put(&numbers, &mut sent);
         let text = b"00000001099511627776";
         assert!(sent.windows(text.len()).any(|it| it == text));
     }
 
     #[test]
+    fn a_new_text_is_what_the_library_writes() {
+        let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];
+        let statement = Statement::parse("SELECT {b} + {a}", &places).unwrap();
+        let mut expected = BytesMut::new();
+        frontend::parse("", "SELECT -2 + 7 /* 1099511627776 */", [], &mut expected).unwrap();
+        let no = |_: (), _: &mut BytesMut| Ok(IsNull::No);
+        frontend::bind("", "", [], [], no, [], &mut expected)
+            .unwrap_or_else(|_| panic!("cannot be written"));
+        frontend::execute("", 0, &mut expected).unwrap();
+        let mut sent = Vec::new();
+        New::of(&statement.anew(7)).put(&NUMBERS, &mut sent);
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
     fn other_types_get_digits() {
         let mut sent = Vec::new();
-        Template::of(&query(), &[1700, INT2]).put(&NUMBERS, &mut sent);
+        Prepared::of(&query(), &[1700, INT2]).put(&NUMBERS, &mut sent);
         let text = b"-0000000000000000002";
         assert!(sent.windows(text.len()).any(|it| it == text));
     }

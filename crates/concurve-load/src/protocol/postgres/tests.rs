@@ -8,7 +8,7 @@ use crate::protocol::Message;
 use crate::workload::statement::Piece;
 use crate::workload::{Answer, Numbers};
 
-const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0];
+const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0, 0];
 
 fn statements(texts: &[&str]) -> Vec<Statement> {
     let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];

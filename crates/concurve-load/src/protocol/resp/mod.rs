@@ -5,16 +5,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Conversation, Message, Protocol, ProtocolError, Received};
+use crate::workload::statement::Piece;
 use crate::workload::{Answer, Numbers, Statement};
 
+mod prepared;
 mod reply;
 mod request;
 mod url;
 
-pub use url::{FORMS, RECORDS_FORMS, parse as parse_url, parse_bare, parse_records};
+pub use url::{
+    FORMS, RECORDS_FORMS, STATEMENTS_FORMS, parse as parse_url, parse_bare, parse_service,
+};
 
+use prepared::{Anew, Prepared, is_statement, put_run};
 use reply::Reply;
-use request::{Template, put_command};
+use request::{Request, Template, put_command};
 
 const NAME: &str = "RESP";
 const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment variable with the password, and a user is \
@@ -28,8 +33,20 @@ pub struct Greeting {
     pub user: Option<String>,
     pub password: Option<String>,
     pub database: u32,
-    /// The record service: transactions, which must be aborted after an error.
-    pub records: bool,
+    pub service: Service,
+}
+
+/// What is at the other end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Service {
+    /// Keys and values: each command is for itself.
+    #[default]
+    Keys,
+    /// The reference server's records. As with the next one there are transactions, which must be
+    /// aborted after an error.
+    Records,
+    /// The reference server's statements, which are prepared.
+    Statements,
 }
 
 /// What all connections of a run share.
@@ -46,13 +63,34 @@ struct Shared {
 
 impl Resp {
     pub fn new(statements: &[Statement], greeting: Greeting) -> Self {
-        let templates = statements.iter().map(Template::of).collect();
+        let template =
+            |(number, statement): (usize, &Statement)| greeting.template(number, statement);
+        let templates = statements.iter().enumerate().map(template).collect();
         Self {
             shared: Arc::new(Shared {
                 templates,
                 greeting,
             }),
         }
+    }
+}
+
+impl Shared {
+    fn has_transactions(&self) -> bool {
+        self.greeting.service != Service::Keys
+    }
+
+    /// What connections prepare, last of all when they begin.
+    fn prepared(&self) -> impl DoubleEndedIterator<Item = &Prepared> {
+        self.templates.iter().filter_map(|it| match it {
+            Template::Prepared(prepared) => Some(prepared),
+            _ => None,
+        })
+    }
+
+    /// Which statement an answer is about when so many are still to come of the greeting.
+    fn prepared_by(&self, awaited: usize) -> Option<&Prepared> {
+        self.prepared().rev().nth(awaited)
     }
 }
 
@@ -67,6 +105,20 @@ impl Protocol for Resp {
 }
 
 impl Greeting {
+    fn template(&self, number: usize, statement: &Statement) -> Template {
+        let is_statement = match statement.pieces.first() {
+            Some(Piece::Text(text)) => is_statement(text),
+            _ => false,
+        };
+        match self.service {
+            Service::Statements if statement.is_new => Template::Anew(Anew::of(statement)),
+            Service::Statements if is_statement => {
+                Template::Prepared(Prepared::of(number, statement))
+            }
+            _ => Template::Words(Request::of(statement)),
+        }
+    }
+
     /// The commands that a connection begins with.
     fn commands(&self) -> Vec<Vec<&str>> {
         let login = self.password.as_deref().map(|password| {
@@ -84,7 +136,7 @@ impl Greeting {
                 commands.push(vec!["HELLO", "3", "AUTH", user, password]);
             }
         }
-        if self.records && commands.is_empty() {
+        if self.service != Service::Keys && commands.is_empty() {
             // Its data are asked for next, however long that takes: is it there at all?
             commands.push(vec!["PING"]);
         }
@@ -126,8 +178,14 @@ impl Connection {
     fn heard(&mut self, mut reply: Reply, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
         if self.greetings > 0 {
             self.greetings -= 1;
-            return match reply {
-                Reply::Error(text) => Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY)),
+            return match (reply, self.shared.prepared_by(self.greetings)) {
+                (Reply::Error(text), None) => {
+                    Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY))
+                }
+                (Reply::Error(text), Some(prepared)) => {
+                    let statement = prepared.text.clone();
+                    Err(ProtocolError::Statement(statement, text.to_owned()))
+                }
                 _ if self.greetings > 0 => Ok(Message::Aside),
                 _ => Ok(Message::Greeted),
             };
@@ -137,7 +195,7 @@ impl Connection {
         };
         let is_no_record = |text: &str| NO_RECORD.iter().any(|it| text.starts_with(it));
         if let Reply::Error(text) = reply
-            && self.shared.greeting.records
+            && self.shared.greeting.service == Service::Records
             && is_no_record(text)
         {
             reply = Reply::Nil;
@@ -160,7 +218,7 @@ impl Connection {
         if of == Of::Abort {
             return Ok(Message::Aside);
         }
-        if of == Of::Workload && error.is_some() && self.shared.greeting.records {
+        if of == Of::Workload && error.is_some() && self.shared.has_transactions() {
             self.abort(out);
         }
         Ok(Message::Answer(match (error, reply) {
@@ -191,6 +249,9 @@ impl Conversation for Connection {
         if shared.greeting.database != 0 {
             commands.push(vec!["SELECT", &database]);
         }
+        for prepared in shared.prepared() {
+            commands.push(vec!["PREPARE", &prepared.name, &prepared.text]);
+        }
         for command in &commands {
             put_command(command, out);
         }
@@ -215,6 +276,9 @@ impl Conversation for Connection {
             error: None,
             of: Of::Once,
         });
+        if self.shared.greeting.service == Service::Statements && is_statement(statement) {
+            return put_run(statement, out);
+        }
         let words: Vec<&str> = statement.split_ascii_whitespace().collect();
         put_command(&words, out);
     }
@@ -248,7 +312,7 @@ mod tests {
     use crate::workload::keys::Keys;
     use crate::workload::script::Scripts;
 
-    const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0];
+    const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0, 0];
 
     fn connection(commands: &[&str], greeting: Greeting) -> Box<dyn Conversation> {
         let scripts = Scripts::new(Keys::Session, 3).with("custom", 1, commands);
@@ -316,7 +380,7 @@ mod tests {
     #[test]
     fn a_transaction_of_the_record_service_is_aborted_after_an_error() {
         let greeting = Greeting {
-            records: true,
+            service: Service::Records,
             ..Greeting::default()
         };
         let commands = ["BEGIN", "GET EQUAL f 0 {key} SINGLE FIELD 12 12", "END"];
@@ -346,27 +410,114 @@ mod tests {
         );
     }
 
+    fn statements(texts: &[&str]) -> Box<dyn Conversation> {
+        let greeting = Greeting {
+            service: Service::Statements,
+            ..Greeting::default()
+        };
+        let places = [
+            ("key", vec![Piece::Number(0)]),
+            ("by", vec![Piece::Number(1)]),
+        ];
+        let parse = |text: &&str| Statement::parse(text, &places).unwrap();
+        let mut statements: Vec<Statement> = texts.iter().map(parse).collect();
+        statements.push(parse(&"get f x KEY {key}").anew(1));
+        Resp::new(&statements, greeting).conversation()
+    }
+
+    #[test]
+    fn statements_are_prepared_when_a_connection_begins_and_executed_by_name() {
+        let mut connection = statements(&["BEGIN", "ADD f x {by} KEY {key}", "GET f x KEY 1"]);
+        let mut out = Vec::new();
+        assert!(connection.greet(&mut out));
+        let mut wanted = Vec::new();
+        for words in [
+            &["PING"][..],
+            &["PREPARE", "s1", "ADD f x ? KEY ?"],
+            &["PREPARE", "s2", "GET f x KEY 1"],
+        ] {
+            put_command(words, &mut wanted);
+        }
+        assert_eq!(out, wanted);
+        for (reply, said) in [
+            ("+PONG\r\n", Message::Aside),
+            (":2\r\n", Message::Aside),
+            (":0\r\n", Message::Greeted),
+        ] {
+            assert_eq!(heard(&mut *connection, reply), said);
+        }
+        let mut wanted = Vec::new();
+        for words in [
+            &["BEGIN"][..],
+            &["EXECUTE", "s1", "7", "42"],
+            &["EXECUTE", "s2"],
+            &["RUN", "get f x KEY 42 /* 7 */"],
+        ] {
+            put_command(words, &mut wanted);
+        }
+        assert_eq!(asked(&mut *connection, 0..4).as_bytes(), wanted);
+        let mut out = Vec::new();
+        connection.ask_once("count f FROM 1 TO 2", &mut out);
+        connection.ask_once("FILL f 1 2", &mut out);
+        let mut wanted = Vec::new();
+        put_command(&["RUN", "count f FROM 1 TO 2"], &mut wanted);
+        put_command(&["FILL", "f", "1", "2"], &mut wanted);
+        assert_eq!(out, wanted);
+    }
+
+    #[test]
+    fn a_statement_that_is_refused_is_told() {
+        for (texts, replies, why) in [
+            (
+                &["GET f x KEY 1", "GET g x KEY 1"][..],
+                &["+PONG\r\n", ":0\r\n"][..],
+                "GET g",
+            ),
+            (&["GET f x KEY 1"], &["+PONG\r\n"], "GET f"),
+            (&["GET f x KEY 1"], &[], "log-in"),
+        ] {
+            let mut connection = statements(texts);
+            connection.greet(&mut Vec::new());
+            for reply in replies {
+                assert_eq!(heard(&mut *connection, reply), Message::Aside);
+            }
+            let refused = connection.receive(b"-FILENOTFOUND 12\r\n", &mut Vec::new());
+            let text = refused.unwrap_err().to_string();
+            assert!(
+                text.contains(why) && text.contains("FILENOTFOUND 12"),
+                "{text}"
+            );
+        }
+    }
+
     #[test]
     fn how_connections_begin() {
         let some = |text: &str| Some(text.to_owned());
-        for (resp3, user, password, database, records, expected) in [
-            (false, None, some("secret"), 0, false, vec!["AUTH secret"]),
+        for (resp3, user, password, database, service, expected) in [
+            (
+                false,
+                None,
+                some("secret"),
+                0,
+                Service::Keys,
+                vec!["AUTH secret"],
+            ),
             (
                 false,
                 some("me"),
                 some("secret"),
                 0,
-                true,
+                Service::Statements,
                 vec!["AUTH me secret"],
             ),
-            (true, None, None, 0, false, vec!["HELLO 3"]),
-            (false, None, None, 0, true, vec!["PING"]),
+            (true, None, None, 0, Service::Keys, vec!["HELLO 3"]),
+            (false, None, None, 0, Service::Records, vec!["PING"]),
             (
                 true,
                 None,
                 some("secret"),
                 3,
-                false,
+                Service::Keys,
                 vec!["HELLO 3 AUTH default secret", "SELECT 3"],
             ),
         ] {
@@ -375,7 +526,7 @@ mod tests {
                 user,
                 password,
                 database,
-                records,
+                service,
             };
             let mut connection = connection(&["PING"], greeting);
             let mut out = Vec::new();

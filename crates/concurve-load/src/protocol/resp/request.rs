@@ -1,27 +1,45 @@
 //! Requests of RESP: arrays of texts, made once and sent with other numbers each time.
 
+use super::prepared::{Anew, Prepared};
 use crate::workload::words::{DIGITS, put_digits, words};
 use crate::workload::{Numbers, Statement};
 
+/// What is sent for a statement.
+#[derive(Debug)]
+pub enum Template {
+    /// Its words are those of the request.
+    Words(Request),
+    Prepared(Prepared),
+    Anew(Anew),
+}
+
+impl Template {
+    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+        match self {
+            Self::Words(request) => request.put(numbers, out),
+            Self::Prepared(prepared) => prepared.put(numbers, out),
+            Self::Anew(anew) => anew.put(numbers, out),
+        }
+    }
+}
+
 /// A statement as it is sent, and where its numbers go.
 #[derive(Debug)]
-pub struct Template {
+pub struct Request {
     bytes: Vec<u8>,
     /// Offset and place in [`Numbers`].
     numbers: Vec<(usize, usize)>,
 }
 
-impl Template {
+impl Request {
     pub fn of(statement: &Statement) -> Self {
         let words = words(statement);
         let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
         put_header(b'*', words.len(), &mut bytes);
         for word in words {
-            put_header(b'$', word.bytes.len(), &mut bytes);
-            let begin = bytes.len();
+            put_bulk(&word.bytes, &mut bytes);
+            let begin = bytes.len() - word.bytes.len() - 2;
             numbers.extend(word.numbers.iter().map(|(at, place)| (begin + at, *place)));
-            bytes.extend_from_slice(&word.bytes);
-            bytes.extend_from_slice(b"\r\n");
         }
         Self { bytes, numbers }
     }
@@ -38,16 +56,18 @@ impl Template {
 /// A command that is not of the workload.
 pub fn put_command(words: &[&str], out: &mut Vec<u8>) {
     put_header(b'*', words.len(), out);
-    for word in words {
-        put_header(b'$', word.len(), out);
-        out.extend_from_slice(word.as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
+    words.iter().for_each(|it| put_bulk(it.as_bytes(), out));
 }
 
-fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
+pub fn put_bulk(bytes: &[u8], out: &mut Vec<u8>) {
+    put_header(b'$', bytes.len(), out);
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.push(kind);
-    out.extend_from_slice(length.to_string().as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     out.extend_from_slice(b"\r\n");
 }
 
@@ -58,7 +78,7 @@ mod tests {
 
     fn sent(pieces: Vec<Piece>, numbers: Numbers) -> String {
         let mut out = Vec::new();
-        Template::of(&Statement { pieces }).put(&numbers, &mut out);
+        Request::of(&Statement::of(pieces)).put(&numbers, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -80,6 +100,6 @@ mod tests {
             Piece::Number(0),
         ];
         let expected = "*2\r\n$1\r\nX\r\n$25\r\n-00000000012:000000123456\r\n";
-        assert_eq!(sent(pieces, [123_456, -12, 0, 0, 0, 0, 0, 0]), expected);
+        assert_eq!(sent(pieces, [123_456, -12, 0, 0, 0, 0, 0, 0, 0]), expected);
     }
 }

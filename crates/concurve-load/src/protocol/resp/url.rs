@@ -2,30 +2,32 @@
 
 use std::path::PathBuf;
 
-use super::Greeting;
+use super::{Greeting, Service};
 use crate::plan::Server;
 use crate::target::{PASSWORD_IN_SIGHT, tcp};
 
 const PORT: u16 = 6379;
 /// The reference server's.
-const RECORDS_PORT: u16 = 7379;
+const REFERENCE_PORT: u16 = 7379;
 pub const FORMS: &str = "write redis://HOST:PORT, redis://USER@HOST:PORT/DATABASE?protocol=3, HOST:PORT, or the path of a Unix socket";
 
 pub const RECORDS_FORMS: &str =
     "write records://HOST:PORT for a server, or records:FOLDER for the engine in this process";
 
-/// Reads what stands behind `records://`.
+pub const STATEMENTS_FORMS: &str = "write statements://HOST:PORT";
+
+/// Reads what stands behind `records://` or `statements://`.
 ///
 /// # Errors
 /// What is wrong, without the forms to write.
-pub fn parse_records(rest: &str) -> Result<(Server, Greeting), String> {
+pub fn parse_service(service: Service, rest: &str) -> Result<(Server, Greeting), String> {
     let (place, user) = place_and_user(rest.strip_suffix('/').unwrap_or(rest))?;
     let greeting = Greeting {
-        records: true,
+        service,
         user,
         ..Greeting::default()
     };
-    Ok((tcp(place, Some(RECORDS_PORT))?, greeting))
+    Ok((tcp(place, Some(REFERENCE_PORT))?, greeting))
 }
 
 /// Reads an address without a scheme.

@@ -32,7 +32,7 @@ impl Draws {
     pub fn draw(&self, random: &mut SmallRng) -> Numbers {
         let mut numbers = Numbers::default();
         match self.profile {
-            Profile::Rw3 | Profile::Strict => self.strict(random, &mut numbers),
+            Profile::Rw3 | Profile::Strict | Profile::Loop => self.strict(random, &mut numbers),
             Profile::Like => self.like(random, &mut numbers),
             Profile::Read => numbers[AID] = self.account(random),
             Profile::Update => {

@@ -6,8 +6,11 @@
 //! - `tpcb-strict`: the profile of the standard (TPC Benchmark B 2.0, clause 1.2).
 //! - `tpcb-like`: what pgbench does under this name, with its SQL and its draws.
 //! - `read` and `update`: one account, in a transaction of its own.
+//! - `loop`: document 001's code loop: three reads, then an update and an insert in a transaction.
 //!
 //! One definition for all servers: a profile is a list of steps, and a [`Dialect`] says them.
+
+use std::ops::Range;
 
 use rand::rngs::SmallRng;
 
@@ -17,12 +20,15 @@ pub use profile::{Data, Profile};
 
 use dialect::Dialect;
 use draws::Draws;
+use rows::Rows;
 
 pub mod dialect;
 mod draws;
 mod profile;
 pub mod records;
+mod rows;
 pub mod sql;
+pub mod statements;
 
 /// Places in [`Numbers`].
 const AID: usize = 0;
@@ -37,7 +43,9 @@ const ACCOUNTS_BID: usize = 5;
 const TELLERS_BID: usize = 6;
 /// µs since 1970.
 const TIME: usize = 7;
-const PLACES: [(&str, usize); 8] = [
+/// A number that no other transaction has.
+const ROW: usize = 8;
+const PLACES: [(&str, usize); 9] = [
     ("aid", AID),
     ("tid", TID),
     ("bid", BID),
@@ -46,6 +54,7 @@ const PLACES: [(&str, usize); 8] = [
     ("abid", ACCOUNTS_BID),
     ("tbid", TELLERS_BID),
     ("time", TIME),
+    ("row", ROW),
 ];
 
 /// Of each branch.
@@ -64,6 +73,9 @@ pub enum RoundTrips {
     /// One for all of them.
     One,
 }
+
+/// A share, in millionths.
+const WHOLE: u32 = 1_000_000;
 
 /// Why a workload cannot be had.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -87,16 +99,24 @@ pub struct Tpcb {
 }
 
 impl Tpcb {
+    /// `new_share`, of the transactions: those whose statements are all texts that were never seen
+    /// before.
+    ///
     /// # Errors
     /// One round trip is asked for, and a statement needs the answer to another.
-    pub fn new(data: Data, dialect: &dyn Dialect, trips: RoundTrips) -> Result<Self, TpcbError> {
+    pub fn new(
+        data: Data,
+        dialect: &dyn Dialect,
+        trips: RoundTrips,
+        new_share: f64,
+    ) -> Result<Self, TpcbError> {
         let places = PLACES.map(|(name, place)| (name, vec![Piece::Number(place)]));
         let of_set = |set| {
             let steps = data.profile.steps().into_iter();
             let texts = steps.flat_map(|step| dialect.step(step, set));
             texts.map(|text| Statement::parse(&text, &places)).collect()
         };
-        let statements: Vec<Vec<Statement>> = (1..=data.files)
+        let mut statements: Vec<Vec<Statement>> = (1..=data.files)
             .map(of_set)
             .collect::<Result<_, StatementError>>()?;
         let uses = |place| {
@@ -106,23 +126,52 @@ impl Tpcb {
                 .any(|piece| *piece == Piece::Number(place))
         };
         let count = statements[0].len();
-        let trips = match trips {
-            RoundTrips::Each => (0..count).map(|it| it..it + 1).collect(),
-            RoundTrips::One if uses(BALANCE) => {
-                return Err(TpcbError::Dependent(data.profile.name()));
-            }
-            RoundTrips::One => std::iter::once(0..count).collect(),
+        if trips == RoundTrips::One && uses(BALANCE) {
+            return Err(TpcbError::Dependent(data.profile.name()));
+        }
+        let tells_time = uses(TIME);
+        for statements in &mut statements {
+            let anew: Vec<Statement> = statements.iter().map(|it| it.anew(ROW)).collect();
+            statements.extend(anew);
+        }
+        let name = data.profile.name();
+        let weight = (new_share * f64::from(WHOLE)).round() as u32;
+        let known = Kind {
+            name: name.to_owned(),
+            weight: WHOLE - weight,
+            trips: trips.of(0..count),
         };
-        Ok(Self {
+        let new = Kind {
+            name: format!("{name}-new"),
+            weight,
+            trips: trips.of(count..2 * count),
+        };
+        let mut tpcb = Self {
             data,
-            kinds: vec![Kind {
-                name: data.profile.name().to_owned(),
-                weight: 1,
-                trips,
-            }],
-            tells_time: uses(TIME),
+            kinds: vec![known, new],
             statements,
-        })
+            tells_time,
+        };
+        tpcb.leave_out_what_is_never_drawn();
+        Ok(tpcb)
+    }
+
+    /// Neither prepared nor shown.
+    fn leave_out_what_is_never_drawn(&mut self) {
+        if self.kinds[1].weight == 0 {
+            self.kinds.truncate(1);
+            let count = self.statements[0].len() / 2;
+            self.statements.iter_mut().for_each(|it| it.truncate(count));
+        }
+    }
+}
+
+impl RoundTrips {
+    fn of(self, statements: Range<usize>) -> Vec<Range<usize>> {
+        match self {
+            Self::Each => statements.map(|it| it..it + 1).collect(),
+            Self::One => vec![statements],
+        }
     }
 }
 
@@ -139,11 +188,12 @@ impl Workload for Tpcb {
         &self.statements[set]
     }
 
-    fn actor(&self, _session: u64) -> Box<dyn Actor> {
+    fn actor(&self, session: u64) -> Box<dyn Actor> {
         Box::new(Teller {
             draws: Draws::of(&self.data),
             alone: !self.data.profile.is_transaction(),
             tells_time: self.tells_time,
+            rows: Rows::of(session),
         })
     }
 }
@@ -153,6 +203,7 @@ struct Teller {
     /// A statement is all there is, and an answer that nothing was found ends it.
     alone: bool,
     tells_time: bool,
+    rows: Rows,
 }
 
 impl Actor for Teller {
@@ -161,6 +212,7 @@ impl Actor for Teller {
         if self.tells_time {
             numbers[TIME] = now_us();
         }
+        numbers[ROW] = self.rows.next();
         numbers
     }
 
@@ -210,7 +262,13 @@ mod tests {
 
     #[test]
     fn tpcb_like_is_what_pgbench_says() {
-        let like = Tpcb::new(data(Profile::Like, 1), &sql::POSTGRES, RoundTrips::Each).unwrap();
+        let like = Tpcb::new(
+            data(Profile::Like, 1),
+            &sql::POSTGRES,
+            RoundTrips::Each,
+            0.0,
+        )
+        .unwrap();
         let expected = [
             "BEGIN",
             "UPDATE concurve.accounts_1 SET abalance = abalance + {delta} WHERE aid = {aid}",
@@ -226,7 +284,7 @@ mod tests {
 
     #[test]
     fn rw3_reads_and_updates_three_files_and_inserts_in_a_fourth() {
-        let rw3 = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::One).unwrap();
+        let rw3 = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::One, 0.0).unwrap();
         let verbs = |it: &Statement| match &it.pieces[0] {
             Piece::Text(text) => text.split(' ').next().map(str::to_owned),
             _ => None,
@@ -242,7 +300,7 @@ mod tests {
 
     #[test]
     fn each_set_of_files_has_statements_of_its_own() {
-        let rw3 = Tpcb::new(data(Profile::Rw3, 16), &sql::MYSQL, RoundTrips::Each).unwrap();
+        let rw3 = Tpcb::new(data(Profile::Rw3, 16), &sql::MYSQL, RoundTrips::Each, 0.0).unwrap();
         assert_eq!(rw3.sets(), 16);
         for set in 0..16 {
             let texts = format!("{:?}", rw3.statements(set));
@@ -252,7 +310,7 @@ mod tests {
 
     #[test]
     fn what_was_read_is_written_back_with_the_delta() {
-        let tpcb = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::Each).unwrap();
+        let tpcb = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::Each, 0.0).unwrap();
         let mut actor = tpcb.actor(0);
         let mut numbers = actor.begin(0, &mut SmallRng::seed_from_u64(1));
         numbers[DELTA] = -5;

@@ -12,6 +12,7 @@ pub enum Profile {
     Like,
     Read,
     Update,
+    Loop,
 }
 
 /// The data that a workload needs.
@@ -27,12 +28,13 @@ pub struct Data {
 }
 
 impl Profile {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Rw3,
         Self::Strict,
         Self::Like,
         Self::Read,
         Self::Update,
+        Self::Loop,
     ];
 
     pub fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Profile {
             Self::Like => "tpcb-like",
             Self::Read => "read",
             Self::Update => "update",
+            Self::Loop => "loop",
         }
     }
 
@@ -53,6 +56,7 @@ impl Profile {
             Self::Like => 3,
             Self::Read => 4,
             Self::Update => 5,
+            Self::Loop => 6,
         }
     }
 
@@ -79,12 +83,31 @@ impl Profile {
             ],
             Self::Read => vec![Read(Accounts)],
             Self::Update => vec![Update(Accounts)],
+            Self::Loop => vec![
+                Read(Accounts),
+                Read(Tellers),
+                Read(Branches),
+                Begin,
+                Update(Accounts),
+                Insert,
+                End,
+            ],
         }
     }
 
     /// Whether its steps stand between a begin and an end.
     pub fn is_transaction(self) -> bool {
-        matches!(self, Self::Rw3 | Self::Strict | Self::Like)
+        matches!(self, Self::Rw3 | Self::Strict | Self::Like | Self::Loop)
+    }
+
+    /// The tables whose balances its transactions change.
+    pub fn changes(self) -> &'static [Table] {
+        use Table::{Accounts, Branches, Tellers};
+        match self {
+            Self::Rw3 | Self::Strict | Self::Like => &[Branches, Tellers, Accounts],
+            Self::Update | Self::Loop => &[Accounts],
+            Self::Read => &[],
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::protocol::Message;
 use crate::workload::statement::Piece;
 use crate::workload::{Answer, Numbers};
 
-const NUMBERS: Numbers = [42, -7, 0, 0, 0, 0, 0, 0];
+const NUMBERS: Numbers = [42, -7, 0, 0, 0, 0, 0, 0, 0];
 const BEGIN: usize = 0;
 const UPDATE: usize = 1;
 const SELECT: usize = 2;
@@ -37,7 +37,7 @@ fn statements() -> Vec<Statement> {
         vec![text("SELECT b FROM a WHERE c = "), number(0)],
         vec![text("COMMIT")],
     ]
-    .map(|pieces| Statement { pieces })
+    .map(Statement::of)
     .to_vec()
 }
 

@@ -1,6 +1,6 @@
 //! What must hold of the tables.
 
-use super::{ALL, Check, Columns, Data, Sql, TELLERS, Table};
+use super::{ALL, Check, Columns, Data, Profile, Sql, TELLERS, Table};
 
 impl Sql {
     pub(super) fn counts(&self, data: Data, set: u32) -> Vec<Check> {
@@ -21,10 +21,10 @@ impl Sql {
         ALL.into_iter().zip(rows).map(count).collect()
     }
 
-    /// Σ balances = Σ deltas, in each of the three.
-    pub(super) fn sums(&self, set: u32) -> Vec<Check> {
+    /// Σ balances = Σ deltas, in each table that is changed.
+    pub(super) fn sums(&self, profile: Profile, set: u32) -> Vec<Check> {
         let history = self.name("history", set);
-        let sum = |table: Table| {
+        let sum = |table: &Table| {
             let Columns { table, balance, .. } = table.columns();
             let name = self.name(table, set);
             Check {
@@ -35,7 +35,7 @@ impl Sql {
                 must_be: 0,
             }
         };
-        ALL.map(sum).into()
+        profile.changes().iter().map(sum).collect()
     }
 
     /// The same of each branch and each teller, and of each branch with its tellers.

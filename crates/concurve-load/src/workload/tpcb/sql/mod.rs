@@ -175,7 +175,7 @@ impl Dialect for Sql {
         sets.flat_map(|set| {
             let mut checks = self.counts(data, set);
             if data.profile.is_transaction() {
-                checks.extend(self.sums(set));
+                checks.extend(self.sums(data.profile, set));
             }
             if matches!(data.profile, Profile::Strict | Profile::Rw3) {
                 checks.extend(self.sums_of_each(set));
@@ -193,7 +193,7 @@ impl Dialect for Sql {
                 "SELECT sum(abalance) FROM {}",
                 self.name("accounts", set)
             )),
-            Profile::Rw3 | Profile::Strict | Profile::Like => Some(format!(
+            Profile::Rw3 | Profile::Strict | Profile::Like | Profile::Loop => Some(format!(
                 "SELECT count(*) FROM {}",
                 self.name("history", set)
             )),

@@ -1,0 +1,259 @@
+//! The workload in the statement service's language: files of numbers, changed by adding to them.
+
+use super::dialect::{Check, Dialect, Step, Table};
+use super::sql::FORMAT;
+use super::{Data, Profile, TELLERS};
+
+const PREFIX: &str = "concurve_";
+/// Of a row, as long as the standard wants it (clause 3.2).
+const ROW_BYTES: usize = 100;
+/// Records that one statement makes: others wait meanwhile.
+const CHUNK: i64 = 10_000;
+/// Keys of all records there can be.
+const ALL_KEYS: &str = "FROM -9223372036854775808 TO 9223372036854775807";
+/// Marks are known by numbers.
+const MARKS: [&str; 5] = ["format", "workload", "scale", "accounts", "files"];
+const HISTORY: &str = "row tid bid aid delta time";
+
+pub const STATEMENTS: Statements = Statements;
+
+#[derive(Debug)]
+pub struct Statements;
+
+/// A file with balances.
+struct Layout {
+    file: &'static str,
+    key: &'static str,
+    balance: &'static str,
+}
+
+impl Table {
+    fn fields(self) -> Layout {
+        let (file, key, balance) = match self {
+            Self::Accounts => ("accounts", "aid", "abalance"),
+            Self::Tellers => ("tellers", "tid", "tbalance"),
+            Self::Branches => ("branches", "bid", "bbalance"),
+        };
+        Layout { file, key, balance }
+    }
+}
+
+const ALL: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
+
+impl Dialect for Statements {
+    fn step(&self, step: Step, set: u32) -> Vec<String> {
+        match step {
+            Step::Begin => vec!["BEGIN".to_owned()],
+            Step::Read(table) => vec![read(table, set)],
+            Step::Update(table) => vec![update(table, set)],
+            Step::ReadUpdate(table) => vec![read(table, set), update(table, set)],
+            Step::Insert => vec![format!(
+                "INSERT {} {{row}} {{tid}} {{bid}} {{aid}} {{delta}} {{time}}",
+                name("history", set)
+            )],
+            Step::End => vec!["END".to_owned()],
+        }
+    }
+
+    fn place(&self) -> &'static str {
+        "files concurve_…"
+    }
+
+    fn occupied(&self) -> String {
+        format!("FILES {PREFIX}")
+    }
+
+    fn marked(&self) -> String {
+        format!("FILES {PREFIX}marks")
+    }
+
+    fn mark(&self, name: &str) -> String {
+        format!("GET {PREFIX}marks number KEY {}", mark_number(name))
+    }
+
+    fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        let files = [
+            "history_*",
+            "accounts_*",
+            "tellers_*",
+            "branches_*",
+            "marks",
+        ];
+        Box::new(files.into_iter().map(|it| format!("DROP {PREFIX}{it}")))
+    }
+
+    fn make(&self, data: Data) -> Box<dyn Iterator<Item = String> + Send> {
+        let mark = |(name, number): (&str, i64)| {
+            format!("INSERT {PREFIX}marks {} {number}", mark_number(name))
+        };
+        let begin = [
+            format!("CREATE {PREFIX}marks name number"),
+            mark(("format", FORMAT)),
+        ];
+        let end = [
+            ("workload", data.profile.code()),
+            ("scale", i64::from(data.scale)),
+            ("accounts", i64::from(data.accounts)),
+            ("files", i64::from(data.files)),
+        ];
+        let sets = (1..=data.files).flat_map(move |set| make_set(data, set));
+        Box::new(begin.into_iter().chain(sets).chain(end.map(mark)))
+    }
+
+    fn checks(&self, data: Data) -> Vec<Check> {
+        let of_set = |set| {
+            let mut checks = counts(data, set);
+            if data.profile.is_transaction() {
+                let changed = data.profile.changes().iter();
+                checks.extend(changed.map(|table| sums(*table, set)));
+            }
+            if matches!(data.profile, Profile::Strict | Profile::Rw3) {
+                checks.extend(sums_of_each(set));
+            }
+            checks
+        };
+        (1..=data.files).flat_map(of_set).collect()
+    }
+
+    fn committed(&self, data: Data) -> Vec<String> {
+        let question = |set| match data.profile {
+            Profile::Read => None,
+            Profile::Update => Some(format!("SUM {} abalance {ALL_KEYS}", name("accounts", set))),
+            Profile::Rw3 | Profile::Strict | Profile::Like | Profile::Loop => {
+                Some(format!("COUNT {} {ALL_KEYS}", name("history", set)))
+            }
+        };
+        (1..=data.files).filter_map(question).collect()
+    }
+}
+
+fn name(file: &str, set: u32) -> String {
+    format!("{PREFIX}{file}_{set}")
+}
+
+fn mark_number(name: &str) -> usize {
+    let at = MARKS.iter().position(|it| *it == name);
+    at.expect("there are no others") + 1
+}
+
+fn read(table: Table, set: u32) -> String {
+    let Layout { file, key, balance } = table.fields();
+    format!("GET {} {balance} KEY {{{key}}}", name(file, set))
+}
+
+fn update(table: Table, set: u32) -> String {
+    let Layout { file, key, balance } = table.fields();
+    format!("ADD {} {balance} {{delta}} KEY {{{key}}}", name(file, set))
+}
+
+/// Makes and fills the four files of a set.
+fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
+    let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
+    let made = ALL.map(|table| {
+        let Layout { file, key, balance } = table.fields();
+        let branch = match table {
+            Table::Branches => "",
+            Table::Accounts | Table::Tellers => " bid",
+        };
+        let name = name(file, set);
+        format!("CREATE {name} {key}{branch} {balance} BYTES {ROW_BYTES}")
+    });
+    let history = format!("CREATE {} {HISTORY}", name("history", set));
+    let filled = format!("FILL {} 1 {branches} 0", name("branches", set));
+    let of_branches = (1..=branches).flat_map(move |branch| {
+        let tellers = fill(Table::Tellers, set, branch, TELLERS);
+        tellers.chain(fill(Table::Accounts, set, branch, accounts))
+    });
+    made.into_iter().chain([history, filled]).chain(of_branches)
+}
+
+/// The records of one branch.
+fn fill(table: Table, set: u32, branch: i64, each: i64) -> impl Iterator<Item = String> {
+    let name = name(table.fields().file, set);
+    let (begin, end) = ((branch - 1) * each, branch * each);
+    let firsts = (begin..end).step_by(CHUNK as usize);
+    firsts.map(move |before| {
+        let last = end.min(before + CHUNK);
+        format!("FILL {name} {} {last} {branch} 0", before + 1)
+    })
+}
+
+fn counts(data: Data, set: u32) -> Vec<Check> {
+    let branches = i64::from(data.scale);
+    let records = [
+        branches,
+        TELLERS * branches,
+        i64::from(data.accounts) * branches,
+    ];
+    let count = |(table, records): (Table, i64)| {
+        let name = name(table.fields().file, set);
+        Check {
+            says: format!("{name} has {records} records"),
+            statement: format!("COUNT {name} {ALL_KEYS}"),
+            must_be: records,
+        }
+    };
+    ALL.into_iter().zip(records).map(count).collect()
+}
+
+/// Σ balances = Σ deltas.
+fn sums(table: Table, set: u32) -> Check {
+    let Layout { file, balance, .. } = table.fields();
+    let (name, history) = (name(file, set), name("history", set));
+    Check {
+        says: format!("the balances of {name} add up to the deltas of {history}"),
+        statement: format!("COMPARE {name} {balance} WITH {history} delta"),
+        must_be: 0,
+    }
+}
+
+/// The same of each branch and each teller, and of each branch with its tellers.
+fn sums_of_each(set: u32) -> [Check; 3] {
+    let [branches, tellers, history] =
+        ["branches", "tellers", "history"].map(|file| name(file, set));
+    let compare = |says: String, one: String, other: String| Check {
+        says,
+        statement: format!("COMPARE {one} WITH {other}"),
+        must_be: 0,
+    };
+    [
+        compare(
+            format!("each balance of {branches} is the sum of its deltas in {history}"),
+            format!("{branches} bbalance BY bid"),
+            format!("{history} delta BY bid"),
+        ),
+        compare(
+            format!("each balance of {tellers} is the sum of its deltas in {history}"),
+            format!("{tellers} tbalance BY tid"),
+            format!("{history} delta BY tid"),
+        ),
+        compare(
+            format!("each balance of {branches} is the sum of its {tellers}"),
+            format!("{branches} bbalance BY bid"),
+            format!("{tellers} tbalance BY bid"),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_reads_three_times_then_updates_and_inserts() {
+        let steps = Profile::Loop.steps().into_iter();
+        let texts: Vec<String> = steps.flat_map(|it| STATEMENTS.step(it, 2)).collect();
+        assert_eq!(
+            texts,
+            [
+                "GET concurve_accounts_2 abalance KEY {aid}",
+                "GET concurve_tellers_2 tbalance KEY {tid}",
+                "GET concurve_branches_2 bbalance KEY {bid}",
+                "BEGIN",
+                "ADD concurve_accounts_2 abalance {delta} KEY {aid}",
+                "INSERT concurve_history_2 {row} {tid} {bid} {aid} {delta} {time}",
+                "END",
+            ]
+        );
+    }
+}
