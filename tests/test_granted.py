@@ -10,7 +10,8 @@ import pytest
 
 from concurve.analysis.sentences import sentences
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import Role, Study, check
+from concurve.definition.study import Role, Study
+from concurve.definition.study_check import check
 from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
 from concurve.host import machine, native

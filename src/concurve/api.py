@@ -14,7 +14,8 @@ from concurve.analysis.comparison import EFFECT, Options, compare_runs
 from concurve.analysis.run import findings_of
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import Hooks, Study, with_rules
+from concurve.definition.study import Hooks, Study
+from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.engine.local import LocalEngine
 from concurve.explain import explain_run

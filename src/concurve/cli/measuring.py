@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from concurve.cli.showing import note, show_run
-from concurve.definition.study import Study, unused_factors, with_java, with_rules
+from concurve.definition.study import Study, unused_factors, with_java
+from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from concurve.definition.study import Study, with_java, with_rules
+from concurve.definition.study import Study, with_java
+from concurve.definition.study_check import with_rules
 from concurve.errors import StudyError
 from concurve.findings import CampaignTexts
 

@@ -13,6 +13,7 @@ from concurve.definition.claim_kinds import check_claims
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels, resolve_levels
 from concurve.definition.published import PublishedFigure, load_published
+from concurve.definition.study_check import check
 from concurve.definition.templates import Value
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.definition.units import parse_duration
@@ -173,7 +174,7 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     """
     file = read_tables(text, where, _File, _KEYS, "docs/studies.md")
     study = _to_study(file, cpus, where)
-    domain.check(study, where)
+    check(study, where)
     check_claims(study, where)
     return study
 

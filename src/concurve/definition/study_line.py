@@ -21,8 +21,8 @@ from concurve.definition.study import (
     Indicator,
     Role,
     Study,
-    check,
 )
+from concurve.definition.study_check import check
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
 from concurve.findings import Level

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 from concurve.definition.campaign import Member
-from concurve.definition.study import Study, with_rules
+from concurve.definition.study import Study
+from concurve.definition.study_check import with_rules
 from concurve.engine import Engine
 from concurve.errors import (
     BusyError,
