@@ -28,6 +28,7 @@ use crate::net::inbox::IoInbox;
 use crate::net::reception::Reception;
 use crate::net::run_queue::RunQueue;
 use crate::settings::{Engines, Execution, RecordSettings, Settings};
+use crate::statements::{StatementService, StatementSettings};
 
 #[derive(Debug)]
 pub struct Hall {
@@ -44,6 +45,8 @@ pub struct Hall {
     /// What a start read from the backup file.
     pub loaded: Option<Loaded>,
     pub records: Option<Records>,
+    /// Over the records.
+    pub statements: Option<StatementService>,
     backup: Option<Mutex<Backup>>,
     /// Some notes are not on file yet.
     noted: AtomicBool,
@@ -126,6 +129,10 @@ impl Hall {
                 Some(Reception::new(engines).when(|| "open pairs of sockets".to_owned())?)
             }
         };
+        let statements = match (&settings.statements, &records) {
+            (Some(asked), Some(records)) => Some(records.statements(asked, &settings)?),
+            _ => None,
+        };
         let hall = Self {
             locks,
             room,
@@ -137,6 +144,7 @@ impl Hall {
             clients_peak: AtomicU64::new(0),
             loaded,
             records,
+            statements,
             backup: None,
             noted: AtomicBool::new(false),
             per_thread: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
@@ -260,6 +268,16 @@ impl Records {
             source,
         })?;
         Ok(Self { engine, recovered })
+    }
+
+    /// Opens the statement service over the records.
+    fn statements(
+        &self,
+        asked: &StatementSettings,
+        settings: &Settings,
+    ) -> Result<StatementService, Error> {
+        let opened = StatementService::open(asked, settings.engine_count, &self.engine);
+        opened.map_err(|fault| Error::RecordsStopped(fault.to_string()))
     }
 
     /// Says what stopped the engine, if something did; otherwise the next start has nothing to do.

@@ -17,6 +17,7 @@ pub mod resp;
 pub mod server;
 mod service;
 pub mod settings;
+pub mod statements;
 
 use std::process::ExitCode;
 

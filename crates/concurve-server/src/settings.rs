@@ -14,6 +14,7 @@ use crate::locks::latched;
 use crate::locks::mode::Rules;
 use crate::net::idle::Idle;
 use crate::resp::parser::Limits;
+use crate::statements::{self, StatementSettings};
 
 /// Environment variable with the password, for those who cannot write a file.
 pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
@@ -28,6 +29,8 @@ pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
   redis-cli -p 7379 lock ORDERS 4711 E
   concurve-server --service records --folder data --latching record --durability group
   redis-cli -p 7379 get equal accounts 0 000000000042
+  concurve-server --service statements --folder data --statement-cache striped
+  redis-cli -p 7379 run 'GET accounts balance KEY ?' 42
 
 Stops at SIGTERM or SIGINT.")]
 pub struct Options {
@@ -127,6 +130,9 @@ pub struct Options {
     /// A client with half a request, or with unread replies beyond the limit, is closed after this
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     stalled_s: u32,
+
+    #[command(flatten)]
+    statements: statements::Options,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -135,6 +141,8 @@ pub enum Service {
     Locks,
     /// Files of records with keys, and transactions over them
     Records,
+    /// Prepared statements over such files, with their caches
+    Statements,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -262,8 +270,10 @@ pub struct Settings {
     pub idle: Idle,
     pub durability: Durability,
     pub locks: LockSettings,
-    /// Of `--service records` alone.
+    /// Of all services but locks.
     pub records: Option<RecordSettings>,
+    /// Of `--service statements` alone.
+    pub statements: Option<StatementSettings>,
     pub password: Option<Password>,
     pub clients_max: u64,
     pub limits: Limits,
@@ -324,6 +334,7 @@ impl Options {
         Ok(Settings {
             locks: self.lock_settings(durability)?,
             records: self.record_settings(durability)?,
+            statements: (self.service == Service::Statements).then(|| self.statements.settings()),
             durability,
             service: self.service,
             address: SocketAddr::new(self.bind, self.port),
@@ -380,7 +391,7 @@ impl Options {
     fn durability(&self) -> Durability {
         self.durability.unwrap_or(match self.service {
             Service::Locks => Durability::Process,
-            Service::Records => Durability::Group,
+            Service::Records | Service::Statements => Durability::Group,
         })
     }
 
@@ -411,7 +422,7 @@ impl Options {
     }
 
     fn record_settings(&self, durability: Durability) -> Result<Option<RecordSettings>, Error> {
-        if self.service != Service::Records {
+        if self.service == Service::Locks {
             return Ok(None);
         }
         if self.backup.is_some() {
@@ -422,8 +433,10 @@ impl Options {
             return Err(refused(&text, "records: take none, group or each"));
         };
         let Some(folder) = self.folder.clone() else {
-            let text = "--service records needs --folder FOLDER, where they are kept";
-            return Err(Error::Usage(text.to_owned()));
+            let service = name_of(self.service);
+            return Err(Error::Usage(format!(
+                "--service {service} needs --folder FOLDER, where records are kept"
+            )));
         };
         let pages = (self.cache_mib as usize) << 20 >> concurve_records::page::PAGE_BYTES.ilog2();
         Ok(Some(RecordSettings {

@@ -8,6 +8,7 @@ mod records;
 pub mod scripts;
 pub mod server;
 pub mod session;
+mod statements;
 
 pub use records::confirm;
 pub use session::Session;

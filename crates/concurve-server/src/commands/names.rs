@@ -1,7 +1,7 @@
 //! The tables of commands: of each service, and of all. The most frequent ones stand first: they are
 //! searched in this order.
 
-use super::{Command, connection, leases, locks, records, scripts, server};
+use super::{Command, connection, leases, locks, records, scripts, server, statements};
 use crate::settings::Service;
 
 macro_rules! command {
@@ -68,6 +68,26 @@ static RECORDS: &[Command] = &[
 ];
 
 #[rustfmt::skip]
+static STATEMENTS: &[Command] = &[
+    command!("EXECUTE", -2, "name [value …]", "Executes a prepared statement", statements::execute),
+    command!("RUN", -2, "text [value …]", "Executes a statement by its text", statements::run),
+    command!("BEGIN", -1, "[CONCURRENT|EXCLUSIVE]", "Begins a transaction", records::run),
+    command!("END", 1, "", "Ends the transaction: all of it is done", records::run),
+    command!("ABORT", 1, "", "Undoes the transaction", records::run),
+    command!("PREPARE", 3, "name text", "Gives a statement a name; how many values it takes", statements::prepare),
+    command!("DEALLOCATE", 2, "name|*", "Forgets prepared statements; how many", statements::deallocate),
+    command!("SET", 3, "USER|DATABASE name", "For whom statements are, and where they look for files", statements::set),
+    command!("CREATE", -3, "file field … [BYTES length]", "Makes a file of numbers; the first field is the key", statements::create),
+    command!("DROP", 2, "file|prefix*", "Gives up files with all that is in them; how many", statements::drop_files),
+    command!("FILES", 2, "prefix", "How many files have names that begin so", statements::files),
+    command!("LIST", -1, "[prefix]", "The names of files that begin so", statements::list),
+    command!("FIELDS", 2, "file", "The names of a file's fields", statements::fields),
+    command!("FILL", -4, "file first last [value …]", "Puts in records with the keys of a range", statements::fill),
+    command!("COMPARE", -6, "file field [BY field] WITH file field [BY field]", "How many groups have sums in two files that differ", statements::compare),
+    command!("CHECKPOINT", 1, "", "Has a checkpoint made", records::run),
+];
+
+#[rustfmt::skip]
 static COMMON: &[Command] = &[
     command!("PING", -1, "[text]", "PONG, or the text", connection::ping),
     command!("ECHO", 2, "text", "The text", connection::echo),
@@ -85,6 +105,7 @@ fn own(service: Service) -> &'static [Command] {
     match service {
         Service::Locks => LOCKS,
         Service::Records => RECORDS,
+        Service::Statements => STATEMENTS,
     }
 }
 

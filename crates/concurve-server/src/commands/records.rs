@@ -2,8 +2,9 @@
 
 use concurve_records::Status;
 use concurve_records::command::{Command, Refusal, Reply};
+use concurve_statements::Answer;
 
-use super::{Call, Fault, Flow, Session};
+use super::{Call, Fault, Flow, Session, statements};
 use crate::hall::{Hall, count};
 use crate::resp::writer::Writer;
 
@@ -53,8 +54,9 @@ pub fn confirm(hall: &Hall, session: &mut Session, out: &mut Vec<u8>) {
         return;
     };
     let mut reply = Writer::new(out, session.version);
+    let answer = session.statements.as_mut().and_then(|it| it.answer.take());
     match client.session().confirm() {
-        Ok(()) => reply.status("OK"),
+        Ok(()) => statements::write(&mut reply, answer.unwrap_or(Answer::Done)),
         Err(status) => {
             count(&hall.counters.errors);
             let fault = Fault::from(Refusal::Status(status));

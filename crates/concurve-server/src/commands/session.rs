@@ -12,6 +12,7 @@ use crate::locks::entry::OwnerId;
 use crate::locks::mode::Scope;
 use crate::locks::owners::Part;
 use crate::resp::writer::Version;
+use crate::statements;
 
 #[derive(Debug)]
 pub struct Session {
@@ -28,6 +29,8 @@ pub struct Session {
     pub waits_until: Option<Instant>,
     /// Its session of the record engine.
     pub records: Option<Client>,
+    /// What it has prepared.
+    pub statements: Option<statements::Client>,
 }
 
 impl Session {
@@ -45,6 +48,10 @@ impl Session {
                 .records
                 .as_ref()
                 .map(|it| Client::new(it.engine.session())),
+            statements: hall
+                .statements
+                .as_ref()
+                .map(|_| statements::Client::default()),
         }
     }
 

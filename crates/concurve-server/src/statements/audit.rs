@@ -1,0 +1,63 @@
+//! Sums over whole files: what must hold of them after a load.
+//!
+//! Pages are looked at without locks: to be asked while nobody changes anything.
+
+use concurve_records::Session;
+use concurve_statements::{StatementError, Value};
+use hashbrown::HashMap;
+
+use super::layout::field;
+use super::{Refusal, View};
+
+/// Sums of a field over the records of a file that agree in another field.
+#[derive(Debug, Clone, Copy)]
+pub struct Sums<'a> {
+    pub file: &'a str,
+    pub field: &'a str,
+    /// `None`: all of them are one group.
+    pub by: Option<&'a str>,
+}
+
+impl Sums<'_> {
+    fn of(&self, view: &View, session: &mut Session) -> Result<HashMap<Value, Value>, Refusal> {
+        let found = view.file_named(self.file);
+        let file = found.ok_or_else(|| StatementError::NoFile(self.file.to_owned()))?;
+        let number = |name: &str| {
+            let at = file.fields.iter().position(|it| it == name);
+            at.ok_or_else(|| StatementError::NoField {
+                file: self.file.to_owned(),
+                field: name.to_owned(),
+                known: file.fields.join(", "),
+            })
+        };
+        let (summed, by) = (number(self.field)?, self.by.map(number).transpose()?);
+        let handle = session.open(&file.name)?;
+        let mut sums = HashMap::new();
+        session.each_record(handle, |record| {
+            let group = by.map_or(0, |by| field(record, by));
+            let (sum, value) = (sums.entry(group).or_insert(0), field(record, summed));
+            *sum = Value::checked_add(*sum, value).ok_or(Refusal::Overflow(*sum, value))?;
+            Ok::<(), Refusal>(())
+        })?;
+        Ok(sums)
+    }
+}
+
+/// How many groups have sums in two files that differ; one that is in neither has the sum 0.
+///
+/// # Errors
+/// If there is no such file or field, or a sum has no place in 64 bits.
+pub fn differing(
+    one: &Sums,
+    other: &Sums,
+    view: &View,
+    session: &mut Session,
+) -> Result<usize, Refusal> {
+    let (one, other) = (one.of(view, session)?, other.of(view, session)?);
+    let differs = |group: &&Value| {
+        one.get(*group).copied().unwrap_or(0) != other.get(*group).copied().unwrap_or(0)
+    };
+    let first = one.keys().filter(differs).count();
+    let beside = other.keys().filter(|it| !one.contains_key(*it));
+    Ok(first + beside.filter(differs).count())
+}

@@ -1,0 +1,202 @@
+//! What a connection has prepared, and how it executes.
+
+use std::ops::RangeInclusive;
+
+use concurve_latch::Section;
+use concurve_records::Session;
+use concurve_statements::{Answer, SessionOptions, StatementError, Value};
+use hashbrown::HashMap;
+
+use super::catalogue::check_name;
+use super::files::Opened;
+use super::{RecordFiles, Refusal, StatementService, View};
+
+/// Most statements that a connection may have prepared.
+pub const PREPARED_MAX: usize = 1000;
+
+/// The statements of one connection.
+#[derive(Debug, Default)]
+pub struct Client {
+    options: SessionOptions,
+    /// Texts by name: a plan is looked for at each execution, as long as nobody executes it it may go.
+    prepared: HashMap<Box<[u8]>, Box<str>>,
+    opened: Opened,
+    /// What is answered when it is promised.
+    pub answer: Option<Answer>,
+    /// The values of a statement, for their memory.
+    pub values: Vec<Value>,
+}
+
+impl Client {
+    /// The catalogue as its database has it.
+    pub fn view<'a>(&'a self, service: &'a StatementService) -> View<'a> {
+        View {
+            catalogue: &service.catalogue,
+            database: &self.options.database,
+        }
+    }
+
+    /// Says for whom it works: plans are each user's own.
+    ///
+    /// # Errors
+    /// If it is no name.
+    pub fn set_user(&mut self, name: &str) -> Result<(), Refusal> {
+        check_name(name, "a user")?;
+        self.options.user = name.to_owned();
+        Ok(())
+    }
+
+    /// Says where it looks for files; empty: where there is no database.
+    ///
+    /// # Errors
+    /// If it is no name.
+    pub fn set_database(&mut self, name: &str) -> Result<(), Refusal> {
+        if !name.is_empty() {
+            check_name(name, "a database")?;
+        }
+        self.options.database = name.to_owned();
+        Ok(())
+    }
+
+    /// Gives a text a name, and says how many values it takes. It takes the place of an older one.
+    ///
+    /// # Errors
+    /// If the text is no statement, or too many are prepared.
+    pub fn prepare(
+        &mut self,
+        service: &StatementService,
+        engine: usize,
+        name: &[u8],
+        text: &str,
+    ) -> Result<usize, Refusal> {
+        if self.prepared.len() == PREPARED_MAX && !self.prepared.contains_key(name) {
+            return Err(Refusal::Usage(format!(
+                "{PREPARED_MAX} statements are prepared on this connection: DEALLOCATE some"
+            )));
+        }
+        let view = self.view(service);
+        let _whole = Section::enter(service.executing);
+        let plan = service
+            .statements
+            .plan(engine, text, &self.options, &view)?;
+        let parameters = plan.parameters;
+        drop(plan);
+        self.prepared.insert(name.into(), text.into());
+        Ok(parameters)
+    }
+
+    /// Forgets a prepared statement.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn deallocate(&mut self, name: &[u8]) -> Result<(), Refusal> {
+        match self.prepared.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(no_statement(name)),
+        }
+    }
+
+    /// Forgets them all; how many there were.
+    pub fn deallocate_all(&mut self) -> usize {
+        self.prepared.drain().count()
+    }
+
+    /// Executes a prepared statement with [`Client::values`].
+    ///
+    /// # Errors
+    /// If there is none of this name; whatever [`Client::run`] says.
+    pub fn execute(
+        &mut self,
+        service: &StatementService,
+        engine: usize,
+        name: &[u8],
+        session: &mut Session,
+    ) -> Result<Answer, Refusal> {
+        let Some(text) = self.prepared.get(name) else {
+            return Err(no_statement(name));
+        };
+        let Self {
+            options,
+            opened,
+            values,
+            ..
+        } = self;
+        execute(service, engine, text, options, values, session, opened)
+    }
+
+    /// Executes a text with [`Client::values`].
+    ///
+    /// # Errors
+    /// If it is no statement, has other values, or the records say no.
+    pub fn run(
+        &mut self,
+        service: &StatementService,
+        engine: usize,
+        text: &str,
+        session: &mut Session,
+    ) -> Result<Answer, Refusal> {
+        let Self {
+            options,
+            opened,
+            values,
+            ..
+        } = self;
+        execute(service, engine, text, options, values, session, opened)
+    }
+
+    /// Puts in records with these keys; the other fields are [`Client::values`].
+    ///
+    /// # Errors
+    /// If there is no such file, it has other fields, or the records say no.
+    pub fn fill(
+        &mut self,
+        service: &StatementService,
+        name: &str,
+        keys: RangeInclusive<Value>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let found = self.view(service).file_named(name);
+        let file = found.ok_or_else(|| StatementError::NoFile(name.to_owned()))?;
+        let (wanted, given) = (file.fields.len(), self.values.len() + 1);
+        if wanted != given {
+            return Err(Refusal::Usage(format!(
+                "file {name} has {wanted} fields ({}) and was given values for {given}",
+                file.fields.join(", ")
+            )));
+        }
+        let mut files = RecordFiles {
+            catalogue: &service.catalogue,
+            session,
+            opened: &mut self.opened,
+        };
+        files.fill(file.id, keys, &self.values)
+    }
+}
+
+fn execute(
+    service: &StatementService,
+    engine: usize,
+    text: &str,
+    options: &SessionOptions,
+    values: &[Value],
+    session: &mut Session,
+    opened: &mut Opened,
+) -> Result<Answer, Refusal> {
+    let view = View {
+        catalogue: &service.catalogue,
+        database: &options.database,
+    };
+    let _whole = Section::enter(service.executing);
+    let plan = service.statements.plan(engine, text, options, &view)?;
+    let mut files = RecordFiles {
+        catalogue: &service.catalogue,
+        session,
+        opened,
+    };
+    plan.execute(values, &mut files)
+}
+
+fn no_statement(name: &[u8]) -> Refusal {
+    let name = &name[..name.len().min(64)];
+    Refusal::NoStatement(String::from_utf8_lossy(name).into_owned())
+}

@@ -1,0 +1,95 @@
+//! The dials of statements, on the command line.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use concurve_latch::Spin;
+use concurve_statements::{PAGE_BYTES, Settings};
+
+/// The statement cache, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Caching {
+    /// None: every execution compiles
+    Off,
+    /// One latch around all of it
+    Single,
+    /// A latch for each part of the hashes
+    Striped,
+}
+
+/// How a thread waits for the latch of the procedure cache's common part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spinning(pub Spin);
+
+impl FromStr for Spinning {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "only" => Ok(Self(Spin::Only)),
+            _ => match text.parse() {
+                Ok(times) => Ok(Self(Spin::Times(times))),
+                Err(_) => Err("it is a number of looks before sleeping, or only".to_owned()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Spinning {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self.0 {
+            Spin::Only => out.write_str("only"),
+            Spin::Times(times) => write!(out, "{times}"),
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Statements")]
+pub struct Options {
+    /// How plans are found again by their text
+    #[arg(long, value_enum, default_value = "striped")]
+    statement_cache: Caching,
+
+    /// Memory for plans: half of it in the engines' own parts, the rest behind one latch
+    #[arg(long, value_name = "KIB", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(2..=1 << 22))]
+    procedure_cache: u32,
+
+    /// How often a thread looks again before it sleeps for that latch; only: until it has it
+    #[arg(long, value_name = "LOOKS|only", default_value = "1000")]
+    spin: Spinning,
+}
+
+/// What they mean.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementSettings {
+    pub caching: Caching,
+    pub procedure_cache_kib: u32,
+    pub spin: Spinning,
+}
+
+impl Options {
+    pub fn settings(&self) -> StatementSettings {
+        StatementSettings {
+            caching: self.statement_cache,
+            procedure_cache_kib: self.procedure_cache,
+            spin: self.spin,
+        }
+    }
+}
+
+impl StatementSettings {
+    /// The same for so many engines.
+    pub(super) fn of_engines(&self, engines: usize) -> Settings {
+        Settings {
+            caching: match self.caching {
+                Caching::Off => concurve_statements::Caching::Off,
+                Caching::Single => concurve_statements::Caching::Single,
+                Caching::Striped => concurve_statements::Caching::Striped,
+            },
+            pages: (self.procedure_cache_kib as usize) << 10 >> PAGE_BYTES.ilog2(),
+            engines,
+            spin: self.spin.0,
+        }
+    }
+}
