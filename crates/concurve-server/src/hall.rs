@@ -24,6 +24,7 @@ use crate::locks::overflow::Overflows;
 use crate::locks::owners::Owners;
 use crate::locks::room::Room;
 use crate::monitor::meter::{Meter, Meters, State};
+use crate::monitor::phase::Phase;
 use crate::net::inbox::IoInbox;
 use crate::net::reception::Reception;
 use crate::net::run_queue::RunQueue;
@@ -59,6 +60,7 @@ pub struct Hall {
     /// Where engines that are processes hand connections to each other.
     pub reception: Option<Reception>,
     pub meters: Meters,
+    pub phase: Mutex<Phase>,
     pub worker_busy_ns: AtomicU64,
     pub worker_batches: AtomicU64,
     /// Which opening of the service this is.
@@ -152,6 +154,7 @@ impl Hall {
             run_queue: (!is_inline).then(|| RunQueue::new(engines)),
             reception,
             meters: Meters::new(engines, if is_inline { 0 } else { io_threads }),
+            phase: Class::named("phase").mutex(Phase::default()),
             worker_busy_ns: AtomicU64::new(0),
             worker_batches: AtomicU64::new(0),
             generation: start.generation,

@@ -106,5 +106,5 @@ pub fn end(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     for (name, value) in figures {
         reporter.indicator(&format!("{prefix}_{name}"), value as f64, None)?;
     }
-    Ok(())
+    hall.phase.lock().report(reporter)
 }

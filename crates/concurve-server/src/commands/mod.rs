@@ -3,6 +3,7 @@
 mod connection;
 mod leases;
 mod locks;
+mod monitor;
 mod names;
 mod records;
 pub mod scripts;

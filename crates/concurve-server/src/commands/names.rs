@@ -1,7 +1,7 @@
 //! The tables of commands: of each service, and of all. The most frequent ones stand first: they are
 //! searched in this order.
 
-use super::{Command, connection, leases, locks, records, scripts, server, statements};
+use super::{Command, connection, leases, locks, monitor, records, scripts, server, statements};
 use crate::settings::Service;
 
 macro_rules! command {
@@ -96,7 +96,8 @@ static COMMON: &[Command] = &[
     command!(open "QUIT", 1, "", "Ends the connection", connection::quit),
     command!("SELECT", 2, "0", "There is one database", connection::select),
     command!("CLIENT", -2, "ID | GETNAME | SETNAME name | SETINFO what value", "About this connection", connection::client),
-    command!("INFO", -1, "[section]", "The server, its threads, its clients, its service", server::info),
+    command!("INFO", -1, "[section …]", "Server, Activity, Engines, Latches, and what it serves", monitor::info),
+    command!("PHASE", 2, "BEGIN|END", "Marks a phase whose counts are reported when the server ends", monitor::phase),
     command!("COMMAND", -1, "[COUNT | DOCS]", "Lists the commands", server::command),
     command!("CONFIG", -2, "GET name", "Answers with nothing, for tools that ask", server::config),
 ];

@@ -1,6 +1,5 @@
 //! Commands about the server.
 
-use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_records::Engine;
@@ -46,11 +45,13 @@ pub fn record_figures(engine: &Engine) -> Vec<(&'static str, u64)> {
     figures
 }
 
-/// How the server is set and what it has done so far.
-fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
+/// How the server is set, and its clients: a section of INFO.
+pub fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
     let settings = &hall.settings;
     let requests: Vec<u64> = requests_per_thread(hall);
     vec![
+        // What clients of Redis look for.
+        ("redis_version", "7.0.0".to_owned()),
         ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("process_id", std::process::id().to_string()),
         ("tcp_port", hall.port.to_string()),
@@ -104,31 +105,6 @@ pub fn active_threads(hall: &Hall) -> usize {
     threads
         .filter(|it| it.connections.load(Relaxed) > 0)
         .count()
-}
-
-pub fn info(call: &mut Call) -> Result<Flow, Fault> {
-    let mut text = String::from("# Server\r\nredis_version:7.0.0\r\n");
-    for (name, value) in server_figures(call.hall) {
-        let _ = write!(text, "{name}:{value}\r\n");
-    }
-    let (title, figures) = match &call.hall.records {
-        Some(records) => ("Records", record_figures(&records.engine)),
-        None => ("Locks", lock_figures(call.hall)),
-    };
-    let _ = write!(text, "\r\n# {title}\r\n");
-    for (name, value) in figures {
-        let _ = write!(text, "{name}:{value}\r\n");
-    }
-    if let Some(why) = call
-        .hall
-        .records
-        .as_ref()
-        .and_then(|it| it.engine.failure())
-    {
-        let _ = write!(text, "stopped:{why}\r\n");
-    }
-    call.reply.bulk(text.as_bytes());
-    Ok(Flow::Done)
 }
 
 pub fn command(call: &mut Call) -> Result<Flow, Fault> {

@@ -71,6 +71,12 @@ impl Reading {
     pub fn of(&self, state: State) -> u64 {
         self.spent_ns[state as usize]
     }
+
+    /// CPU time since an earlier reading; none if it is not known, or of another engine.
+    pub fn cpu_ns_since(&self, before: &Reading) -> Option<u64> {
+        let (before_ns, now_ns) = before.cpu_ns.zip(self.cpu_ns)?;
+        (before.clock == self.clock).then(|| now_ns.saturating_sub(before_ns))
+    }
 }
 
 impl Meter {

@@ -1,0 +1,176 @@
+//! What was counted between two moments that a client names: the measured phase of a load, without
+//! what comes before and after it.
+
+use concurve_latch::Counts;
+use concurve_wire::reporter::{Reporter, ReporterError};
+
+use crate::hall::Hall;
+use crate::monitor::meter::{Reading, State};
+use crate::monitor::snapshot::Snapshot;
+
+/// The last phase that a client has marked.
+#[derive(Debug, Default)]
+pub struct Phase {
+    begin: Option<Snapshot>,
+    end: Option<Snapshot>,
+}
+
+impl Phase {
+    pub fn begin(&mut self, hall: &Hall) {
+        self.end = None;
+        self.begin = Some(Snapshot::take(hall));
+    }
+
+    /// False: none was begun.
+    pub fn end(&mut self, hall: &Hall) -> bool {
+        if self.begin.is_some() {
+            self.end = Some(Snapshot::take(hall));
+        }
+        self.begin.is_some()
+    }
+
+    /// Tells what was counted in it, if it was begun and ended.
+    pub fn report(&self, reporter: &Reporter) -> Result<(), ReporterError> {
+        match (&self.begin, &self.end) {
+            (Some(begin), Some(end)) => report(begin, end, reporter),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), ReporterError> {
+    let wall_ns = end.at_ns - begin.at_ns;
+    let cpu_seconds = seconds(end.cpu_ns.saturating_sub(begin.cpu_ns));
+    reporter.indicator("phase_seconds", seconds(wall_ns), Some("s"))?;
+    reporter.indicator("phase_cpu_seconds", cpu_seconds, Some("s"))?;
+    for ((name, before), (_, after)) in begin.work.iter().zip(&end.work) {
+        let done = (after - before) as f64;
+        reporter.indicator(&format!("phase_{name}"), done, None)?;
+        if cpu_seconds > 0.0 && *name != "aborts" {
+            let name = format!("{name}_per_cpu_second");
+            reporter.indicator(&name, done / cpu_seconds, Some("1/s"))?;
+        }
+    }
+    for ((name, before), (_, after)) in begin.statements.iter().zip(&end.statements) {
+        let name = format!("statements_{name}");
+        reporter.indicator(&name, (after - before) as f64, None)?;
+    }
+    times("engine", &begin.engines, &end.engines, wall_ns, reporter)?;
+    times(
+        "io_thread",
+        &begin.io_threads,
+        &end.io_threads,
+        wall_ns,
+        reporter,
+    )?;
+    latches(begin, end, reporter)
+}
+
+/// Shares of the time, of each and on the average, by both meters.
+fn times(
+    kind: &str,
+    begin: &[(String, Reading)],
+    end: &[(String, Reading)],
+    wall_ns: u64,
+    reporter: &Reporter,
+) -> Result<(), ReporterError> {
+    let pairs = || begin.iter().zip(end);
+    let share = |ns: u64| ns as f64 / wall_ns.max(1) as f64;
+    for state in State::ALL {
+        let name = format!("{kind}_{}_share", state.name());
+        let each = pairs().map(|((worker, before), (_, after))| {
+            (worker, Some(share(after.of(state) - before.of(state))))
+        });
+        shares(&name, each.collect(), reporter)?;
+    }
+    let each = pairs().map(|((worker, before), (_, after))| {
+        let cpu_ns = after.cpu_ns_since(before);
+        (worker, cpu_ns.map(share))
+    });
+    shares(&format!("{kind}_cpu_share"), each.collect(), reporter)
+}
+
+/// Their mean stands for all, if it is known of each.
+fn shares(
+    name: &str,
+    each: Vec<(&String, Option<f64>)>,
+    reporter: &Reporter,
+) -> Result<(), ReporterError> {
+    for (worker, share) in &each {
+        if let Some(share) = share {
+            reporter.worker_indicator(name, *share, None, worker)?;
+        }
+    }
+    let known: Option<Vec<f64>> = each.iter().map(|(_, share)| *share).collect();
+    match known {
+        Some(known) if !known.is_empty() => {
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            reporter.indicator(name, mean, None)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn latches(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), ReporterError> {
+    let mut all = LatchCounts::default();
+    for after in &end.latches {
+        let before = begin.latches.iter().find(|it| it.name == after.name);
+        let counts = LatchCounts::between(before, after);
+        all.add(&counts);
+        counts.report(&format!("latch_{}", after.name.replace(' ', "_")), reporter)?;
+    }
+    all.report("latch", reporter)
+}
+
+/// What happened to latches meanwhile.
+#[derive(Default)]
+struct LatchCounts {
+    acquisitions: u64,
+    waits: u64,
+    spins: u64,
+    sleeps: u64,
+}
+
+impl LatchCounts {
+    fn between(before: Option<&Counts>, after: &Counts) -> Self {
+        let since = |count: fn(&Counts) -> u64| {
+            let before = before.map_or(0, count);
+            count(after).saturating_sub(before)
+        };
+        Self {
+            acquisitions: since(|it| it.acquisitions),
+            waits: since(|it| it.waits),
+            spins: since(|it| it.spins),
+            sleeps: since(|it| it.sleeps),
+        }
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.acquisitions += more.acquisitions;
+        self.waits += more.waits;
+        self.spins += more.spins;
+        self.sleeps += more.sleeps;
+    }
+
+    /// Contention is the share of acquisitions that had to wait, as ASE shows it.
+    fn report(&self, prefix: &str, reporter: &Reporter) -> Result<(), ReporterError> {
+        let counts = [
+            ("acquisitions", self.acquisitions),
+            ("waits", self.waits),
+            ("spins", self.spins),
+            ("sleeps", self.sleeps),
+        ];
+        for (name, count) in counts {
+            reporter.indicator(&format!("{prefix}_{name}"), count as f64, None)?;
+        }
+        if self.acquisitions == 0 {
+            return Ok(());
+        }
+        let contention = self.waits as f64 / self.acquisitions as f64;
+        reporter.indicator(&format!("{prefix}_contention"), contention, None)
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
