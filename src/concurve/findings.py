@@ -124,6 +124,20 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
+class Dependence(msgspec.Struct, frozen=True, kw_only=True):
+    """How a ratio that a claim of a simulation is about hangs on one of its assumptions: at a
+    ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and how many
+    times that at the first level it is, which has no ``change``."""
+
+    claim: str
+    says: str
+    factor: str
+    level: Level
+    settings: int
+    ratio: Estimate
+    change: Estimate | None = None
+
+
 Agreement = Literal["base", "agrees", "differs", "undecided", "not comparable"]
 
 
@@ -238,7 +252,8 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
-    ``pilot``: trials of a cell whose spread has set how many more it got.
+    ``pilot``: trials of a cell whose spread has set how many more it got. ``simulation``: the
+    figures come from a clock of the program's own, so what the machine did says nothing of them.
     """
 
     id: str
@@ -254,6 +269,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     again: str
     version: str
     pilot: int | None = None
+    simulation: bool = False
 
 
 class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,6 +301,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any]
     roles: tuple[str, ...]
     claims: tuple[ClaimFinding, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
     best: tuple[BestFinding, ...] = ()
     scaling: tuple[ScalingFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()

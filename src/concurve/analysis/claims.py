@@ -128,7 +128,7 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         answer = _Answer("not testable here", str(missing), None, "")
     return ClaimFinding(
         id="-".join([claim.id, *map(str, levels.values())]),
-        says=claim.says + (f" [{_words(levels)}]" if levels else ""),
+        says=claim.says + _setting(levels, samples),
         source=claim.source,
         kind=claim.kind,
         verdict=answer.verdict,
@@ -139,6 +139,12 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         indicator=test.indicator,
         cell=getattr(test, "of", {}),
     )
+
+
+def _setting(levels: Cell, samples: Samples) -> str:
+    """Where the claim was judged: the levels of factors that have several in this run."""
+    varying = {name: level for name, level in levels.items() if len(samples.levels(name)) > 1}
+    return f" [{_words(varying)}]" if varying else ""
 
 
 # -- one function a kind --------------------------------------------------------------------

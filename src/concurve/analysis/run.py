@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.analysis.best_setting import best_settings
 from concurve.analysis.claims import MissingError, Samples, by_indicator
+from concurve.analysis.dependence import dependences
+from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.on_demand import OnDemand
 from concurve.analysis.sentences import sentences
@@ -98,6 +100,7 @@ def analyse(
     best = _best(head, plan, protocol, tables, indicators, best_by)
     samples = _samples(head, plan, protocol, tables, indicators)
     quiet = _quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
+    hangs = dependences(head.study, samples)
     return Findings(
         run=_run_info(head, state, reason, protocol, rejects),
         question=head.study.question,
@@ -110,12 +113,16 @@ def analyse(
         asked=tuple(item.name for item in head.study.indicators),
         indicators=indicators,
         cells=cells,
-        sentences=tuple(sentences(head, protocol, cells, rejects, state, best)),
+        sentences=(
+            *sentences(head, protocol, cells, rejects, state, best),
+            *dependence_sentences(hangs),
+        ),
         rejects=rejects,
         dots=_dots(trials, figures, in_use) if dots else (),
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
         claims=claims_in_doubt(head.study, samples, quiet),
+        dependences=hangs,
         best=best,
         published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
@@ -288,7 +295,10 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
 
 
 def _derived(plan: Plan, cell: Cell, tables: list[_Table]) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell (facts: say the base, and its value)."""
+    """Speed-up and efficiency against the base cell (facts: say the base, and its value); of a
+    simulation they would be the simulator's."""
+    if plan.study.simulation:
+        return {}
     sides = tables[cell.index].used, tables[cell.base].used
     times = ("seconds_per_operation", "wall_seconds")
     name = next((name for name in times if all(side.get(name) for side in sides)), "")
@@ -472,4 +482,5 @@ def _run_info(
         again=head.again,
         version=head.versions.get("concurve", ""),
         pilot=head.rules.repeats_min,
+        simulation=head.study.simulation,
     )

@@ -62,8 +62,10 @@ def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
 
 def with_explanation(findings: Findings, store: Store) -> Findings:
     """The findings with what limits each cell, for reports; as they are where the primary indicator
-    has no better direction (nothing is to be faster), where a run has no trial in use, or so many
-    that a report would wait for them."""
+    has no better direction (nothing is to be faster), where the time is that of a simulator, where
+    a run has no trial in use, or so many that a report would wait for them."""
+    if findings.run.simulation:
+        return findings
     if findings.indicator(findings.primary).better == "neither":
         return findings
     if findings.run.trials > REPORT_TRIALS:

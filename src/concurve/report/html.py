@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from concurve.findings import Explanation, Findings, Reject
 from concurve.report import charts as drawing
+from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
+from concurve.report.dependence import dependence_rows
 from concurve.report.explain_chart import composition
 from concurve.report.explain_section import section
 from concurve.report.machine import facts
@@ -63,6 +65,7 @@ def to_html(findings: Findings) -> str:
             trials=fmt.count(findings.run.trials, "trial"),
             duration=fmt.duration(findings.run.duration_seconds),
             claims=claim_rows(findings),
+            dependences=dependence_rows(findings),
             published=findings.published,
             table=contents,
             scaling=scaling_rows(findings),
@@ -103,6 +106,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["hanging"] = dependence
     made.filters |= {
         "clean_lines": fmt.clean_lines,
         "level": fmt.level,

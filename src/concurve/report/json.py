@@ -21,6 +21,7 @@ from concurve.findings import (
     BestFinding,
     CellFindings,
     ClaimFinding,
+    Dependence,
     Finding,
     Findings,
     Level,
@@ -121,12 +122,22 @@ class _Best(_BestSet, frozen=True, omit_defaults=True):
     groups: list[_BestSet] = []
 
 
+class _Dependence(msgspec.Struct, frozen=True, omit_defaults=True):
+    claim: str
+    factor: str
+    level: Level
+    settings: int
+    ratio: _Indicator | None
+    change: _Indicator | None = None
+
+
 class _Export(msgspec.Struct, frozen=True):
     format: int
     run: dict[str, Any]
     cells: list[_Cell]
     findings: tuple[Finding, ...]
     claims: list[_Claim]
+    dependences: list[_Dependence] | msgspec.UnsetType
     best: _Best | msgspec.UnsetType
     best_by_condition: list[_BestSet] | msgspec.UnsetType
     models: list[dict[str, Any]] | msgspec.UnsetType
@@ -147,6 +158,7 @@ def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
         [_cell(cell, trials.get(cell.index, [])) for cell in findings.cells],
         findings.sentences,
         [_claim(claim) for claim in findings.claims],
+        [_dependence(item) for item in findings.dependences] or msgspec.UNSET,
         _best(findings),
         _best_by_condition(findings),
         _models(findings),
@@ -231,6 +243,17 @@ def _claim(claim: ClaimFinding) -> _Claim:
         published=claim.published,
         cell=claim.cell,
         doubt=claim.doubt,
+    )
+
+
+def _dependence(item: Dependence) -> _Dependence:
+    return _Dependence(
+        claim=item.claim,
+        factor=item.factor,
+        level=item.level,
+        settings=item.settings,
+        ratio=_indicator(item.ratio),
+        change=_indicator(item.change) if item.change else None,
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from concurve.findings import Findings, PublishedTable
+from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import ClaimRow, claim_rows
 from concurve.report.explain_section import to_markdown as explained
@@ -33,6 +34,7 @@ def to_markdown(findings: Findings) -> str:
             *_opening(findings),
             *_findings(findings),
             *_claims(findings),
+            *_dependences(findings),
             *_published(findings),
             *_scaling(findings),
             *explained(findings.explanation),
@@ -83,6 +85,13 @@ def _claims(findings: Findings) -> Iterator[str]:
         yield "## Claims of the source"
         yield ""
         yield from claims_table(claim_rows(findings))
+
+
+def _dependences(findings: Findings) -> Iterator[str]:
+    if findings.dependences:
+        yield f"## {dependence.TITLE}"
+        yield ""
+        yield from dependence.to_markdown(findings)
 
 
 def claims_table(claims: Iterable[ClaimRow]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from concurve.findings import Findings
+from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows
 from concurve.report.letters import cut, fit_encoding
@@ -96,6 +97,7 @@ def lines(findings: Findings, width: int, report: str | None = None) -> Iterator
         yield Text()
     yield from _sentences(findings, width)
     yield from _claims(findings, width)
+    yield from dependence.lines(findings, width)
     yield from _scaling(findings, width)
     yield from _published(findings, width)
     yield from _rejects(findings, width)

@@ -13,6 +13,7 @@ from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.campaign.charts import comparison_chart
 from concurve.report.claims import ClaimRow, claim_rows
+from concurve.report.dependence import DependenceRow, dependence_rows
 from concurve.report.explain_chart import composition
 from concurve.report.explain_section import Curves, Section, curves, section
 from concurve.report.scaling import ScalingRow, expected_heading, scaling_rows, subject
@@ -89,6 +90,8 @@ class Chapter:
     comparisons: tuple[Comparison, ...] = ()
     claims: tuple[ClaimRow, ...] = ()
     claims_number: Numbered | None = None
+    dependences: tuple[DependenceRow, ...] = ()
+    dependences_number: Numbered | None = None
     cells: Table | None = None
     cells_number: Numbered | None = None
     charts: tuple[tuple[Numbered, drawing.Chart], ...] = ()
@@ -188,6 +191,10 @@ def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
         comparisons=comparisons,
         claims=claims,
         claims_number=numbers.table(f"{name}: claims of the source") if claims else None,
+        dependences=tuple(dependence_rows(run)),
+        dependences_number=numbers.table(f"{name}: on what the ratios hang")
+        if run.dependences
+        else None,
         cells=table(run),
         cells_number=numbers.table(f"{name}: figures of this campaign"),
         charts=tuple(

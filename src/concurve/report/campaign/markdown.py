@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from concurve.findings import CampaignFindings, StudyFindings
+from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.campaign.document import (
     COMPARED,
@@ -197,6 +198,9 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     if chapter.claims_number is not None:
         yield from _caption(chapter.claims_number)
         yield from claims_table(chapter.claims)
+    if chapter.dependences_number is not None:
+        yield from _caption(chapter.dependences_number)
+        yield from dependence.to_markdown(study.run)
     answers = [item.sentence for item in study.run.sentences if item.kind == "answer"]
     if answers:
         yield "What the run says:"
