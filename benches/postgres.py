@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +19,7 @@ from measuring import (
     interleaved,
     ratio_of_medians,
 )
+from postgres_server import Postgres, find_tools, quietly, running
 
 from concurve.host import native
 
@@ -37,7 +34,6 @@ THROUGHPUT = 1.0
 CPU = {"read": 0.9, "tpcb-like": 1.0}
 """Client CPU per transaction over pgbench's, at most."""
 
-_ROOTS = ("/usr/lib/postgresql", "/opt/concurve/postgresql")
 _SCRIPTS = {
     "read": r"""\set aid random(1, 100000 * :scale)
 SELECT abalance FROM concurve.accounts_1 WHERE aid = :aid;
@@ -60,20 +56,10 @@ END;
 
 
 class Server(NamedTuple):
-    """A PostgreSQL of our own."""
+    """A PostgreSQL with the data."""
 
-    tools: Path
-    folder: Path
-    """Of its Unix socket, and of pgbench's scripts."""
+    own: Postgres
     scale: int
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://postgres@/postgres?host={self.folder}"
-
-    def options(self) -> list[str]:
-        """How libpq's programs find it."""
-        return ["-h", str(self.folder), "-U", "postgres"]
 
 
 def figures(quick: bool) -> Iterator[Figure]:
@@ -121,7 +107,7 @@ def ours(server: Server, workload: str, sessions: int, seconds: float) -> Mappin
     """Transactions a second, and CPU seconds of the client's process for each."""
     settle(server)
     text, cpu = run(
-        [str(native.binary("concurve-load")), server.url, "--workload", workload,
+        [str(native.binary("concurve-load")), server.own.url, "--workload", workload,
          "--scale", str(server.scale), "--sessions", str(sessions), "--threads", "1",
          "--duration", f"{seconds}s", "--json"]
     )  # fmt: skip
@@ -134,10 +120,10 @@ def ours(server: Server, workload: str, sessions: int, seconds: float) -> Mappin
 def theirs(server: Server, workload: str, sessions: int, seconds: float) -> Mapping[str, float]:
     """The same of pgbench, which takes whole seconds."""
     settle(server)
-    script = server.folder / f"{workload}.sql"
+    script = server.own.folder / f"{workload}.sql"
     script.write_text(_SCRIPTS[workload])
     text, cpu = run(
-        [str(server.tools / "pgbench"), *server.options(), "-n", "-M", "prepared",
+        [str(server.own.tools / "pgbench"), *server.own.options(), "-n", "-M", "prepared",
          "-f", str(script), "-D", f"scale={server.scale}", "-c", str(sessions), "-j", "1",
          "-T", str(max(1, round(seconds))), "postgres"]
     )  # fmt: skip
@@ -156,101 +142,21 @@ def settle(server: Server) -> None:
         "TRUNCATE concurve.history_1",
     )
     words = [word for statement in statements for word in ("-c", statement)]
-    quietly([str(server.tools / "psql"), *server.options(), "-q", *words, "postgres"])
-
-
-def find_tools() -> Path:
-    """The folder of the newest server that has pgbench beside it.
-
-    Raises:
-        MissingToolError: there is none.
-    """
-    found = [path.parent for root in _ROOTS for path in Path(root).glob("*/bin/pgbench")]
-    if not found:
-        raise MissingToolError("pgbench is missing (apt-get install postgresql)")
-    return max(found, key=lambda folder: float(folder.parent.name))
+    quietly([str(server.own.tools / "psql"), *server.own.options(), "-q", *words, "postgres"])
 
 
 @contextmanager
 def postgres(tools: Path, scale: int) -> Iterator[Server]:
-    """A PostgreSQL with the data of both workloads, on a Unix socket alone; nothing of it stays.
+    """A PostgreSQL with the data of both workloads, on a Unix socket alone.
 
     It need not survive a loss of power: what is compared is the clients, not the disk.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder, data = Path(name), Path(name) / "data"
-        user = own_user(folder)
-        quietly([*user, str(tools / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust",
-                 "-N"])  # fmt: skip
-        settings = {
-            "listen_addresses": "",
-            "unix_socket_directories": name,
-            "max_connections": "120",
-            "shared_buffers": "2GB",
-            "max_wal_size": "8GB",
-            "fsync": "off",
-            "autovacuum": "off",
-        }
-        options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
-        process = subprocess.Popen(
-            [*user, str(tools / "postgres"), "-D", str(data), *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            server = Server(tools, folder, scale)
-            wait_for(server, process)
-            quietly([str(native.binary("concurve-load")), server.url, "--workload", "tpcb-like",
-                     "--scale", str(scale), "--init-only"])  # fmt: skip
-            yield server
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def own_user(folder: Path) -> list[str]:
-    """What runs a program as somebody who may run PostgreSQL: not root.
-
-    Raises:
-        SystemExit: there is no such user.
-    """
-    if os.geteuid() != 0:
-        return []
-    try:
-        os.chown(folder, *(int(output(["id", flag, "postgres"])) for flag in ("-u", "-g")))
-    except subprocess.CalledProcessError as error:
-        raise SystemExit("no user postgres, and PostgreSQL refuses root") from error
-    folder.chmod(0o755)
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "env", "LC_ALL=C"]
-
-
-def wait_for(server: Server, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    """Until it takes connections.
-
-    Raises:
-        SystemExit: it does not.
-    """
-    deadline = time.monotonic() + seconds
-    ready = [str(server.tools / "pg_isready"), "-q", *server.options()]
-    while subprocess.run(ready, check=False).returncode != 0:
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"PostgreSQL of {server.tools} does not start")
-        time.sleep(0.05)
-
-
-def output(argv: Sequence[str]) -> str:
-    return subprocess.check_output(argv, text=True, stderr=subprocess.DEVNULL)
-
-
-def quietly(argv: Sequence[str]) -> None:
-    """Run to its end.
-
-    Raises:
-        SystemExit: it failed.
-    """
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{argv[0]} exited with {done.returncode}: {done.stderr[-300:]}")
+    settings = {"listen_addresses": "", "shared_buffers": "2GB", "fsync": "off"}
+    with running(tools, settings) as own:
+        server = Server(own, scale)
+        quietly([str(native.binary("concurve-load")), own.url, "--workload", "tpcb-like",
+                 "--scale", str(scale), "--init-only"])  # fmt: skip
+        yield server
 
 
 if __name__ == "__main__":

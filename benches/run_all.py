@@ -24,6 +24,7 @@ import load
 import probing
 import scale
 import server
+import statements
 import threads
 from measuring import Bench, exit_code, quiet_warning, show
 
@@ -46,6 +47,7 @@ SUBJECTS: dict[str, Bench] = {
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
+    "statements": statements.figures,  # prepared statements beside PostgreSQL's
     "latches": latches.figures,  # counted latches and the shared heap beside those of others
     "demo": demo.figures,  # make demo
 }
