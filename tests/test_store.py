@@ -17,12 +17,8 @@ import sqlalchemy as sa
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
 from concurve.measuring.protocol import Outcome, TrialKey
-from concurve.store import (
-    STORE_FORMAT,
-    RunRow,
-    Store,
-    default_url,
-)
+from concurve.store import STORE_FORMAT, RunRow, Store
+from concurve.store_place import default_url
 from tests.postgres import Server
 from tests.real import PATIENCE
 

@@ -10,18 +10,17 @@ and has no campaigns.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.measuring.protocol import Outcome, TrialKey
+from concurve.store_place import default_url, open_engine, remedy
 
 STORE_FORMAT = 2
 
@@ -151,21 +150,12 @@ class RecordRow(NamedTuple):
     record: bytes
 
 
-def default_url() -> str:
-    """``CONCURVE_DB``, else a file in the user's data folder."""
-    given = os.environ.get("CONCURVE_DB")
-    if given:
-        return given
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return str(data / "concurve" / "concurve.db")
-
-
 class Store:
     """Open with a file path or a database URL."""
 
     def __init__(self, url: str | None = None) -> None:
         self.url = url or default_url()
-        self._engine = _engine(self.url)
+        self._engine = open_engine(self.url)
         with self._errors("opened"):
             self._format = self._stored_format()
             if self._format < STORE_FORMAT:
@@ -449,66 +439,5 @@ class Store:
         except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
             text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise StoreError(
-                f"the store {self.shown()} could not be {verb}: {text}", _remedy(text)
+                f"the store {self.shown()} could not be {verb}: {text}", remedy(text)
             ) from error
-
-
-_REMEDIES = {
-    "disk is full": "free some space, then concurve resume last: every finished trial is stored",
-    "readonly": "a folder you may write to: --db FILE or CONCURVE_DB",
-    "unable to open": "a folder that exists and that you may write to: --db FILE or CONCURVE_DB",
-    "not a database": "another file: --db FILE",
-    "is locked": "wait until the other process is done with it",
-    "disk i/o": "another disk: --db FILE; what was stored before is intact",
-    "malformed": "a copy of the file, and sqlite3 FILE .recover",
-    "password": "the right user and password in the URL",
-    "refused": "is the PostgreSQL server up, and the port right?",
-}
-
-
-def _remedy(text: str) -> str:
-    lowered = text.lower()
-    return next((remedy for sign, remedy in _REMEDIES.items() if sign in lowered), "another --db")
-
-
-def _engine(url: str) -> sa.Engine:
-    if "://" not in url:
-        return _sqlite(Path(url))
-    if url.startswith("sqlite:///"):
-        return _sqlite(Path(url.removeprefix("sqlite:///")))
-    scheme, rest = url.split("://", 1)
-    if scheme not in ("postgresql", "postgres"):
-        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
-    try:
-        return sa.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"the driver for PostgreSQL is not installed: {error}",
-            "pip install 'concurve[postgresql]'",
-        ) from error
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
-        # Without the URL: it may hold a password.
-        raise StoreError(
-            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        ) from error
-
-
-def _sqlite(path: Path) -> sa.Engine:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"the folder of the store {path} cannot be made: {error.strerror}",
-            "a folder you may write to: --db FILE or CONCURVE_DB",
-        ) from error
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
-
-    @sa.event.listens_for(engine, "connect")
-    def _configure(connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        # Full sync: a committed trial survives a crash of the machine.
-        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    return engine

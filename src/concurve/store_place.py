@@ -1,0 +1,87 @@
+"""Where a store is: a file or the URL of a database, and what to try when it cannot be reached."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from concurve.errors import StoreError
+
+
+def default_url() -> str:
+    """``CONCURVE_DB``, else a file in the user's data folder."""
+    given = os.environ.get("CONCURVE_DB")
+    if given:
+        return given
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return str(data / "concurve" / "concurve.db")
+
+
+def open_engine(url: str) -> sa.Engine:
+    """The engine of a store, with nothing opened yet but the folder of a file made.
+
+    Raises:
+        StoreError: no such kind of database, no driver, no folder, or a malformed URL.
+    """
+    if "://" not in url:
+        return _sqlite(Path(url))
+    if url.startswith("sqlite:///"):
+        return _sqlite(Path(url.removeprefix("sqlite:///")))
+    scheme, rest = url.split("://", 1)
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
+    try:
+        return sa.create_engine(f"postgresql+psycopg://{rest}", pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"the driver for PostgreSQL is not installed: {error}",
+            "pip install 'concurve[postgresql]'",
+        ) from error
+    except (sa.exc.SQLAlchemyError, ValueError) as error:
+        # Without the URL: it may hold a password.
+        raise StoreError(
+            "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        ) from error
+
+
+def _sqlite(path: Path) -> sa.Engine:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder of the store {path} cannot be made: {error.strerror}",
+            "a folder you may write to: --db FILE or CONCURVE_DB",
+        ) from error
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 20})
+
+    @sa.event.listens_for(engine, "connect")
+    def _configure(connection: Any, _: Any) -> None:
+        cursor = connection.cursor()
+        # Full sync: a committed trial survives a crash of the machine.
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    return engine
+
+
+_REMEDIES = {
+    "disk is full": "free some space, then concurve resume last: every finished trial is stored",
+    "readonly": "a folder you may write to: --db FILE or CONCURVE_DB",
+    "unable to open": "a folder that exists and that you may write to: --db FILE or CONCURVE_DB",
+    "not a database": "another file: --db FILE",
+    "is locked": "wait until the other process is done with it",
+    "disk i/o": "another disk: --db FILE; what was stored before is intact",
+    "malformed": "a copy of the file, and sqlite3 FILE .recover",
+    "password": "the right user and password in the URL",
+    "refused": "is the PostgreSQL server up, and the port right?",
+}
+
+
+def remedy(text: str) -> str:
+    """What to try when the database says this."""
+    lowered = text.lower()
+    return next((remedy for sign, remedy in _REMEDIES.items() if sign in lowered), "another --db")
