@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -11,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from concurve.errors import HostError
@@ -151,6 +153,17 @@ class Server:
         found = [line for line in self.lines if "indicator" in line]
         return {(line["indicator"], line.get("worker")): line["value"] for line in found}
 
+    def processes(self) -> list[int]:
+        """The one that was started, that of a generation, and the engines, if they are some."""
+        found = [self.process.pid]
+        for parent in found:
+            found += children(parent)
+        return found
+
+    def engines(self) -> list[int]:
+        """Engines that are processes and live."""
+        return self.processes()[2:]
+
     def end(self, by: signal.Signals = signal.SIGTERM) -> str:
         """Stop it; what it wrote to standard error."""
         if self.process.poll() is None:
@@ -160,6 +173,15 @@ class Server:
         if not self.reports.closed:
             self.reports.close()
         return stderr.decode()
+
+
+def children(parent: int) -> list[int]:
+    """Processes that a process has forked; none, if it has ended."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{parent}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in thread.read_text().split()]
+    return found
 
 
 @contextmanager

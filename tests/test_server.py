@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import resource
 import signal
@@ -31,7 +32,8 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 DIALS = {
     "worker": ("--execution", "worker"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
-    "spinning": ("--execution", "worker", "--io-threads", "3", "--idle", "spin:50"),
+    "spinning": ("--io-threads", "3", "--engine-count", "2", "--idle", "spin:50"),
+    "processes": ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
 }
 
 
@@ -131,10 +133,12 @@ def test_a_lost_connection_ends_its_dialog_locks_alone(server: Server) -> None:
 def test_an_end_that_comes_with_the_last_bytes_is_noticed(server: Server, last: bytes) -> None:
     watcher, quitter = Client(server.port), Client(server.port)
     quitter("LOCK", "Q", "a", "E")
-    server.process.send_signal(signal.SIGSTOP)
+    for process in server.processes():
+        os.kill(process, signal.SIGSTOP)
     quitter.socket.sendall(last)
     quitter.socket.shutdown(socket.SHUT_WR)
-    server.process.send_signal(signal.SIGCONT)
+    for process in server.processes():
+        os.kill(process, signal.SIGCONT)
     until(lambda: watcher.locks("TABLE", "Q") == [])
     assert closed_by_server(quitter.socket)
     quitter.close()
@@ -305,10 +309,10 @@ def test_large_replies_to_a_client_that_never_reads_take_little_memory(server: S
 
 
 def peak_bytes(server: Server) -> int:
-    """The most memory that the server has had."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(line.split()[1]) * 1024
+    """The most memory that its processes have had, with what they share in each."""
+    statuses = [Path(f"/proc/{pid}/status").read_text() for pid in server.processes()]
+    lines = [line for status in statuses for line in status.splitlines()]
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def test_a_long_pipeline_is_answered_whole_and_in_order(server: Server) -> None:
@@ -496,14 +500,14 @@ def found(server: Server) -> dict[str, str]:
     return by_key
 
 
-@pytest.mark.parametrize("dials", ["worker", "inline"])
+@pytest.mark.parametrize("dials", ["worker", "inline", "processes"])
 def test_kills_under_load_lose_nothing_and_bring_nothing_back(tmp_path: Path, dials: str) -> None:
     kill_under_load(tmp_path / "locks", 3, *DIALS[dials])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["process", "power"])
-@pytest.mark.parametrize("dials", ["worker", "inline"])
+@pytest.mark.parametrize("dials", ["worker", "inline", "processes"])
 def test_twenty_kills_under_load(tmp_path: Path, dials: str, durability: str) -> None:
     kill_under_load(tmp_path / "locks", 20, *DIALS[dials], "--durability", durability)
 

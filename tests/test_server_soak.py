@@ -91,7 +91,7 @@ class Visitors(threading.Thread):
 def soak(seconds: float, *options: str) -> list[Sample]:
     """Samples of a server under load, one a second or twenty; it was sound before and after."""
     with serving("--clients-max", "1500", *options) as server:
-        before = sample(server)
+        before = descriptors_without_clients(server)
         visitors = Visitors(server)
         visitors.start()
         loads = {name: load(server, name, seconds) for name in LOADS}
@@ -109,7 +109,7 @@ def soak(seconds: float, *options: str) -> list[Sample]:
             assert "(0 refused, 0 errors)" in stdout, f"{name}: {stdout}"
         assert visitors.visits > 0 and visitors.unexpected == []
         with contextlib.closing(Client(server.port)) as client:
-            wait_until_idle(client, server, before.descriptors + 1)
+            wait_until_idle(client, server, before + 1)
             # A session that ended between its lock and its unlock left the update part.
             for owner in {row["owner"] for row in client.locks()}:
                 assert client("UNLOCKALL", "UPDATE", "OWNER", owner) == 1
@@ -117,6 +117,16 @@ def soak(seconds: float, *options: str) -> list[Sample]:
             assert (left["locks"], left["arguments"], left["errors"]) == (0, 0, 0)
     assert server.process.returncode == 0
     return samples
+
+
+def descriptors_without_clients(server: Server) -> int:
+    """Once each of its two I/O threads has begun, and so has answered."""
+    clients = [Client(server.port) for _ in range(2)]
+    assert all(client("PING") == "PONG" for client in clients)
+    descriptors = sample(server).descriptors - len(clients)
+    for client in clients:
+        client.close()
+    return descriptors
 
 
 def watch(server: Server, loads: Sequence[subprocess.Popen[str]], every: float) -> list[Sample]:

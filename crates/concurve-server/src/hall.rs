@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use concurve_engines::Start;
 use concurve_latch::{Class, Mutex, Section};
-use concurve_records::{Engine, Recovered};
+use concurve_records::{Checkpointer, Engine, Recovered};
 
 use crate::backup::record::Record;
 use crate::backup::{Backup, Loaded};
@@ -238,9 +238,22 @@ impl Hall {
         }
     }
 
+    /// Starts what runs beside the engines, in one of them, until it is dropped.
+    pub fn start_checkpointer(&self) -> Result<Option<Checkpointer>, Error> {
+        let checkpointer = self
+            .records
+            .as_ref()
+            .map(|it| it.engine.start_checkpointer());
+        let checkpointer = checkpointer.transpose();
+        checkpointer.map_err(|fault| Error::RecordsStopped(fault.to_string()))
+    }
+
     /// Ends the sessions of an engine that has died, from 0.
     pub fn end_sessions_of(&self, engine: usize) {
         self.engine_deaths.fetch_add(1, Relaxed);
+        if let Some(records) = &self.records {
+            records.engine.end_sessions_of(engine as u32 + 1);
+        }
         // Whoever dies in between leaves locks behind of which nobody knows whose they are.
         let _whole = Section::enter(Class::named("ending sessions"));
         let silent = self.owners.lock().abandon(engine);
@@ -254,6 +267,9 @@ impl Hall {
     /// # Errors
     /// What stopped one of them, if something did.
     pub fn end(self) -> Result<(), Error> {
+        if let Some(backup) = self.backup {
+            backup.into_inner().end();
+        }
         self.records.map_or(Ok(()), Records::end)
     }
 
@@ -265,7 +281,7 @@ impl Hall {
 
 impl Records {
     fn open(settings: &RecordSettings) -> Result<Self, Error> {
-        let opened = Engine::open(&settings.folder, settings.engine.clone());
+        let opened = Engine::open_shared(&settings.folder, settings.engine.clone());
         let (engine, recovered) = opened.map_err(|source| Error::Records {
             folder: settings.folder.clone(),
             source,

@@ -71,6 +71,8 @@ impl Server {
     fn serve(&self, hall: &Hall, engine: &Engine) -> Result<(), Error> {
         let number = engine.number as usize - 1;
         let until = Until::stopped(engine);
+        let is_first = number == 0;
+        let _checkpointer = is_first.then(|| hall.start_checkpointer()).transpose()?;
         match (&hall.run_queue, self.settings.engines) {
             (Some(queue), _) => self.execute(hall, queue, number, &until),
             (None, Engines::Threads) => self.serve_sockets(hall, number, &until),

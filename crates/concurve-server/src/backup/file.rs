@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use thiserror::Error;
 
 use crate::backup::record::{HEADER, Record, decode, encode};
@@ -48,7 +50,13 @@ pub enum BackupError {
 #[derive(Debug)]
 pub struct Backup {
     path: PathBuf,
-    file: nix::fcntl::Flock<File>,
+    /// The file, and the one that it is rewritten into: they change their names then. Both are open
+    /// before engines are forked, because what one of them opens the others do not have.
+    files: [Flock<File>; 2],
+    /// Which of them has the name now.
+    current: usize,
+    /// The file system cannot exchange names.
+    grows: bool,
     durability: Durability,
     /// Records that are not on file yet.
     pending: Vec<u8>,
@@ -78,14 +86,7 @@ impl Backup {
     /// off: its request was never answered. Damage with whole records after it is refused.
     pub fn open(path: &Path, durability: Durability) -> Result<(Self, Loaded), BackupError> {
         let when = |action| move |source| failed(path, action, source);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(when("open it"))?;
-        let mut file = lock(file, path)?;
+        let mut file = open_locked(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(when("read it"))?;
         let (live, good, loaded) = read(&bytes, path)?;
@@ -93,7 +94,9 @@ impl Backup {
         file.seek(SeekFrom::End(0)).map_err(when("seek in it"))?;
         let mut backup = Self {
             path: path.to_owned(),
-            file,
+            files: [file, open_locked(&other_path(path))?],
+            current: 0,
+            grows: false,
             durability,
             pending: Vec::new(),
             length: good,
@@ -146,30 +149,30 @@ impl Backup {
         let result = self.append();
         self.failed = result.is_err();
         result?;
-        if self.length > COMPACT_BYTES_MIN && self.length > COMPACT_RATIO * self.live_bytes {
+        let is_large =
+            self.length > COMPACT_BYTES_MIN && self.length > COMPACT_RATIO * self.live_bytes;
+        if is_large && !self.grows {
             self.compact()?;
         }
         Ok(())
     }
 
     fn append(&mut self) -> Result<(), BackupError> {
-        let path = &self.path;
-        self.file
-            .write_all(&self.pending)
+        let (path, file) = (&self.path, &mut self.files[self.current]);
+        file.write_all(&self.pending)
             .map_err(|source| failed(path, "append to it", source))?;
         self.length += self.pending.len() as u64;
         self.pending.clear();
         if self.durability == Durability::Power {
-            self.file
-                .sync_data()
+            file.sync_data()
                 .map_err(|source| failed(path, "force it to the disk", source))?;
         }
         Ok(())
     }
 
-    /// Writes what is held to a new file that takes the old one's place at once.
+    /// Writes what is held to another file that takes this one's name at once.
     pub fn compact(&mut self) -> Result<(), BackupError> {
-        let path = self.path.with_extension("new");
+        let path = other_path(&self.path);
         let when = |action| {
             let path = path.clone();
             move |source| failed(&path, action, source)
@@ -178,15 +181,33 @@ impl Backup {
         for record in self.held() {
             encode(&record, &mut bytes);
         }
-        let file = File::create(&path).map_err(when("create it"))?;
-        let mut file = lock(file, &path)?;
+        let file = &mut self.files[1 - self.current];
+        file.set_len(0).map_err(when("empty it"))?;
+        file.rewind().map_err(when("seek in it"))?;
         file.write_all(&bytes).map_err(when("write it"))?;
         file.sync_all().map_err(when("force it to the disk"))?;
-        std::fs::rename(&path, &self.path).map_err(when("put it in place"))?;
-        self.file = file;
+        match exchange(&path, &self.path) {
+            Ok(()) => {}
+            Err(Errno::EINVAL | Errno::ENOSYS) => {
+                let shown = self.path.display();
+                eprintln!(
+                    "concurve-server: the backup file {shown} will grow: its file system cannot \
+                     exchange the names of two files, so it is not rewritten"
+                );
+                self.grows = true;
+                return Ok(());
+            }
+            Err(error) => return Err(when("put it in place")(error.into())),
+        }
+        self.current = 1 - self.current;
         self.length = bytes.len() as u64;
         self.compactions += 1;
         self.sync_folder()
+    }
+
+    /// Takes away what was only there to be written to; a file that is left does no harm.
+    pub fn end(self) {
+        let _ = std::fs::remove_file(other_path(&self.path));
     }
 
     /// Makes the name of the file durable.
@@ -210,10 +231,33 @@ fn failed(path: &Path, action: &'static str, source: io::Error) -> BackupError {
     }
 }
 
-fn lock(file: File, path: &Path) -> Result<nix::fcntl::Flock<File>, BackupError> {
-    let arguments = nix::fcntl::FlockArg::LockExclusiveNonblock;
-    nix::fcntl::Flock::lock(file, arguments).map_err(|(_, error)| match error {
-        nix::errno::Errno::EWOULDBLOCK => BackupError::InUse {
+/// What a backup file is rewritten into.
+fn other_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+fn exchange(one: &Path, other: &Path) -> Result<(), Errno> {
+    renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
+}
+
+fn open_locked(path: &Path) -> Result<Flock<File>, BackupError> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    lock(
+        opened.map_err(|source| failed(path, "open it", source))?,
+        path,
+    )
+}
+
+fn lock(file: File, path: &Path) -> Result<Flock<File>, BackupError> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
+        Errno::EWOULDBLOCK => BackupError::InUse {
             path: path.to_owned(),
         },
         error => failed(path, "lock it", error.into()),
@@ -371,7 +415,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("locks");
         let (mut backup, _) = open(&path);
-        for round in 0..60_000_u32 {
+        for round in 0..120_000_u32 {
             backup.note(&record("x", round % 2));
             if round % 1000 == 0 {
                 backup.commit().unwrap();
@@ -379,11 +423,14 @@ mod tests {
         }
         backup.note(&record("kept", 3));
         backup.commit().unwrap();
-        assert!(backup.compactions > 0 && backup.length < COMPACT_BYTES_MIN);
+        assert!(backup.compactions > 1 && backup.length < COMPACT_BYTES_MIN);
         let before = held(&backup);
         let error = Backup::open(&path, Durability::Process).unwrap_err();
         assert!(matches!(error, BackupError::InUse { .. }));
         drop(backup);
-        assert_eq!(held(&open(&path).0), before);
+        let backup = open(&path).0;
+        assert_eq!(held(&backup), before);
+        backup.end();
+        assert!(!other_path(&path).exists());
     }
 }

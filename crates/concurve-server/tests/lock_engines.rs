@@ -1,14 +1,18 @@
-//! Many threads on one lock table: no two owners ever hold what excludes each other, and every
-//! answer fits what its owner was granted before.
+//! Many engines on one lock table, threads and processes: no two owners ever hold what excludes each
+//! other, and every answer fits what its owner was granted before. A program of its own: it forks.
 //!
-//! Each thread is an owner and knows what it holds. Behind each grant, and in front of each
+//! Each engine is an owner and knows what it holds. Behind each grant, and in front of each
 //! release, it says so to all others by bits of the arguments concerned, and looks at theirs. Two
 //! that hold what excludes each other have both written before they look, so one of them sees it.
 
 use std::collections::HashMap;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
+use concurve_engines::memory::SharedAllocator;
+use concurve_engines::{Engine, Event, Mode as Engines, Plan, Service, Start, serve};
 use concurve_server::locks::argument::overlap;
 use concurve_server::locks::book::{Counts, Refusal, Request, Subject};
 use concurve_server::locks::latched::{Latching, LockTable};
@@ -16,6 +20,9 @@ use concurve_server::locks::mode::{Mode, Rules, Scope};
 use concurve_server::locks::room::Room;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+#[global_allocator]
+static ALLOCATOR: SharedAllocator = SharedAllocator;
 
 const OWNERS: u32 = 8;
 const STEPS: usize = 100_000;
@@ -69,7 +76,7 @@ impl Shared {
     }
 }
 
-/// A thread's own view of what it holds.
+/// An engine's own view of what it holds.
 struct Owner<'a> {
     shared: &'a Shared,
     number: u32,
@@ -207,36 +214,72 @@ impl Owner<'_> {
     }
 }
 
-fn stress(latching: Latching) {
-    let shared = Shared::new(latching);
-    std::thread::scope(|scope| {
-        for number in 0..OWNERS {
-            let shared = &shared;
-            scope.spawn(move || {
-                let mut owner = Owner {
-                    shared,
-                    number,
-                    draw: SmallRng::seed_from_u64(number.into()),
-                    held: HashMap::new(),
-                };
-                owner.run();
-            });
+/// One latching, tried by engines that are owners.
+struct Stress(Latching);
+
+impl Service for Stress {
+    type Shared = Shared;
+
+    fn open(&self, _: Start) -> Result<Shared, String> {
+        Ok(Shared::new(self.0))
+    }
+
+    fn run(&self, shared: &Shared, engine: &Engine) -> Result<(), String> {
+        shared.try_as(engine.number - 1);
+        Ok(())
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        shared.must_be_empty();
+        Ok(())
+    }
+
+    fn tell(&self, _: &Event) {}
+}
+
+impl Shared {
+    fn try_as(&self, number: u32) {
+        let mut owner = Owner {
+            shared: self,
+            number,
+            draw: SmallRng::seed_from_u64(number.into()),
+            held: HashMap::new(),
+        };
+        owner.run();
+    }
+
+    fn must_be_empty(&self) {
+        assert_eq!(self.room.locks().now(), 0);
+        assert_eq!(self.room.arguments().now(), 0);
+        assert!(self.room.locks().peak() <= CAPACITY);
+        let mut left = 0;
+        self.table.each(&mut |_| left += 1);
+        assert_eq!(left, 0);
+    }
+}
+
+fn main() -> ExitCode {
+    for latching in [Latching::Global, Latching::Record] {
+        let plan = Plan {
+            mode: Engines::Processes,
+            engines: OWNERS,
+            memory_bytes: 256 << 20,
+            memory_remedy: "raise memory_bytes in the test",
+            quick_deaths_max: 1,
+            stop_within: Duration::from_secs(120),
+        };
+        if let Err(error) = serve(&plan, &Stress(latching)) {
+            eprintln!("processes, {latching:?}: {error}");
+            return ExitCode::FAILURE;
         }
-    });
-    assert_eq!(shared.room.locks().now(), 0);
-    assert_eq!(shared.room.arguments().now(), 0);
-    assert!(shared.room.locks().peak() <= CAPACITY);
-    let mut left = 0;
-    shared.table.each(&mut |_| left += 1);
-    assert_eq!(left, 0);
-}
-
-#[test]
-fn owners_behind_one_latch_never_hold_what_excludes_each_other() {
-    stress(Latching::Global);
-}
-
-#[test]
-fn owners_behind_many_latches_never_hold_what_excludes_each_other() {
-    stress(Latching::Record);
+        let shared = Shared::new(latching);
+        std::thread::scope(|scope| {
+            for number in 0..OWNERS {
+                let shared = &shared;
+                scope.spawn(move || shared.try_as(number));
+            }
+        });
+        shared.must_be_empty();
+    }
+    ExitCode::SUCCESS
 }
