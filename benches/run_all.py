@@ -18,6 +18,7 @@ import disk
 import engines
 import exact
 import kernel
+import kernel_modes
 import latches
 import light
 import load
@@ -47,6 +48,7 @@ SUBJECTS: dict[str, Bench] = {
     "aa": aa.figures,  # a program against itself, and against one that is 5 % slower
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
+    "kernel-modes": kernel_modes.figures,  # engines that are threads beside processes
     "statements": statements.figures,  # prepared statements beside PostgreSQL's
     "latches": latches.figures,  # counted latches and the shared heap beside those of others
     "demo": demo.figures,  # make demo

@@ -162,14 +162,16 @@ def redis() -> tuple[str, ...]:
     return (program, "--save", "", "--appendonly", "no", "--io-threads", "1")
 
 
-def load(server: Running, commands: Sequence[str], seconds: float) -> Load:
+def load(
+    server: Running, commands: Sequence[str], seconds: float, sessions: int = SESSIONS
+) -> Load:
     """Put load on a server.
 
     Raises:
         SystemExit: a request failed.
     """
     line = [str(native.binary("concurve-load")), f"127.0.0.1:{server.port}"]
-    line += ["--sessions", str(SESSIONS), "--duration", str(seconds), "--keys", "uniform:100000"]
+    line += ["--sessions", str(sessions), "--duration", str(seconds), "--keys", "uniform:100000"]
     for command in commands:
         line += ["--command", command]
     before = cpu_us(server.pid)

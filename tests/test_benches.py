@@ -23,6 +23,7 @@ FIGURES = {
     "probing": ("probing 64 busy threads, of one CPU", "slow-down of 64 busy threads"),
     "scale": ("show 100 trials in 20 cells",),
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
+    "kernel-modes": ("engine, thread / process, one client",),
     "aa": ("A/A: a program told from itself", "A/B: a slow-down of 5 % found"),
     "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
     "demo": ("make demo",),
