@@ -18,8 +18,8 @@ from tests import real
 FILE = Path(concurve.__file__).parent / "studies" / "io-schedulers" / "simulated" / "study.toml"
 
 TINY = """[effort.quick]
-factors = { writing = ["cached"], average-seek-ms = [3.5], layout = ["linear"], \
-cpu-ms-per-megabyte = [0], queue-depth = [1], write-cache-kib = [0] }
+factors = { writing = ["cached"], seek-curve = ["root"], average-seek-ms = [3.5], \
+layout = ["linear"], cpu-ms-per-megabyte = [0], queue-depth = [1], write-cache-kib = [0] }
 repeats = 3
 time_allowed = "1h"
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from concurve.definition import catalogue
 from concurve.errors import HostError
 from concurve.host import native
 from concurve.volumes import blocks
+from concurve.volumes.file_systems import FILE_SYSTEMS
 from concurve.volumes.journal import VARIABLE, repair
 from concurve.volumes.steps import Detach, Unmount
 from tests import real
@@ -117,6 +119,7 @@ needs_volumes = pytest.mark.skipif(volumes_missing() is not None, reason=str(vol
 
 #: Everything as packaged, but small, and in the test's own folder.
 TINY = """[effort.quick]
+factors = %s
 repeats = 1
 time_allowed = "1h"
 
@@ -139,16 +142,21 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[real.Lab]:
         Detach(str(path)).do()
 
 
-def tiny_study(lab: real.Lab, name: str) -> None:
+def tiny_study(lab: real.Lab, name: str, **factors: list[str]) -> None:
+    """A packaged study, tiny, with these levels of its factors."""
     text = (STUDIES / name / "study.toml").read_text(encoding="utf-8")
-    text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", TINY, text, flags=re.DOTALL)
+    levels = ", ".join(
+        f"{name.replace('_', '-')} = {json.dumps(it)}" for name, it in factors.items()
+    )
+    quick = TINY % f"{{ {levels} }}"
+    text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", quick, text, flags=re.DOTALL)
     text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
     text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, volume-mib = 96, '
                   'write-mib = 200 }', text)  # fmt: skip
-    text = text.replace("quick = { seconds = 4 }", "quick = { seconds = 0.2 }")
+    text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
     text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
     text = text.replace('"--size-mib", "256"', '"--size-mib", "48"')
-    text = text.replace('"--depth", "{depth}"', '"--depth", "4"')
+    text = re.sub(r'"--depth", "(\{depth\}|32)"', '"--depth", "4"', text)
     (lab.folder / "study.toml").write_text(text, encoding="utf-8")
 
 
@@ -179,7 +187,44 @@ def test_a_small_load_runs_under_each_scheduler(lab: real.Lab) -> None:
         assert indicators["device_write_bytes"]["value"] > 2_000_000
         assert indicators["seek_ratio"]["value"] > 0
     # Which scheduler there was, as the program read it, is a level, and so not told again.
-    assert {fact["name"] for fact in exported["facts"]} >= {"seeks"}
+    facts = {(fact["name"], fact["value"]) for fact in exported["facts"]}
+    assert {name for name, _ in facts} >= {"seeks"}
+    assert facts >= {("loaders_are", "processes"), ("loaders_are", "threads")}
+    assert [value for name, value in facts if name == "page_cache"] == [
+        "dropped as a whole before the load"
+    ] or not os.access("/proc/sys/vm/drop_caches", os.W_OK)
+    assert_taken_back(lab)
+
+
+@needs_volumes
+def test_a_small_load_runs_on_each_file_system(lab: real.Lab) -> None:
+    """Btrfs has a device number of its own, beneath which the device is found all the same."""
+    here = [name for name, kind in FILE_SYSTEMS.items() if shutil.which(kind.maker[0])]
+    if len(here) < 2:
+        pytest.skip("mkfs.xfs and mkfs.btrfs are not installed")
+    tiny_study(
+        lab, "load", scheduler=["none"], database=["sqlite"], file_system=["ext4", "xfs", "btrfs"]
+    )
+    text = (lab.folder / "study.toml").read_text(encoding="utf-8")
+    text = text.replace("volume-mib = 96", "volume-mib = 320")
+    (lab.folder / "study.toml").write_text(text, encoding="utf-8")
+    cells = {cell["parameters"]["file-system"]: cell["indicators"] for cell in ran(lab)["cells"]}
+    assert set(cells) == set(here)
+    for indicators in cells.values():
+        assert indicators["device_write_bytes"]["value"] > 2_000_000
+    assert_taken_back(lab)
+
+
+@needs_volumes
+def test_settings_with_tunables_of_their_own_run(lab: real.Lab) -> None:
+    tiny_study(lab, "tunables", setting=["none", "none-queue-4", "batch-1", "bfq-idle-0"])
+    cells = {cell["parameters"]["setting"]: cell["indicators"] for cell in ran(lab)["cells"]}
+    assert {"none", "none-queue-4"} <= set(cells)
+    offered = blocks.known_schedulers()
+    assert ("batch-1" in cells) == ("mq-deadline" in offered)
+    assert ("bfq-idle-0" in cells) == ("bfq" in offered)
+    for indicators in cells.values():
+        assert indicators["reads_per_second"]["value"] > 0
     assert_taken_back(lab)
 
 

@@ -126,7 +126,10 @@ def _set(path: Path, value: str, journal: Journal) -> None:
         raise VolumeError(f"{path} does not take {value!r}: {error.strerror}") from error
     after = blocks.chosen(path.read_text(encoding="ascii"))
     if after != value:
-        raise VolumeError(f"{path} is {after!r} after {value!r} was written to it")
+        raise VolumeError(
+            f"{path} is {after!r} after {value!r} was written to it: "
+            "give what the kernel makes of it"
+        )
 
 
 def _format(device: Device, kind: FileSystem) -> None:
