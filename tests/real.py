@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -25,6 +26,13 @@ STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT")
 
 #: Seconds for whatever is sure to come. Only a hang takes as long, on the busiest machine too.
 PATIENCE = 300.0
+
+
+def let_others_through(folder: Path) -> None:
+    """Open the way to a folder of pytest's, which are private, for other users."""
+    for parent in folder.parents:
+        if Path(tempfile.gettempdir()) in parent.parents:
+            parent.chmod(parent.stat().st_mode | 0o011)
 
 
 def missing() -> str | None:

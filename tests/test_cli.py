@@ -20,7 +20,7 @@ import pytest
 from concurve.host.native import binary
 from concurve.store import Store
 from tests.postgres import Server
-from tests.real import CONCURVE, PATIENCE, TARGETS, Lab, missing
+from tests.real import CONCURVE, PATIENCE, TARGETS, Lab, let_others_through, missing
 
 pytestmark = [
     pytest.mark.real,
@@ -390,9 +390,7 @@ def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to give it up")
     lab.folder.chmod(0o777)
-    for folder in lab.folder.parents[:2]:
-        if folder != Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
+    let_others_through(lab.folder)
     native = lab.folder / "native"
     native.mkdir()
     shutil.copy(binary("concurve-trial"), native)

@@ -243,12 +243,13 @@ def test_too_many_threads_are_told_with_the_limit(
     assert f"the limit that bit: pids.max of {pids_cgroup} = 100" in done.stderr
 
 
-@pytest.mark.parametrize(("policy", "nices"), [("0", [0, 0]), ("1", [4, -5])])
-def test_priorities_reach_the_kernel(some_java: str, policy: str, nices: list[int]) -> None:
+@pytest.mark.parametrize(("policy", "nices"), [("0", None), ("1", [4, -5])])
+def test_priorities_reach_the_kernel(some_java: str, policy: str, nices: list[int] | None) -> None:
+    """Without the policy the threads keep the nice value that these tests run under."""
     if os.geteuid() != 0:
         pytest.skip("only root may raise priorities")
     found = [worker_nice(some_java, policy, priority) for priority in ("1", "10")]
-    assert found == nices
+    assert found == (nices or [os.nice(0)] * 2)
 
 
 def worker_nice(java: str, policy: str, priority: str) -> int:

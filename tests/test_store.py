@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import sqlite3
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from concurve.measuring.protocol import Outcome, TrialKey
 from concurve.store import STORE_FORMAT, RunRow, Store
 from concurve.store_place import default_url
 from tests.postgres import Server
-from tests.real import PATIENCE
+from tests.real import PATIENCE, let_others_through
 
 RECORD = b'{"format":1,"trial":"x"}' * 40
 
@@ -202,10 +201,8 @@ def as_nobody(path: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def open_folder(tmp_path: Path) -> Path:
-    """A folder that every user may reach (those that pytest makes are private)."""
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | stat.S_IXGRP | stat.S_IXOTH)
+    """A folder that every user may reach."""
+    let_others_through(tmp_path / "inside")
     return tmp_path
 
 
