@@ -53,8 +53,9 @@ test: test-rust test-python test-java ## Run the tests of every language
 test-rust: build
 	@cargo test --workspace --profile checked --quiet
 
+# Two files at a time: each waits for processes for half of its time. A file's tests share servers.
 test-python: build
-	@$(BIN)/python -m pytest -q --durations=10 --durations-min=5
+	@$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
 
 test-java: build
 	@rm -rf java/target/surefire-reports
