@@ -82,6 +82,12 @@ def test_a_ratio_agrees_within_the_tolerance(ours: list[float], verdict: str) ->
     assert found.verdict == verdict
 
 
+def test_a_figure_may_have_a_tolerance_of_its_own() -> None:
+    ours = {1: around(10.0), 2: around(5.3)}
+    narrow = msgspec.structs.replace(figure(50.0, 2), tolerance=0.01)
+    assert only(compared([narrow], ours)).verdict == "differs"
+
+
 def test_the_sources_rounding_is_allowed_for() -> None:
     ours = {1: around(10.0), 2: around(5.85)}
     assert only(compared([figure(50.0, 2)], ours)).verdict == "differs"

@@ -190,6 +190,14 @@ def test_a_malformed_figure_is_refused_with_its_line(
     assert remedy in refused.remedy
 
 
+def test_a_figure_may_name_its_tolerance(tmp_path: Path) -> None:
+    heading = HEADING.replace("compare", "compare,tolerance")
+    refused = refusal(tmp_path, "1,r,a,3,s,,,,,a lot\n", heading)
+    assert "line 2: tolerance 'a lot' is no share" in refused.what
+    assert "0.01" in refused.remedy
+    assert "tolerance '1.5'" in refusal(tmp_path, "1,r,a,3,s,,,,,1.5\n", heading).what
+
+
 def test_columns_that_are_missing_or_unknown_are_refused(tmp_path: Path) -> None:
     assert "no column 'value'" in refusal(tmp_path, "", HEADING.replace("value,", "")).what
     refused = refusal(tmp_path, "", HEADING.replace("base", "basis"))

@@ -19,10 +19,6 @@ from concurve.measuring.plan import describe
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
 
-#: Our figure may differ by this share of the published one, and still agrees. The source gives
-#: no spread; its own repeats differed by some percent.
-TOLERANCE = 0.10
-
 
 class _Measured(NamedTuple):
     """Our side: the values of the cells, and the levels of factors that a source leaves open."""
@@ -244,11 +240,11 @@ def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) ->
 def _room(figure: PublishedFigure, published: float) -> float:
     """The tolerance, and what the source's rounding leaves open."""
     if figure.compare == "difference":
-        return max(TOLERANCE * abs(published), figure.rounding)
+        return max(figure.tolerance * abs(published), figure.rounding)
     if figure.compare == "factor":
-        return TOLERANCE * abs(published) + figure.rounding
+        return figure.tolerance * abs(published) + figure.rounding
     if figure.compare == "improvement":
-        return TOLERANCE * abs(published) + figure.rounding / 100
+        return figure.tolerance * abs(published) + figure.rounding / 100
     assert figure.base_value is not None
     rounded = figure.rounding * (1 + abs(published)) / abs(figure.base_value)
-    return TOLERANCE * abs(published) + rounded
+    return figure.tolerance * abs(published) + rounded

@@ -4,7 +4,8 @@ One row a figure. Columns: ``table``, ``figure_row`` and ``figure_column`` (wher
 prints it), ``value`` (a number, or minutes and seconds as ``1:09``), ``unit``, ``indicator`` and
 ``parameters`` (``cpus=2;threads=1``: the cell of the study that it belongs to). In a campaign's
 file ``test_case`` names the study. May be left out: ``title`` of the table, ``figure`` and
-``figure_title`` (number and title of the source's chart of it), ``base`` and ``compare``.
+``figure_title`` (number and title of the source's chart of it), ``base``, ``compare``, and
+``tolerance``: the share by which ours may differ and still agrees.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ Compare = Literal["ratio", "factor", "improvement", "difference", "order", "none
 #: Those of which the figure of the base is no part.
 OF_THEMSELVES = ("factor", "improvement")
 
+#: Of figures that name no tolerance: a source that gives no spread had repeats that differed by
+#: some percent.
+TOLERANCE = 0.10
+
 COLUMNS = ("table", "figure_row", "figure_column", "value", "unit", "indicator", "parameters")
-OPTIONAL = ("test_case", "title", "figure", "figure_title", "base", "compare")
+OPTIONAL = ("test_case", "title", "figure", "figure_title", "base", "compare", "tolerance")
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):([0-5]\d(?:\.\d+)?)")
 
@@ -57,6 +62,7 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     base: dict[str, Level] = {}
     base_value: float | None = None
     compare: Compare = "none"
+    tolerance: float = TOLERANCE
     title: str = ""
     figure: str = ""
     figure_title: str = ""
@@ -135,6 +141,7 @@ def _row(fields: Mapping[str, str], where: str) -> _Row:
         indicator=fields["indicator"],
         parameters=parameters,
         compare=_compare(fields, where),
+        tolerance=_tolerance(fields.get("tolerance", ""), where),
         title=fields.get("title", ""),
         figure=fields.get("figure", ""),
         figure_title=fields.get("figure_title", ""),
@@ -157,6 +164,20 @@ def _value(text: str, where: str) -> tuple[float, float]:
             f"{where}: value {text!r} is no number", "digits and a point (35.72), or 1:09"
         )
     return value, _half_digit(text)
+
+
+def _tolerance(text: str, where: str) -> float:
+    if not text:
+        return TOLERANCE
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise StudyError(
+            f"{where}: tolerance {text!r} is no share", "a number between 0 and 1: 0.01, or nothing"
+        )
+    return value
 
 
 def _half_digit(text: str) -> float:

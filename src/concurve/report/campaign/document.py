@@ -33,9 +33,10 @@ PROTOCOL = (
 COMPARED = (
     "Times of another machine say nothing about ours. So a published figure is held against ours, "
     "relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
-    "of ours lies within ±10 % of it and what its rounding leaves open, differs where none of the "
-    "interval does, and is undecided otherwise. Figures of two scales that have nothing in common, "
-    "such as the priorities of two systems, agree where both lie on the same side of their base. "
+    "of ours lies within ±10 % of it (less where the source found less) and what its rounding "
+    "leaves open, differs where none of the interval does, and is undecided otherwise. Figures of "
+    "two scales that have nothing in common, such as the priorities of two systems, agree where "
+    "both lie on the same side of their base. "
     "Where trials are in use with a doubt, a verdict stands only if the quiet ones alone give it."
 )
 
