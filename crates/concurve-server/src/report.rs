@@ -31,6 +31,11 @@ pub fn facts(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
         }
         None => reporter.fact("capacity", settings.locks.capacity)?,
     }
+    if let Some(statements) = &settings.statements {
+        reporter.fact("statement_cache", name_of(statements.caching))?;
+        reporter.fact("procedure_cache_kib", statements.procedure_cache_kib)?;
+        reporter.fact("spin", statements.spin.to_string())?;
+    }
     if let Some(loaded) = hall.loaded {
         reporter.fact("backup_locks_loaded", loaded.locks)?;
         reporter.fact("backup_torn_bytes", loaded.torn_bytes)?;

@@ -111,7 +111,8 @@ impl StatementCache {
             stripe.slots.push(Slot {
                 hash,
                 cached: Arc::clone(new),
-                used: true,
+                // Of many that are used once, none takes the place of one that is used again.
+                used: false,
             });
             let Stripe { index, slots, .. } = &mut *stripe;
             index.insert_unique(hash, at, |at| slots[*at].hash);
@@ -131,10 +132,16 @@ impl StatementCache {
     /// Drops a plan that nobody uses, if there is one: the first that was not found since the hand of
     /// the clock came by last.
     pub fn drop_one(&self) -> Option<Arc<Cached>> {
-        let first = self.hand.fetch_add(1, Relaxed);
-        (0..self.stripes.len())
-            .map(|more| (first + more) % self.stripes.len())
-            .find_map(|at| self.stripes[at].0.lock().drop_one())
+        let (first, count) = (self.hand.load(Relaxed), self.stripes.len());
+        // Twice around: the first time may only take marks away.
+        for at in first..first + 2 * count {
+            let dropped = self.stripes[at % count].0.lock().drop_one();
+            if dropped.is_some() {
+                self.hand.store((at + 1) % count, Relaxed);
+                return dropped;
+            }
+        }
+        None
     }
 
     pub fn counters(&self) -> Counters {
@@ -164,9 +171,9 @@ impl Stripe {
         self.index.find(hash, is_it).copied()
     }
 
+    /// Goes around once, and takes marks away up to the first plan without one.
     fn drop_one(&mut self) -> Option<Arc<Cached>> {
-        // Twice around: the first time may only take marks away.
-        for _ in 0..2 * self.slots.len() {
+        for _ in 0..self.slots.len() {
             self.hand = (self.hand + 1) % self.slots.len();
             let slot = &mut self.slots[self.hand];
             // Only the cache has it; others find it under this latch only.

@@ -39,8 +39,9 @@ pub enum StatementError {
     },
     #[error("the statement has {wanted} parameters and was given {given}")]
     Parameters { wanted: usize, given: usize },
+    /// Its number is ASE's.
     #[error(
-        "the procedure cache is exhausted: all plans in its {pages} pages are in use, and {wanted} \
+        "701: the procedure cache is exhausted: all plans in its {pages} pages are in use, and {wanted} \
          pages are needed; give it more with --procedure-cache"
     )]
     Exhausted { pages: usize, wanted: usize },

@@ -196,21 +196,20 @@ fn only_plans_in_use_exhaust_the_procedure_cache() {
 
 #[test]
 fn what_was_found_lately_stays() {
-    let statements = statements(Caching::Single, 8);
-    let hot = "GET accounts balance KEY ?";
-    for number in 0..100 {
-        let once = format!("DELETE accounts KEY {number}");
-        for text in [hot, once.as_str()] {
-            statements
-                .plan(0, text, &options(), &Schema(1))
-                .expect("room");
+    for caching in [Caching::Single, Caching::Striped] {
+        let statements = statements(caching, 8);
+        let hot = "GET accounts balance KEY ?";
+        for number in 0..100 {
+            let once = format!("DELETE accounts KEY {number}");
+            for text in [hot, once.as_str()] {
+                let plan = statements.plan(0, text, &options(), &Schema(1));
+                plan.expect("there is room");
+            }
         }
+        let counters = statements.counters();
+        let found = (counters.found, counters.cached, counters.compiled);
+        assert_eq!(found, (99, 101, 101), "{caching:?}");
     }
-    let counters = statements.counters();
-    assert_eq!(
-        (counters.found, counters.cached, counters.compiled),
-        (99, 101, 101)
-    );
 }
 
 /// A statement as a text, what it is given, and what it does to a model.
@@ -315,6 +314,39 @@ proptest! {
             prop_assert_eq!(counters.cached, 0);
         } else {
             prop_assert_eq!(counters.cached, counters.compiled);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_compiler_panic(text in "\\PC{0,80}") {
+        let _ = statements(Caching::Off, 100).plan(0, &text, &options(), &Schema(1));
+    }
+
+    #[test]
+    fn what_is_nearly_a_statement_is_one_or_is_refused_and_keeps_no_page(
+        words in prop::collection::vec(
+            prop_oneof![
+                Just("GET"), Just("add"), Just("INSERT"), Just("DELETE"), Just("COUNT"), Just("SUM"),
+                Just("accounts"), Just("tellers"), Just("id"), Just("balance"), Just("KEY"),
+                Just("FROM"), Just("to"), Just("?"), Just("7"), Just("-9223372036854775808"),
+                Just("9223372036854775808"), Just("/*"), Just("*/"), Just("+"), Just("é"),
+            ],
+            0..10,
+        )
+    ) {
+        let statements = statements(Caching::Single, 100);
+        let text = words.join(" ");
+        match statements.plan(0, &text, &options(), &Schema(1)) {
+            Ok(plan) => {
+                let given = vec![1; plan.parameters];
+                prop_assert!(plan.execute(&given, &mut Memory::default()).is_ok());
+            }
+            Err(error) => {
+                prop_assert!(!error.to_string().is_empty());
+                prop_assert_eq!(statements.free_pages(), 100);
+            }
         }
     }
 }

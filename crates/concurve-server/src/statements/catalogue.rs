@@ -230,9 +230,9 @@ pub fn check_name(name: &str, of: &str) -> Result<(), Refusal> {
     if (1..=NAME_BYTES).contains(&name.len()) && name.chars().all(is_plain) {
         return Ok(());
     }
+    let shown: String = name.chars().take(NAME_BYTES).collect();
     Err(Refusal::Usage(format!(
-        "'{}' is no name of {of}: take 1 to {NAME_BYTES} letters, digits or _",
-        &name[..name.floor_char_boundary(NAME_BYTES)]
+        "'{shown}' is no name of {of}: take 1 to {NAME_BYTES} letters, digits or _"
     )))
 }
 
