@@ -413,7 +413,7 @@ def _per_cell(findings: Findings, name: str) -> Chart | None:
     info = findings.indicator(name)
     scale = _scale(findings, name, cells)
     varying = {factor.name for factor in findings.factors if len(factor.levels) > 1}
-    labels = _labels(cells, varying)
+    labels, axis_title = _labels(cells, [name for name in cells[0].parameters if name in varying])
     series = [_Series(labels[cell.index], "", (cell,)) for cell in cells]
     points = [_point(item.cells[0], name, scale, item) for item in series]
     dots, thinned = _dots(findings, series, name, scale)
@@ -429,9 +429,17 @@ def _per_cell(findings: Findings, name: str) -> Chart | None:
     y = alt.Y(
         "series:N",
         sort=order,
-        title=None,
+        title=axis_title or None,
         axis=alt.Axis(
-            labelLimit=280, grid=True, ticks=False, labels=len(order) > 1 or order[0] != ""
+            titleAngle=0,
+            titleAlign="right",
+            titleAnchor="end",
+            titleX=-8,
+            titleY=-12,
+            labelLimit=280,
+            grid=True,
+            ticks=False,
+            labels=len(order) > 1 or order[0] != "",
         ),
     )
     data: Any = {
@@ -512,17 +520,25 @@ def _label(cell: CellFindings, factors: Iterable[str]) -> str:
     return _shortened(fmt.clean(", ".join(parts)))
 
 
-def _labels(cells: Sequence[CellFindings], varying: set[str]) -> dict[int, str]:
-    """A label a cell, no two alike: rows of one name would fall together."""
+def _labels(cells: Sequence[CellFindings], factors: Sequence[str]) -> tuple[dict[int, str], str]:
+    """A label a cell, no two alike: rows of one name would fall together. Where the names of the
+    factors leave no room for their levels, they stand above all labels."""
+    texts = [_label(cell, factors) for cell in cells]
+    is_cut = any(text.endswith("…") for text in texts)
+    if is_cut:
+        texts = [_levels(cell, factors) for cell in cells]
     labels: dict[int, str] = {}
     taken: set[str] = set()
-    for cell in cells:
-        label = _label(cell, [name for name in cell.parameters if name in varying])
-        if label in taken:
-            label = f"{label} (cell {cell.index})"
+    for cell, text in zip(cells, texts, strict=True):
+        label = f"{text} (cell {cell.index})" if text in taken else text
         taken.add(label)
         labels[cell.index] = label
-    return labels
+    return labels, fmt.clean(", ".join(factors)) if is_cut else ""
+
+
+def _levels(cell: CellFindings, factors: Sequence[str]) -> str:
+    levels = (str(cell.parameters[name]) for name in factors if name in cell.parameters)
+    return _shortened(fmt.clean(", ".join(levels)))
 
 
 def _shortened(text: str) -> str:
