@@ -49,6 +49,8 @@ pub fn record_figures(engine: &Engine) -> Vec<(&'static str, u64)> {
 pub fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
     let settings = &hall.settings;
     let requests: Vec<u64> = requests_per_thread(hall);
+    let memory = concurve_engines::memory::usage();
+    let memory_used = memory.map_or(0, |it| it.used_bytes);
     vec![
         // What clients of Redis look for.
         ("redis_version", "7.0.0".to_owned()),
@@ -63,6 +65,8 @@ pub fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
             "engine_deaths",
             hall.engine_deaths.load(Relaxed).to_string(),
         ),
+        ("shared_memory", settings.shared_memory_bytes.to_string()),
+        ("shared_memory_used", memory_used.to_string()),
         ("execution", name_of(settings.execution)),
         ("latching", name_of(settings.latching)),
         ("idle", settings.idle.to_string()),

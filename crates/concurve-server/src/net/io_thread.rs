@@ -16,23 +16,17 @@ use crate::locks::slab::Slab;
 use crate::monitor::meter::Meter;
 use crate::net::batch::Batch;
 use crate::net::connection::Connection;
+use crate::net::dispatch::Dispatch;
 use crate::net::inbox::{IoInbox, Message};
 use crate::net::listener;
 use crate::net::poller::{Events, Poller};
 use crate::net::reception::Reception;
-use crate::net::run_queue::RunQueue;
 use crate::net::until::Until;
 
 const READ_BYTES: usize = 64 * 1024;
 
 /// How often stalled clients are looked for; longest sleep.
 const TICK: Duration = Duration::from_millis(500);
-
-/// A batch is sent off when it is this large, even if more connections have requests.
-const BATCH_BYTES: usize = 256 * 1024;
-
-/// Batches whose memory is kept for the next ones.
-const SPARE_BATCHES: usize = 4;
 
 pub struct IoThread<'a> {
     hall: &'a Hall,
@@ -47,10 +41,8 @@ pub struct IoThread<'a> {
     turns: Vec<u32>,
     /// Connections that wait for a lock.
     waiting: Vec<u32>,
-    batch: Batch,
-    /// Batches that engines have.
-    away: usize,
-    spare: Vec<Batch>,
+    /// Where requests go; none: they are executed here.
+    dispatch: Option<Dispatch<'a>>,
     scratch: Box<[u8]>,
     ticked: Instant,
 }
@@ -79,9 +71,7 @@ impl<'a> IoThread<'a> {
             connections: Slab::default(),
             turns: Vec::new(),
             waiting: Vec::new(),
-            batch: Batch::default(),
-            away: 0,
-            spare: Vec::new(),
+            dispatch: hall.run_queue.as_ref().map(|it| Dispatch::new(it, number)),
             scratch: vec![0; READ_BYTES].into(),
             ticked: Instant::now(),
         })
@@ -127,12 +117,11 @@ impl<'a> IoThread<'a> {
             }
             self.queue_retries(now);
             let served = self.take_turns(now);
-            self.hand_over();
             self.hall.commit(self.meter())?;
             self.confirm(&served);
             self.finish_turns(served, now);
             self.close_stalled(now);
-            self.hand_over();
+            self.dispatch.iter_mut().for_each(Dispatch::hand_over);
         }
         Ok(())
     }
@@ -254,23 +243,21 @@ impl<'a> IoThread<'a> {
     /// Gives each connection that wants one a turn; returns them.
     fn take_turns(&mut self, now: Instant) -> Vec<u32> {
         let turns = std::mem::take(&mut self.turns);
-        let share = turns.len().div_ceil(self.batches_away_max().max(1));
+        let share = self.dispatch.as_ref();
+        let share = share.map_or(0, |it| it.share(turns.len()));
         for at in &turns {
             let connection = &mut self.connections[*at];
             connection.queued = false;
             connection.read(&mut self.scratch, self.hall, now);
-            if self.hall.run_queue.is_some() {
-                connection.submit(*at, &mut self.batch, self.hall, now);
-                if self.batch.len() > BATCH_BYTES {
-                    self.send_batch();
-                } else if self.batch.chunks.len() >= share {
-                    self.hand_over();
-                }
+            if let Some(dispatch) = &mut self.dispatch {
+                connection.submit(*at, &mut dispatch.batch, self.hall, now);
+                dispatch.added(share);
             } else {
                 let executed = connection.execute(self.hall, self.number, now);
                 self.executed(*at, executed, now);
             }
         }
+        self.dispatch.iter_mut().for_each(Dispatch::hand_over);
         turns
     }
 
@@ -293,29 +280,7 @@ impl<'a> IoThread<'a> {
         }
     }
 
-    /// Sends off what there is, if fewer batches are away than there are engines. Otherwise requests
-    /// gather: the more there is to do, the fewer messages and wake-ups each needs.
-    fn hand_over(&mut self) {
-        if self.away < self.batches_away_max() && !self.batch.is_empty() {
-            self.send_batch();
-        }
-    }
-
-    fn batches_away_max(&self) -> usize {
-        let queue = self.hall.run_queue.as_ref();
-        queue.map_or(0, RunQueue::engines)
-    }
-
-    fn send_batch(&mut self) {
-        if let Some(queue) = &self.hall.run_queue {
-            self.away += 1;
-            let next = self.spare.pop().unwrap_or_default();
-            queue.send((self.number, std::mem::replace(&mut self.batch, next)));
-        }
-    }
-
     fn take_replies(&mut self, mut batch: Batch, now: Instant) {
-        self.away -= 1;
         let (mut start, mut promised) = (0, 0);
         for chunk in std::mem::take(&mut batch.chunks) {
             let replies = &batch.replies[start..chunk.replies_end];
@@ -334,9 +299,8 @@ impl<'a> IoThread<'a> {
             self.executed(at, chunk.executed, now);
             self.queue(at);
         }
-        batch.clear();
-        if self.spare.len() < SPARE_BATCHES {
-            self.spare.push(batch);
+        if let Some(dispatch) = &mut self.dispatch {
+            dispatch.take_back(batch);
         }
     }
 
@@ -382,8 +346,8 @@ impl<'a> IoThread<'a> {
         self.turns.retain(|it| *it != at);
         let open = &self.hall.per_thread[self.number].open;
         open.fetch_sub(1, Relaxed);
-        match &self.hall.run_queue {
-            Some(_) => self.batch.add_chunk(at, session, true),
+        match &mut self.dispatch {
+            Some(dispatch) => dispatch.batch.add_chunk(at, session, true),
             None => session.close(self.hall),
         }
     }

@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod connection;
+pub mod dispatch;
 pub mod executor;
 pub mod idle;
 pub mod inbox;
