@@ -114,8 +114,8 @@ def analyse(
         indicators=indicators,
         cells=cells,
         sentences=(
-            *sentences(head, protocol, cells, rejects, state, best),
             *dependence_sentences(hangs),
+            *sentences(head, protocol, cells, rejects, state, best),
         ),
         rejects=rejects,
         dots=_dots(trials, figures, in_use) if dots else (),
