@@ -11,6 +11,7 @@ from typing import Literal
 from concurve.analysis.campaign import campaign_findings, with_causes, with_each_run
 from concurve.analysis.run import findings_of
 from concurve.analysis.told import with_facts
+from concurve.analysis.workers import with_shares
 from concurve.errors import ConcurveError
 from concurve.findings import CampaignFindings, Findings
 from concurve.report.json import RawTrial
@@ -60,7 +61,7 @@ def check_writable(path: Path) -> None:
 
 def complete(findings: Findings, store: Store) -> Findings:
     """A run with all that a report shows of it: the scaling models fitted to it, what limits each
-    cell, and what the measured program said of itself."""
+    cell, what single workers did, and what the measured program said of itself."""
     if not findings.scaling:
         from concurve.analysis.scaling import with_models
 
@@ -69,6 +70,8 @@ def complete(findings: Findings, store: Store) -> Findings:
         from concurve.explain import with_explanation
 
         findings = with_explanation(findings, store)
+    if findings.shares is None:
+        findings = with_shares(findings, store)
     return findings if findings.facts else with_facts(findings, store)
 
 

@@ -283,6 +283,24 @@ class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
     among: int
 
 
+class CellShares(msgspec.Struct, frozen=True, kw_only=True):
+    """What each worker or client did in one trial of a cell, in the order of their reports."""
+
+    parameters: dict[str, Level]
+    shares: tuple[float, ...]
+
+
+class WorkerShares(msgspec.Struct, frozen=True, kw_only=True):
+    """The shares of single workers or clients, as the program reported them: ``indicator`` in some
+    cells, each by the trial whose spread is the middle one. ``remark`` says which are left out."""
+
+    indicator: str
+    label: str
+    factors: tuple[str, ...]
+    cells: tuple[CellShares, ...]
+    remark: str = ""
+
+
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a view of one run shows. ``asked`` names the indicators that the study or
     the command line asked for by name, the primary one included."""
@@ -308,6 +326,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     test_case: TestCase | None = None
     explanation: Explanation | None = None
     facts: tuple[ToldFact, ...] = ()
+    shares: WorkerShares | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""

@@ -69,9 +69,11 @@ def verb(
 def _charts(store: Store, run: str, folder: Path) -> list[Path]:
     from concurve.analysis.run import findings_of
     from concurve.analysis.scaling import with_models
+    from concurve.analysis.workers import with_shares
     from concurve.report.charts import write_static
 
-    return write_static(with_models(findings_of(store, store.find_run(run))), folder)
+    findings = with_models(findings_of(store, store.find_run(run)))
+    return write_static(with_shares(findings, store), folder)
 
 
 def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from concurve.monitor.interval import EngineShares, Interval, Latch, Work
 from concurve.monitor.reading import STATES
+from concurve.report.letters import cut
 
 _MISSING = "–"
 
-_NAME = 19
+_NAME = 23
 
 
 def lines(interval: Interval, place: str) -> list[str]:
@@ -78,7 +79,7 @@ def _latches(latches: Sequence[Latch]) -> list[str]:
 
 def _row(name: str, cells: Sequence[str], width: int) -> str:
     figures = "".join(f"{cell:>{width}}" for cell in cells)
-    return f"{name:<{_NAME}} {figures}".rstrip()
+    return f"{cut(name, _NAME):<{_NAME}} {figures}".rstrip()
 
 
 def _percent(share: float | None, digits: int = 1) -> str:

@@ -152,7 +152,12 @@ def charts(findings: Findings) -> list[Chart]:
         drawn = (_against_work(findings, work, name) for name in wanted)
     else:
         drawn = (_per_cell(findings, name) for name in dict.fromkeys((findings.primary,)))
-    return [chart for chart in drawn if chart is not None]
+    found = [chart for chart in drawn if chart is not None]
+    if findings.shares is not None:
+        from concurve.report.worker_chart import bars
+
+        found.append(bars(findings.shares))
+    return found
 
 
 def _wanted(findings: Findings) -> Iterator[str]:
