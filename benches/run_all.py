@@ -22,6 +22,7 @@ import kernel_modes
 import latches
 import light
 import load
+import monitor
 import probing
 import scale
 import server
@@ -49,6 +50,7 @@ SUBJECTS: dict[str, Bench] = {
     "causes": causes.figures,  # what limits programs of known behaviour
     "server": server.figures,  # what a lock costs, and the reference server beside Redis
     "kernel-modes": kernel_modes.figures,  # engines that are threads beside processes
+    "monitor": monitor.figures,  # what it costs to read the server's counters
     "statements": statements.figures,  # prepared statements beside PostgreSQL's
     "latches": latches.figures,  # counted latches and the shared heap beside those of others
     "demo": demo.figures,  # make demo
