@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from concurve.definition.study import with_rules
+from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
 from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey
