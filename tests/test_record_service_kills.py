@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailabl
 #: One after the other, so that each recovers what another setting left.
 DIALS = (
     ("--execution", "worker", "--latching", "global"),
+    ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
     ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     ("--execution", "worker", "--io-threads", "2", "--latching", "file", "--checkpoint-mib", "1"),
 )
@@ -143,7 +144,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("dials", [DIALS[0], DIALS[1]], ids=["worker", "inline"])
+@pytest.mark.parametrize("dials", DIALS[:3], ids=["worker", "processes", "inline"])
 def test_a_full_disk_is_an_error_and_no_damage(small_disk: Path, dials: tuple[str, ...]) -> None:
     options = ("--service", "records", "--folder", str(small_disk / "data"), *dials)
     options += ("--checkpoint-mib", "1")
