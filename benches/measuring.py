@@ -285,6 +285,11 @@ def ratio_of_medians(above: Sequence[float], below: Sequence[float]) -> Estimate
     )
 
 
+def median_of_ratios(above: Sequence[float], below: Sequence[float]) -> Estimate:
+    """Median of the ratios of each round, which what slows a round down hardly changes."""
+    return median([a / b for a, b in zip(above, below, strict=True)])
+
+
 def difference_of_medians(
     above: Sequence[float], below: Sequence[float], factor: float = 1.0, unit: str = ""
 ) -> Estimate:
