@@ -50,6 +50,21 @@ fn what_is_counted_is_what_the_server_has() {
         assert!(ended.stdout().contains("checks hold"), "{}", ended.stdout());
     }
 
+    // Texts that were never seen do what prepared statements do.
+    for (options, trips) in [
+        ("--new-statements 0.3", json!([7, 7])),
+        ("--new-statements 1", json!([7])),
+        ("--new-statements 0.5 --round-trips one", json!([1, 1])),
+    ] {
+        let arguments = format!("{options} --init --transactions 100 --accounts 500");
+        let arguments = format!("{strict} --workload loop {arguments}");
+        let ended = load(&over_tcp, &arguments.replace("--workload tpcb-strict", "")).ok();
+        let done = ended.indicator("operations") + ended.indicator("errors");
+        assert_eq!(done, 100.0, "{}", ended.stdout());
+        assert_eq!(*ended.fact("round_trips_per_transaction"), trips);
+        assert!(ended.stdout().contains("checks hold"), "{}", ended.stdout());
+    }
+
     // Whatever a server's own values are, a transaction ends where it should.
     server.ask("SET GLOBAL autocommit = 0; SET GLOBAL completion_type = 'RELEASE'");
     for workload in ["tpcb-strict", "update"] {

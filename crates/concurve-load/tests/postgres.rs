@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{Ended, load, load_with, start};
 use postgresql::{PostgreSql, installed};
+use serde_json::json;
 
 const SIZE: &str = "--sessions 8 --threads 2 --transactions 400";
 
@@ -50,6 +51,29 @@ fn each_workload_does_what_it_says() {
         assert_eq!(found(&load(&address, &again).ok()), 400.0, "{workload}");
     }
     let ended = load(&address, &format!("--workload read --verify {SIZE}")).ok();
+    assert_eq!(ended.indicator("operations"), 400.0);
+}
+
+#[test]
+fn texts_that_were_never_seen_do_what_prepared_ones_do() {
+    let Some(server) = PostgreSql::start() else {
+        return;
+    };
+    let address = server.local_address();
+    for (options, trips) in [
+        ("", json!([7])),
+        ("--new-statements 0.3", json!([7, 7])),
+        ("--new-statements 1", json!([7])),
+        ("--new-statements 0.5 --round-trips one", json!([1, 1])),
+    ] {
+        let arguments = format!("--workload loop {options} --init --verify {SIZE}");
+        let ended = load(&address, &format!("{arguments} --accounts 500")).ok();
+        assert_eq!(ended.indicator("transactions_found"), 400.0, "{options}");
+        assert_eq!(*ended.fact("round_trips_per_transaction"), trips);
+    }
+    // Nothing but texts: there is nothing to prepare.
+    let only = "--workload read --new-statements 1 --accounts 500";
+    let ended = load(&address, &format!("{only} {SIZE}")).ok();
     assert_eq!(ended.indicator("operations"), 400.0);
 }
 

@@ -116,7 +116,7 @@ impl Tpcb {
             let texts = steps.flat_map(|step| dialect.step(step, set));
             texts.map(|text| Statement::parse(&text, &places)).collect()
         };
-        let mut statements: Vec<Vec<Statement>> = (1..=data.files)
+        let statements: Vec<Vec<Statement>> = (1..=data.files)
             .map(of_set)
             .collect::<Result<_, StatementError>>()?;
         let uses = |place| {
@@ -125,44 +125,39 @@ impl Tpcb {
                 .into_iter()
                 .any(|piece| *piece == Piece::Number(place))
         };
-        let count = statements[0].len();
         if trips == RoundTrips::One && uses(BALANCE) {
             return Err(TpcbError::Dependent(data.profile.name()));
         }
-        let tells_time = uses(TIME);
-        for statements in &mut statements {
-            let anew: Vec<Statement> = statements.iter().map(|it| it.anew(ROW)).collect();
-            statements.extend(anew);
-        }
-        let name = data.profile.name();
         let weight = (new_share * f64::from(WHOLE)).round() as u32;
-        let known = Kind {
-            name: name.to_owned(),
-            weight: WHOLE - weight,
-            trips: trips.of(0..count),
-        };
-        let new = Kind {
-            name: format!("{name}-new"),
-            weight,
-            trips: trips.of(count..2 * count),
-        };
+        let name = data.profile.name();
         let mut tpcb = Self {
             data,
-            kinds: vec![known, new],
-            statements,
-            tells_time,
+            kinds: Vec::new(),
+            tells_time: uses(TIME),
+            statements: vec![Vec::new(); statements.len()],
         };
-        tpcb.leave_out_what_is_never_drawn();
+        tpcb.add(name.to_owned(), WHOLE - weight, trips, &statements);
+        let anew = |set: &Vec<Statement>| set.iter().map(|it| it.anew(ROW)).collect();
+        let new: Vec<Vec<Statement>> = statements.iter().map(anew).collect();
+        tpcb.add(format!("{name}-new"), weight, trips, &new);
         Ok(tpcb)
     }
 
-    /// Neither prepared nor shown.
-    fn leave_out_what_is_never_drawn(&mut self) {
-        if self.kinds[1].weight == 0 {
-            self.kinds.truncate(1);
-            let count = self.statements[0].len() / 2;
-            self.statements.iter_mut().for_each(|it| it.truncate(count));
+    /// Adds a kind of transactions, unless it is never drawn: then nobody needs its statements.
+    fn add(&mut self, name: String, weight: u32, trips: RoundTrips, by_set: &[Vec<Statement>]) {
+        if weight == 0 {
+            return;
         }
+        let first = self.statements[0].len();
+        for (own, more) in self.statements.iter_mut().zip(by_set) {
+            own.extend_from_slice(more);
+        }
+        let trips = trips.of(first..self.statements[0].len());
+        self.kinds.push(Kind {
+            name,
+            weight,
+            trips,
+        });
     }
 }
 
@@ -296,6 +291,29 @@ mod tests {
             rw3.kinds()[0].trips,
             std::iter::once(0..9).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn of_new_texts_none_is_prepared_and_each_is_another_one() {
+        let made = |share| {
+            let data = data(Profile::Loop, 2);
+            Tpcb::new(data, &statements::STATEMENTS, RoundTrips::Each, share).unwrap()
+        };
+        let new = |it: &Tpcb| it.statements(1).iter().filter(|it| it.is_new).count();
+        let weights = |it: &Tpcb| it.kinds().iter().map(|it| it.weight).collect::<Vec<_>>();
+        let (none, some, all) = (made(0.0), made(0.1), made(1.0));
+        assert_eq!([none.statements(1).len(), new(&none)], [7, 0]);
+        // All but BEGIN and END, which have no numbers.
+        assert_eq!([some.statements(1).len(), new(&some)], [14, 5]);
+        assert_eq!([all.statements(1).len(), new(&all)], [7, 5]);
+        assert_eq!(weights(&some), [900_000, 100_000]);
+        assert_eq!((weights(&none).len(), weights(&all).len()), (1, 1));
+        assert_eq!(some.kinds()[1].trips[6], 13..14);
+        let label = &some.statements(1)[7].pieces;
+        assert_eq!(label[label.len() - 2], Piece::Number(ROW));
+        let mut actor = some.actor(3);
+        let mut row = || actor.begin(0, &mut SmallRng::seed_from_u64(1))[ROW];
+        assert_ne!(row(), row());
     }
 
     #[test]
