@@ -55,6 +55,7 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
         let name = format!("statements_{name}");
         reporter.indicator(&name, (after - before) as f64, None)?;
     }
+    busy_threads(begin, end, wall_ns, reporter)?;
     times("engine", &begin.engines, &end.engines, wall_ns, reporter)?;
     times(
         "io_thread",
@@ -64,6 +65,22 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
         reporter,
     )?;
     latches(begin, end, reporter)
+}
+
+/// How many engines and I/O threads were busy on the average, by their own clocks: what stands beside
+/// the CPUs that the server used by the kernel's account.
+fn busy_threads(
+    begin: &Snapshot,
+    end: &Snapshot,
+    wall_ns: u64,
+    reporter: &Reporter,
+) -> Result<(), ReporterError> {
+    let busy_ns = |it: &Snapshot| -> u64 {
+        let all = it.engines.iter().chain(&it.io_threads);
+        all.map(|(_, reading)| reading.of(State::Busy)).sum()
+    };
+    let busy = (busy_ns(end) - busy_ns(begin)) as f64 / wall_ns.max(1) as f64;
+    reporter.indicator("busy_threads_mean", busy, None)
 }
 
 /// Shares of the time, of each and on the average, by both meters.
@@ -117,9 +134,15 @@ fn latches(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), 
         let before = begin.latches.iter().find(|it| it.name == after.name);
         let counts = LatchCounts::between(before, after);
         all.add(&counts);
-        counts.report(&format!("latch_{}", after.name.replace(' ', "_")), reporter)?;
+        counts.report(&format!("latch_{}", word(&after.name)), reporter)?;
     }
     all.report("latch", reporter)
+}
+
+/// A name of a class as a part of an indicator's.
+fn word(name: &str) -> String {
+    let parts = name.split(|it: char| !it.is_ascii_alphanumeric());
+    Vec::from_iter(parts.filter(|it| !it.is_empty())).join("_")
 }
 
 /// What happened to latches meanwhile.
