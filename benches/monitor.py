@@ -51,8 +51,8 @@ def cost(server: Running, mode: str, rounds: int, seconds: float) -> Figure:
     }
     found = interleaved(rounds, sides)
     return Figure(
-        f"{mode}: throughput, read every 100 ms / not",
-        f"{SESSIONS} sessions of the loop, {rounds} interleaved rounds of {seconds} s",
+        f"{mode}: throughput, read / not read",
+        f"read every 100 ms; {SESSIONS} sessions of the loop, {rounds} rounds of {seconds} s",
         median_of_ratios(found["read rate"], found["alone rate"]),
         Bound(low=0.99, parity=True),
     )
