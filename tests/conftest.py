@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -41,6 +42,15 @@ def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Each test has a store and a measurement lock of its own."""
     monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
     monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "concurve.db"))
+
+
+@pytest.fixture
+def loop_devices() -> Iterator[None]:
+    """The machine's loop devices, for one test at a time: what is set of one stays when it is
+    detached, and who attaches the next one finds it."""
+    with (Path(tempfile.gettempdir()) / "concurve-test-loop-devices").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,7 @@ time_allowed = "1h"
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[real.Lab]:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop_devices: None) -> Iterator[real.Lab]:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "journals"))
     monkeypatch.setenv("CONCURVE_VOLUME_ON", str(tmp_path))
     laboratory = real.Lab(tmp_path)

@@ -400,7 +400,7 @@ class Attended:
 
 
 @pytest.fixture
-def attend(tmp_path: Path) -> Iterator[Any]:
+def attend(tmp_path: Path, loop_devices: None) -> Iterator[Any]:
     started: list[Attended] = []
 
     def start(scheduler: str, *arguments: str, mount: str = "mount") -> Attended:
@@ -521,7 +521,7 @@ def test_a_kill_at_any_moment_leaves_nothing_for_good(
     attended.end(signal.SIGKILL)
     repair()
     assert_nothing_is_left(tmp_path, journals)
-    # It is the one that all of them had, unless somebody else attaches loop devices meanwhile.
+    # It is the one that all of them had, since no other test attaches loop devices meanwhile.
     assert settings_of(attended.device) == before.get(attended.device.name)
 
 
@@ -535,7 +535,7 @@ def wait_for_journal(journals: Path, attended: Attended, what: bytes, count: int
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Device]:
+def disk(tmp_path: Path, loop_devices: None) -> Iterator[Device]:
     """A device of the user's own."""
     file = tmp_path / "users-disk"
     with file.open("wb") as opened:
