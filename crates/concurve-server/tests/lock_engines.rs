@@ -258,28 +258,39 @@ impl Shared {
     }
 }
 
+const LATCHINGS: [Latching; 2] = [Latching::Global, Latching::Record];
+
 fn main() -> ExitCode {
-    for latching in [Latching::Global, Latching::Record] {
-        let plan = Plan {
-            mode: Engines::Processes,
-            engines: OWNERS,
-            memory_bytes: 256 << 20,
-            memory_remedy: "raise memory_bytes in the test",
-            quick_deaths_max: 1,
-            stop_within: Duration::from_secs(120),
-        };
-        if let Err(error) = serve(&plan, &Stress(latching)) {
+    // Before threads: a thread that was joined may be there a moment longer, and who forks must have
+    // one alone.
+    for latching in LATCHINGS {
+        if let Err(error) = serve(&processes(), &Stress(latching)) {
             eprintln!("processes, {latching:?}: {error}");
             return ExitCode::FAILURE;
         }
-        let shared = Shared::new(latching);
-        std::thread::scope(|scope| {
-            for number in 0..OWNERS {
-                let shared = &shared;
-                scope.spawn(move || shared.try_as(number));
-            }
-        });
-        shared.must_be_empty();
     }
+    LATCHINGS.into_iter().for_each(try_threads);
     ExitCode::SUCCESS
+}
+
+fn processes() -> Plan {
+    Plan {
+        mode: Engines::Processes,
+        engines: OWNERS,
+        memory_bytes: 256 << 20,
+        memory_remedy: "raise memory_bytes in the test",
+        quick_deaths_max: 1,
+        stop_within: Duration::from_secs(120),
+    }
+}
+
+fn try_threads(latching: Latching) {
+    let shared = Shared::new(latching);
+    std::thread::scope(|scope| {
+        for number in 0..OWNERS {
+            let shared = &shared;
+            scope.spawn(move || shared.try_as(number));
+        }
+    });
+    shared.must_be_empty();
 }
