@@ -20,7 +20,8 @@ type Ended = (u32, Result<Result<(), String>, Box<dyn Any + Send>>);
 
 pub fn serve<S: Service>(plan: &Plan, service: &S) -> Result<(), EnginesError> {
     let signals = Signals::block(&[Signal::SIGTERM, Signal::SIGINT])?;
-    memory::open(plan.memory_bytes, plan.memory_remedy).when("reserve the shared memory")?;
+    memory::open(plan.memory_bytes, plan.memory_remedy)
+        .when(&memory::reserving(plan.memory_bytes))?;
     let shared = service
         .open(Start { generation: 1 })
         .map_err(EnginesError::Service)?;

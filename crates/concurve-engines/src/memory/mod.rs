@@ -22,6 +22,7 @@ mod sizes;
 mod units;
 
 pub use allocator::SharedAllocator;
+pub(crate) use shared::reserving;
 pub use shared::{
     Usage, allocate_shared, contains, exhaustion, is_exhausted, is_open, open, usage,
 };

@@ -97,6 +97,12 @@ fn reserve(bytes: usize) -> io::Result<*mut u8> {
     Ok(place.cast())
 }
 
+/// What fails when [`open`] does, and what to try.
+pub(crate) fn reserving(bytes: usize) -> String {
+    let megabytes = bytes >> 20;
+    format!("reserve {megabytes} MiB of shared memory (ask for less, or raise ulimit -v)")
+}
+
 /// Whether allocations go to shared memory.
 pub fn is_open() -> bool {
     !ARENA.load(Relaxed).is_null()

@@ -51,7 +51,8 @@ fn open<S: Service>(
 ) -> Result<(Box<S::Shared>, Signals), EnginesError> {
     concurve_latch::renew();
     let signals = Signals::block(&[Signal::SIGTERM, Signal::SIGCHLD])?;
-    memory::open(plan.memory_bytes, plan.memory_remedy).when("reserve the shared memory")?;
+    memory::open(plan.memory_bytes, plan.memory_remedy)
+        .when(&memory::reserving(plan.memory_bytes))?;
     if !memory::contains(&*Box::new(0_u64)) {
         let text =
             "the program's global allocator is not concurve_engines::memory::SharedAllocator";
