@@ -143,6 +143,9 @@ def test_it_serves_as_its_own_user_and_leaves_nothing(attend: Attending, name: s
     attended.wait_until_ready()
     folder = folder_of(attended, name)
     assert folder.exists()
+    if name == "mariadb":
+        own = ask(attended, name, "SELECT @@tmpdir")
+        assert own == str(folder.parent), "another one that starts would empty a shared one"
     user = servers.SERVERS[name].user
     assert user is not None
     if os.geteuid() == 0:

@@ -58,13 +58,13 @@ class MariaDB(Database):
     def make(self, file: Path, folder: Path) -> list[str]:
         found = [file.with_name("mariadb-install-db"), Path("/usr/bin/mariadb-install-db")]
         program = next((one for one in found if one.exists()), found[0])
-        return [str(program), "--no-defaults", f"--datadir={folder / 'data'}", "--skip-test-db",
+        return [str(program), "--no-defaults", *_places(folder), "--skip-test-db",
                 "--auth-root-authentication-method=normal"]  # fmt: skip
 
     def argv(self, file: Path, folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
-        places = [f"--datadir={folder / 'data'}", f"--socket={folder / 'socket'}",
-                  f"--pid-file={folder / 'pid'}", f"--port={port}"]  # fmt: skip
-        return [str(file), "--no-defaults", *places, *_SETTINGS, *arguments]
+        places = [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}",
+                  f"--port={port}"]  # fmt: skip
+        return [str(file), "--no-defaults", *_places(folder), *places, *_SETTINGS, *arguments]
 
     def url(self, port: int) -> str:
         return f"mysql://{_OWNER}@127.0.0.1:{port}/"
@@ -82,6 +82,12 @@ class MariaDB(Database):
                 return None
             raise ValueError(str(error)) from error
         return _MariaDBSession(link)
+
+
+def _places(folder: Path) -> list[str]:
+    """Its data and its temporary tables: where these are shared, each server that starts removes
+    those of all others."""
+    return [f"--datadir={folder / 'data'}", f"--tmpdir={folder}"]
 
 
 class _MariaDBSession(Session):

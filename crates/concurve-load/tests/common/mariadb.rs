@@ -35,7 +35,11 @@ impl MariaDb {
             let user = User::from_name(name).unwrap().expect("made by the package");
             chown(folder.path(), Some(user.uid), Some(user.gid)).unwrap();
         }
-        let data = folder.path().join("data");
+        // A server that starts removes the temporary tables of all others in that folder.
+        let places = [
+            argument("--datadir", &folder.path().join("data")),
+            argument("--tmpdir", folder.path()),
+        ];
         let installed = as_user(user, "mariadb-install-db")
             .args([
                 "--no-defaults",
@@ -43,7 +47,7 @@ impl MariaDb {
                 "--innodb-log-file-size=8M",
             ])
             .arg("--auth-root-authentication-method=normal")
-            .arg(argument("--datadir", &data))
+            .args(&places)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&installed.stderr).into_owned();
@@ -58,7 +62,7 @@ impl MariaDb {
                 "--bind-address=127.0.0.1",
                 "--innodb-log-file-size=8M",
             ])
-            .arg(argument("--datadir", &data))
+            .args(&places)
             .arg(argument("--socket", &folder.path().join("s")))
             .arg(format!("--port={port}"))
             .args(options)
