@@ -173,20 +173,19 @@ def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
         assert figures["load.session_operations_range_over_mean"] >= 0
         assert figures["load.errors"] == 0
         if name in OURS:
-            _check_meters(figures, int(cell["parameters"].get("engines", 2)))
+            _check_meters(figures)
             if cell["parameters"].get("new-statements"):
                 assert figures["statements_cached"] > 0
     assert "What each client did" in (lab.folder / "run.html").read_text(encoding="utf-8")
     assert lab.wait_until_alone() == {}
 
 
-def _check_meters(figures: dict[str, float], engines: int) -> None:
+def _check_meters(figures: dict[str, float]) -> None:
     """Both meters account for all of the time."""
     states = ("busy", "spinning", "asleep", "disk")
     spent = sum(figures[f"engine_{state}_share"] for state in states)
-    # The meters are read one after the other: on a loaded machine they are some ms apart.
-    assert spent == pytest.approx(1, abs=0.2)
-    assert 0 <= figures["engine_cpu_share"] * engines <= figures["phase_cpu_seconds"] * 1.5
+    assert spent == pytest.approx(1)
+    assert figures["engine_cpu_share"] > 0
     assert figures["busy_threads_mean"] > 0
     assert figures["phase_transactions"] > 0
     assert figures["transactions_per_cpu_second"] > 0

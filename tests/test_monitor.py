@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -17,9 +18,11 @@ from click.testing import CliRunner, Result
 
 from concurve.cli import monitor
 from concurve.errors import ConcurveError
+from concurve.monitor.asking import watching
 from concurve.monitor.interval import RestartedError, between
 from concurve.monitor.reading import NotOurServerError, Reading, parse
 from concurve.monitor.show import lines
+from tests import resp
 
 PLACE = "127.0.0.1:7379"
 
@@ -303,3 +306,107 @@ def test_a_real_ctrl_c_leaves_no_trace() -> None:
         watcher.send_signal(signal.SIGINT)
         _, err = watcher.communicate(timeout=120)
     assert (watcher.returncode, err.strip()) == (130, "concurve: stopped")
+
+
+# ── a real server, in both modes ─────────────────────────────────────────────
+
+MODES = {
+    "threads": ("--engines", "threads", "--engine-count", "2", "--io-threads", "1"),
+    "processes": ("--engines", "processes", "--engine-count", "2"),
+}
+
+
+@pytest.fixture(params=MODES)
+def server(request: pytest.FixtureRequest) -> Iterator[resp.Server]:
+    if resp.missing():
+        pytest.skip(str(resp.missing()))
+    with resp.serving("--idle", "spin:100", *MODES[request.param]) as running:
+        yield running
+
+
+def work(server: resp.Server, count: int) -> None:
+    client = resp.Client(server.port)
+    for number in range(count):
+        client("LOCK", "T", f"{client.socket.getsockname()[1]}-{number}", "E")
+    client.close()
+
+
+def test_a_real_server_accounts_for_all_of_its_time(server: resp.Server) -> None:
+    with watching("127.0.0.1", server.port) as watched:
+        before = watched.read()
+        work(server, 200)
+        found = between(before, watched.read(), watched.place)
+    names = [engine.name for engine in found.engines]
+    assert names[:2] == ["engine-1", "engine-2"]
+    assert ("io-1" in names) == (found.server["engines"] == "threads")
+    for engine in found.engines:
+        assert sum(engine.own.values()) == pytest.approx(1)
+        assert engine.cpu is not None
+    assert found.work[0].count >= 200
+    assert found.cpus > 0
+    assert sum(latch.acquisitions for latch in found.latches if "lock" in latch.name) > 0
+    assert max(map(len, lines(found, watched.place))) <= 80
+
+
+def test_sections_of_info_may_be_asked_for(server: resp.Server) -> None:
+    client = resp.Client(server.port)
+    text = client("INFO", "engines", "LATCHES")
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Engines",
+        "# Latches",
+    ]
+    assert client("INFO", "nothing") == ""
+    assert client("INFO").startswith("# Server\r\nredis_version:")
+    client.close()
+
+
+def test_the_cpu_time_is_that_of_the_kernel(server: resp.Server) -> None:
+    """Both are read while the server is idle, so what lies between the readings does not count."""
+
+    def settled() -> tuple[float, float]:
+        return watched.read().cpu_us / 1e6, tree_cpu_seconds(server.process.pid)
+
+    with watching("127.0.0.1", server.port) as watched:
+        work(server, 2000)
+        monitor_seconds, proc_seconds = settled()
+    # /proc counts in steps of 10 ms for each process; the keeper's own start is in it, too.
+    assert monitor_seconds == pytest.approx(proc_seconds, rel=0.05, abs=0.1)
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return own + sum(tree_cpu_seconds(child) for child in children)
+
+
+def test_a_marked_phase_is_reported_when_the_server_ends(server: resp.Server) -> None:
+    client = resp.Client(server.port)
+    work(server, 50)
+    assert client.refused("PHASE", "END") == "ERR"
+    assert client.refused("PHASE", "MIDDLE") == "ERR"
+    client("PHASE", "BEGIN")
+    work(server, 100)
+    client("PHASE", "END")
+    work(server, 50)
+    client.close()
+    assert server.end() == ""
+    found = server.indicators()
+    # The connections' own requests and the mark itself may be counted, the work around it not.
+    assert 100 <= found["phase_requests", None] < 110
+    states = ("busy", "spinning", "disk", "asleep")
+    for engine in ("engine-1", "engine-2", None):
+        shares = [found[f"engine_{state}_share", engine] for state in states]
+        assert sum(shares) == pytest.approx(1)
+    assert found["busy_threads_mean", None] > 0
+    assert found["latch_acquisitions", None] > 0
+    assert all(name.replace("_", "").isalnum() for name, _ in found)
+
+
+def test_without_marks_nothing_of_a_phase_is_reported(server: resp.Server) -> None:
+    client = resp.Client(server.port)
+    client("PHASE", "BEGIN")
+    client.close()
+    server.end()
+    assert not [name for name, _ in server.indicators() if name.startswith(("phase_", "engine_"))]

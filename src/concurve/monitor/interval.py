@@ -81,8 +81,7 @@ def between(before: Reading, after: Reading, place: str) -> Interval:
         seconds=seconds,
         cpus=cpu_seconds / seconds,
         engines=tuple(
-            _shares(name, before.engines.get(name), times, seconds)
-            for name, times in after.engines.items()
+            _shares(name, before.engines.get(name), times) for name, times in after.engines.items()
         ),
         work=_work(before.work, after.work, seconds, cpu_seconds),
         statements=statements,
@@ -96,14 +95,18 @@ def _goes_back(before: Reading, after: Reading) -> bool:
     return any(new.get(name, 0) < count for old, new in pairs for name, count in old.items())
 
 
-def _shares(name: str, before: Times | None, after: Times, seconds: float) -> EngineShares:
+def _shares(name: str, before: Times | None, after: Times) -> EngineShares:
+    """Of the time between the engine's own two readings, which are taken one after the other."""
     then = before.spent_us if before else dict.fromkeys(STATES, 0)
-    own = {state: (after.spent_us[state] - then[state]) / 1e6 / seconds for state in STATES}
+    # Of one that died meanwhile the last moments are not known.
+    spent = {state: max(after.spent_us[state] - then[state], 0) for state in STATES}
+    whole = sum(spent.values()) or 1
+    own = {state: us / whole for state, us in spent.items()}
     # One that had not begun at the first reading has used nothing by then.
     replaced = before is not None and before.clock not in (0, after.clock)
     cpu_then = before.cpu_us if before and before.clock else 0
     known = not replaced and after.cpu_us is not None and cpu_then is not None
-    cpu = (after.cpu_us - cpu_then) / 1e6 / seconds if known else None  # type: ignore[operator]
+    cpu = (after.cpu_us - cpu_then) / whole if known else None  # type: ignore[operator]
     return EngineShares(name=name, own=own, cpu=cpu, replaced=replaced)
 
 

@@ -44,7 +44,7 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
     reporter.indicator("phase_seconds", seconds(wall_ns), Some("s"))?;
     reporter.indicator("phase_cpu_seconds", cpu_seconds, Some("s"))?;
     for ((name, before), (_, after)) in begin.work.iter().zip(&end.work) {
-        let done = (after - before) as f64;
+        let done = after.saturating_sub(*before) as f64;
         reporter.indicator(&format!("phase_{name}"), done, None)?;
         if cpu_seconds > 0.0 && *name != "aborts" {
             let name = format!("{name}_per_cpu_second");
@@ -53,17 +53,11 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
     }
     for ((name, before), (_, after)) in begin.statements.iter().zip(&end.statements) {
         let name = format!("statements_{name}");
-        reporter.indicator(&name, (after - before) as f64, None)?;
+        reporter.indicator(&name, after.saturating_sub(*before) as f64, None)?;
     }
     busy_threads(begin, end, wall_ns, reporter)?;
-    times("engine", &begin.engines, &end.engines, wall_ns, reporter)?;
-    times(
-        "io_thread",
-        &begin.io_threads,
-        &end.io_threads,
-        wall_ns,
-        reporter,
-    )?;
+    times("engine", &begin.engines, &end.engines, reporter)?;
+    times("io_thread", &begin.io_threads, &end.io_threads, reporter)?;
     latches(begin, end, reporter)
 }
 
@@ -79,7 +73,7 @@ fn busy_threads(
         let all = it.engines.iter().chain(&it.io_threads);
         all.map(|(_, reading)| reading.of(State::Busy)).sum()
     };
-    let busy = (busy_ns(end) - busy_ns(begin)) as f64 / wall_ns.max(1) as f64;
+    let busy = busy_ns(end).saturating_sub(busy_ns(begin)) as f64 / wall_ns.max(1) as f64;
     reporter.indicator("busy_threads_mean", busy, None)
 }
 
@@ -88,21 +82,26 @@ fn times(
     kind: &str,
     begin: &[(String, Reading)],
     end: &[(String, Reading)],
-    wall_ns: u64,
     reporter: &Reporter,
 ) -> Result<(), ReporterError> {
     let pairs = || begin.iter().zip(end);
-    let share = |ns: u64| ns as f64 / wall_ns.max(1) as f64;
+    // Readings are taken one after the other: each engine has a time of its own between its two.
+    let share = |ns: u64, before: &Reading, after: &Reading| {
+        let whole_ns = after.whole_ns().saturating_sub(before.whole_ns());
+        ns as f64 / whole_ns.max(1) as f64
+    };
     for state in State::ALL {
         let name = format!("{kind}_{}_share", state.name());
         let each = pairs().map(|((worker, before), (_, after))| {
-            (worker, Some(share(after.of(state) - before.of(state))))
+            // Of one that died in this state the last moments are not known.
+            let ns = after.of(state).saturating_sub(before.of(state));
+            (worker, Some(share(ns, before, after)))
         });
         shares(&name, each.collect(), reporter)?;
     }
     let each = pairs().map(|((worker, before), (_, after))| {
         let cpu_ns = after.cpu_ns_since(before);
-        (worker, cpu_ns.map(share))
+        (worker, cpu_ns.map(|ns| share(ns, before, after)))
     });
     shares(&format!("{kind}_cpu_share"), each.collect(), reporter)
 }
