@@ -55,11 +55,11 @@ def lines(findings: Findings, width: int) -> Iterator[Text]:
     rows = dependence_rows(findings)
     if rows:
         yield Text("on what the ratios hang, each assumption by itself:")
-    for row in rows:
+    for item, row in zip(findings.dependences, rows, strict=True):
         if row.says:
             yield from wrapped(Text(row.says), width)
         change = f", × {row.change}" if row.change else ""
-        told = f"{row.factor or '…'}={row.level}: {row.ratio}{change}"
+        told = f"{fmt.clean(item.factor)}={row.level}: {row.ratio}{change}"
         yield from wrapped(Text(told, "dim"), width, indent="  ")
 
 
