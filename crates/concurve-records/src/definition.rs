@@ -79,6 +79,16 @@ impl Key {
         })
     }
 
+    /// Whether a record has a value, which is in the form that compares byte by byte.
+    pub fn has_value(&self, record: &[u8], value: &[u8]) -> bool {
+        let mut rest = value;
+        self.segments.iter().all(|segment| {
+            let (value, after) = rest.split_at(usize::from(segment.bytes));
+            rest = after;
+            segment.has_value(&record[usize::from(segment.offset)..][..value.len()], value)
+        })
+    }
+
     /// Appends a value as it stands in records, in the form that compares byte by byte.
     ///
     /// The value must be as long as the key.
@@ -93,6 +103,18 @@ impl Key {
 }
 
 impl Segment {
+    /// Whether a part of a record is this normalised value.
+    fn has_value(&self, part: &[u8], value: &[u8]) -> bool {
+        match self.kind {
+            SegmentKind::Bytes => part == value,
+            SegmentKind::Unsigned => part.iter().rev().eq(value),
+            SegmentKind::Integer => {
+                let (sign, rest) = (value[0] ^ 0x80, &value[1..]);
+                part.iter().rev().eq(std::iter::once(&sign).chain(rest))
+            }
+        }
+    }
+
     fn normalise(&self, value: &[u8], out: &mut Vec<u8>) {
         let at = out.len();
         match self.kind {
@@ -208,4 +230,40 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_has_the_value_that_is_extracted_and_no_other(
+            record in prop::collection::vec(any::<u8>(), 24),
+            other in prop::collection::vec(any::<u8>(), 24),
+            kinds in prop::collection::vec(0..3, 1..4),
+        ) {
+            let kinds = kinds.iter().map(|kind| match kind {
+                0 => SegmentKind::Bytes,
+                1 => SegmentKind::Unsigned,
+                _ => SegmentKind::Integer,
+            });
+            let segments = kinds.enumerate().map(|(at, kind)| Segment {
+                offset: 8 * at as u16,
+                bytes: 1 + 3 * at as u16,
+                kind,
+            });
+            let key = Key { segments: segments.collect(), duplicates: false };
+            let extracted = |record: &[u8]| {
+                let mut value = Vec::new();
+                key.extract(record, &mut value);
+                value
+            };
+            let (value, others) = (extracted(&record), extracted(&other));
+            prop_assert!(key.has_value(&record, &value));
+            prop_assert_eq!(key.has_value(&record, &others), value == others);
+        }
+    }
 }

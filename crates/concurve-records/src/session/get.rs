@@ -15,8 +15,8 @@ const GREATEST: u8 = 0xff;
 struct Search {
     key: usize,
     direction: Direction,
-    /// The value that the record must have.
-    value: Option<Vec<u8>>,
+    /// The record must have the bound's value.
+    is_exact: bool,
 }
 
 enum Direction {
@@ -50,20 +50,15 @@ impl Work<'_> {
         let search = |key, direction| Search {
             key,
             direction,
-            value: None,
+            is_exact: false,
         };
         let forward = |bound, greater| Direction::Forward { bound, greater };
         let backward = |bound| Direction::Backward { bound };
         Ok(match get {
-            Get::Equal(key, value) => {
-                let bound = self.bound(key, value, LEAST)?;
-                let value = bound[..bound.len() - POSITION_BYTES].to_vec();
-                Search {
-                    key,
-                    direction: forward(bound, false),
-                    value: Some(value),
-                }
-            }
+            Get::Equal(key, value) => Search {
+                is_exact: true,
+                ..search(key, forward(self.bound(key, value, LEAST)?, false))
+            },
             Get::AtLeast(key, value) => search(key, forward(self.bound(key, value, LEAST)?, false)),
             Get::Greater(key, value) => {
                 search(key, forward(self.bound(key, value, GREATEST)?, true))
@@ -118,7 +113,7 @@ impl Work<'_> {
                     let wanted = entry.filter(|entry| search.wants(entry));
                     // One record has a value of a key without duplicates, or none: who found it has
                     // read no gap.
-                    if wanted.is_none() || search.value.is_none() || self.has_duplicates(key) {
+                    if wanted.is_none() || !search.is_exact || self.has_duplicates(key) {
                         self.lock_gap_read(key, entry)?;
                     }
                     self.lock_found(wanted, mode)
@@ -159,16 +154,18 @@ impl Work<'_> {
     }
 
     fn has_value(&self, key: usize, record: &[u8], entry: &[u8]) -> bool {
-        let mut value = Vec::with_capacity(entry.len());
-        self.file.definition.keys[key].extract(record, &mut value);
-        value == entry[..entry.len() - POSITION_BYTES]
+        let value = &entry[..entry.len() - POSITION_BYTES];
+        self.file.definition.keys[key].has_value(record, value)
     }
 }
 
 impl Search {
     fn wants(&self, entry: &[u8]) -> bool {
-        let value = &entry[..entry.len() - POSITION_BYTES];
-        self.value.as_ref().is_none_or(|wanted| wanted == value)
+        let value = entry.len() - POSITION_BYTES;
+        match &self.direction {
+            Direction::Forward { bound, .. } if self.is_exact => bound[..value] == entry[..value],
+            _ => true,
+        }
     }
 
     fn go_on_from(&mut self, entry: Vec<u8>) {
@@ -182,9 +179,9 @@ impl Search {
     }
 
     fn nothing(&self) -> Status {
-        match self.value {
-            Some(_) => Status::KeyNotFound,
-            None => Status::EndOfFile,
+        match self.is_exact {
+            true => Status::KeyNotFound,
+            false => Status::EndOfFile,
         }
     }
 }

@@ -31,28 +31,47 @@ impl<'a> Work<'a> {
         self.check_length(record)?;
         self.enter()?;
         let position = self.lock_current()?;
-        let old = self.current.as_ref().map_or(&[][..], |it| &it.record);
-        let old = old.to_vec();
+        let old = self.take_record();
+        let updated = self.update_from(position, &old, record);
+        if let Some(current) = self.current.as_mut() {
+            current.record = old;
+        }
+        self.move_current(&updated?, record, position);
+        Ok(())
+    }
+
+    /// The record as the session read it, until it is given back.
+    fn take_record(&mut self) -> Vec<u8> {
+        let current = self.current.as_mut();
+        current.map_or_else(Vec::new, |it| std::mem::take(&mut it.record))
+    }
+
+    /// Changes a record from what the session has read; returns the keys whose values change.
+    fn update_from(
+        &mut self,
+        position: Position,
+        old: &[u8],
+        record: &[u8],
+    ) -> Result<Vec<usize>, Stop> {
         let keys = self.file.definition.keys.iter().enumerate();
         let moved: Vec<usize> = keys
-            .filter(|(_, key)| key.differs(&old, record))
+            .filter(|(_, key)| key.differs(old, record))
             .map(|(number, _)| number)
             .collect();
         if !moved.is_empty() {
             // Whether the new values are free is of no interest if there is nothing to change.
-            self.current_page(position, &old)?;
+            self.current_page(position, old)?;
         }
         for key in &moved {
-            self.release_value(*key, &old, position)?;
+            self.release_value(*key, old, position)?;
             self.claim_value(*key, record)?;
         }
-        self.rewrite(position, &old, record, !moved.is_empty())?;
+        self.rewrite(position, old, record, !moved.is_empty())?;
         for key in &moved {
             self.transaction.is_swept = true;
             self.put_entry(*key, record, position)?;
         }
-        self.move_current(&moved, record, position);
-        Ok(())
+        Ok(moved)
     }
 
     /// Deletes the record at the session's position.
