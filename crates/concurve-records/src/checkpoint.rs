@@ -95,6 +95,7 @@ impl Shared {
         };
         control.write(checkpoint)?;
         self.checkpoints.made.fetch_add(1, Relaxed);
+        self.shrink_gone_files(start)?;
         log.forget_before(start)
     }
 }

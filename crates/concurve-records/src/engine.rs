@@ -275,7 +275,17 @@ impl Shared {
     /// Gives up a file that nobody uses.
     pub fn drop_file(&self, file: &RecordFile) -> Result<(), Fault> {
         let _making = self.making.lock();
-        file.give_up(self.storage.as_ref())
+        file.give_up(self.storage.as_ref(), self.store.log.end())
+    }
+
+    /// Gives back the pages of files that were given up before the log reached a byte, from where on
+    /// it is read after a crash.
+    pub fn shrink_gone_files(&self, lsn: u64) -> Result<(), Fault> {
+        let files = self.files.read().clone();
+        files.iter().try_for_each(|file| {
+            let disk = self.store.cache.disk(file.id);
+            file.shrink_if_gone(disk.as_ref(), lsn)
+        })
     }
 
     /// The names of all files.

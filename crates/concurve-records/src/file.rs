@@ -2,10 +2,10 @@
 //!
 //! The first page holds the definition, and the next ones are the roots of the trees, in the order
 //! of the keys. A file is written whole under another name before it gets its own. One that is given
-//! up keeps its number, and its pages until the next start: the log may tell of them.
+//! up keeps its number, and its pages as long as the log tells of them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use concurve_latch::Mutex;
@@ -31,17 +31,23 @@ pub struct RecordFile {
     pub room: Room,
     /// Held while an operation works on the file, under latching by file.
     pub turn: Mutex<()>,
-    is_gone: AtomicBool,
+    /// Where the log was when it was given up, or [`THERE`], or [`SHRUNK`].
+    gone_at: AtomicU64,
 }
+
+/// The file was not given up.
+const THERE: u64 = u64::MAX;
+/// Its pages were given back.
+const SHRUNK: u64 = u64::MAX - 1;
 
 impl RecordFile {
     /// Whether it was given up.
     pub fn is_gone(&self) -> bool {
-        self.is_gone.load(SeqCst)
+        self.gone_at.load(SeqCst) != THERE
     }
 
-    /// Gives the file up, durably. Nobody may use it.
-    pub fn give_up(&self, storage: &dyn Storage) -> Result<(), Fault> {
+    /// Gives the file up, durably. Nobody may use it, and the log tells nothing of it from `lsn` on.
+    pub fn give_up(&self, storage: &dyn Storage, lsn: u64) -> Result<(), Fault> {
         let what = || format!("give up the file {}", self.name);
         let (from, to) = (
             format!("{PREFIX}{}", self.name),
@@ -49,12 +55,17 @@ impl RecordFile {
         );
         storage.rename(&from, &to).when(what)?;
         storage.sync_names().when(what)?;
-        self.is_gone.store(true, SeqCst);
+        self.gone_at.store(lsn, SeqCst);
         Ok(())
     }
 
-    /// Gives back the pages of a file that is given up. None of them may be in the log.
-    pub fn shrink(&self, disk: &dyn Disk) -> Result<(), Fault> {
+    /// Gives back the pages of a file that was given up before the log reached `lsn`, from where on
+    /// it is read after a crash.
+    pub fn shrink_if_gone(&self, disk: &dyn Disk, lsn: u64) -> Result<(), Fault> {
+        if self.gone_at.load(SeqCst) > lsn {
+            return Ok(());
+        }
+        self.gone_at.store(SHRUNK, SeqCst);
         let pages = 1 + self.definition.keys.len() as u64;
         let shrunk = disk.set_length(pages * PAGE_BYTES as u64);
         shrunk.when(|| format!("shrink the file number {}", self.id))
@@ -182,7 +193,7 @@ impl Header {
     pub fn into_file(self) -> RecordFile {
         RecordFile {
             id: self.id,
-            is_gone: AtomicBool::new(self.name.is_empty()),
+            gone_at: AtomicU64::new(if self.name.is_empty() { 0 } else { THERE }),
             name: self.name,
             definition: self.definition,
             room: Room::new(),

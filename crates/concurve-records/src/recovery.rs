@@ -133,9 +133,8 @@ fn finish(
     shared.checkpoint()?;
     for number in 0..files {
         let (disk, file) = (shared.store.cache.disk(number), shared.file(number));
-        match file.is_gone() {
-            true => file.shrink(disk.as_ref())?,
-            false => file.find_room(disk.as_ref())?,
+        if !file.is_gone() {
+            file.find_room(disk.as_ref())?;
         }
     }
     Ok(())

@@ -229,4 +229,19 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         let gone = std::fs::metadata(folder.path().join("gone-00000000")).unwrap();
         assert_eq!(gone.len(), 3 * 8192, "its pages were given back");
     }
+    // While it runs, once no log is needed that tells of it.
+    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (mut one, mut other) = (Client::new(engine.session()), Client::new(engine.session()));
+    run(&mut other, &MAKE.replace(" f ", " g "));
+    all(&mut other, &[("BEGIN", "OK"), ("INSERT g 00010001", "OK")]);
+    assert_eq!(run(&mut one, "DROP f"), "1");
+    let pages = || {
+        engine.checkpoint().unwrap();
+        let gone = std::fs::metadata(folder.path().join("gone-00000001")).unwrap();
+        gone.len() / 8192
+    };
+    assert!(pages() > 3, "an older transaction needs the log");
+    assert_eq!(run(&mut other, "END"), "OK");
+    assert_eq!(pages(), 3);
+    engine.verify().unwrap();
 }
