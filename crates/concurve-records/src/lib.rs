@@ -1,5 +1,5 @@
 //! The record engine: files of fixed-length records with keys, sessions and transactions, as Btrieve
-//! has them, in one process.
+//! has them, in one process or in several that were forked over one heap.
 //!
 //! It is a study's object, with the concurrency architecture as dials: [`Latching`] and
 //! [`Durability`]. What operations do is the same at every setting.
@@ -36,6 +36,10 @@
 //! engine.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Processes share an engine that one of them opened before the others were forked, in memory that
+//! they share (`concurve-engines`): [`Engine::open_shared`], then [`Engine::start_checkpointer`] in one
+//! of them, and [`Engine::end_sessions_of`] in the successor of one that died.
 
 #![forbid(unsafe_code)]
 
