@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import random
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from concurve.host import native
+from tests.real import wait_until
 from tests.resp import (
     DEADLINE_S,
     Client,
@@ -204,6 +206,33 @@ def test_a_transaction_is_done_whole_or_not_at_all(clients: list[Client], file: 
     assert other("RUN", f"COUNT {file} {ALL}") == 3
 
 
+def test_a_transaction_that_was_refused_something_is_not_done(
+    clients: list[Client], file: str
+) -> None:
+    one, other, _ = clients
+    for wrong in (f"INSERT {file} 1 1", "GET nowhere x KEY 1", f"ADD {file} balance ? KEY 1"):
+        # All at once, as one round trip.
+        for words in (
+            ("BEGIN",),
+            ("RUN", f"ADD {file} balance 1 KEY 1"),
+            ("RUN", wrong),
+            ("RUN", f"ADD {file} balance 1 KEY 2"),
+            ("END",),
+            ("ABORT",),
+        ):
+            one.send(*words)
+        assert [one.reply(), one.reply()] == ["OK", 11]
+        codes = []
+        for _ in range(3):
+            with pytest.raises(ReplyError) as refused:
+                one.reply()
+            codes.append(refused.value.code)
+        assert codes[0] in {"DUPLICATEKEY", "FILENOTFOUND", "PARAMETERS"}
+        assert codes[1:] == ["FAILED", "FAILED"]
+        assert one.reply() == "OK"
+        assert [balance(other, file, key) for key in (1, 2)] == [10, 10]
+
+
 def test_who_waits_is_served_when_the_other_ends(clients: list[Client], file: str) -> None:
     one, other, third = clients
     one("BEGIN")
@@ -356,6 +385,55 @@ def test_what_was_acknowledged_is_there_after_a_kill_with_the_names_of_fields(
         assert client("LIST") == ["f"]
         assert client("FIELDS", "f") == ["id", "x", "y"]
         assert client("RUN", "GET f x KEY 1") == 2
+
+
+def test_killed_engines_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    options = ("--service", "statements", "--folder", str(tmp_path / "data"), *DIALS["processes"])
+    with serving(*options) as server:
+        address = f"statements://127.0.0.1:{server.port}"
+        load = [str(native.binary("concurve-load")), address, "--workload", "loop",
+                "--scale", "4", "--accounts", "20"]  # fmt: skip
+        finished([*load, "--init-only"])
+        for number in range(3):
+            ledger = ("--ledger", str(tmp_path / f"ledger-{number}"))
+            before = loops(server.port)
+            process = subprocess.Popen(
+                [
+                    *load,
+                    "--sessions",
+                    "8",
+                    "--new-statements",
+                    "0.2",
+                    "--duration",
+                    "600s",
+                    *ledger,
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            try:
+                wait_until(lambda: loops(server.port) > before + 50, "work")  # noqa: B023
+                os.kill(random.Random(number).choice(server.engines()), signal.SIGKILL)
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.wait(DEADLINE_S)
+            wait_until(lambda: loops(server.port) >= 0, "somebody who serves")
+            finished([*load, "--verify-only", *ledger])
+    assert server.process.returncode == 0
+
+
+def loops(port: int) -> int:
+    """How many loops of a load are done; -1 if nobody answers."""
+    try:
+        with contextlib.closing(Client(port)) as client:
+            return int(client("RUN", f"COUNT concurve_history_1 {ALL}"))
+    except OSError:
+        return -1
+
+
+def finished(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_a_start_refuses(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 use concurve_records::{Session, Status};
 use concurve_statements::{Answer, Value};
 
-use super::{Call, Fault, Flow, shown};
+use super::{Call, Fault, Flow, records, shown};
 use crate::hall::Hall;
 use crate::resp::writer::Writer;
 use crate::statements::{Client, Refusal, StatementService, Sums, differing};
@@ -37,6 +37,43 @@ impl Call<'_> {
 }
 
 pub fn execute(call: &mut Call) -> Result<Flow, Fault> {
+    unless_failed(call, execute_prepared)
+}
+
+pub fn run(call: &mut Call) -> Result<Flow, Fault> {
+    unless_failed(call, run_text)
+}
+
+/// Once a statement of a transaction was refused, all that follow are, to its end: they may have been
+/// sent before the refusal was heard.
+fn unless_failed(
+    call: &mut Call,
+    statement: fn(&mut Call) -> Result<Flow, Fault>,
+) -> Result<Flow, Fault> {
+    if call.service()?.client.has_failed {
+        return Err(Refusal::Failed.into());
+    }
+    let done = statement(call);
+    if done.is_err() {
+        let service = call.service()?;
+        service.client.has_failed = service.records.in_transaction();
+    }
+    done
+}
+
+pub fn end(call: &mut Call) -> Result<Flow, Fault> {
+    if call.service()?.client.has_failed {
+        return Err(Refusal::Failed.into());
+    }
+    records::run(call)
+}
+
+pub fn abort(call: &mut Call) -> Result<Flow, Fault> {
+    call.service()?.client.has_failed = false;
+    records::run(call)
+}
+
+fn execute_prepared(call: &mut Call) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     let Service {
         shared,
@@ -49,7 +86,7 @@ pub fn execute(call: &mut Call) -> Result<Flow, Fault> {
     answer(call, answered)
 }
 
-pub fn run(call: &mut Call) -> Result<Flow, Fault> {
+fn run_text(call: &mut Call) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     let text = text(arguments.at(1), "the statement")?;
     let Service {

@@ -21,6 +21,8 @@ pub struct Client {
     /// Texts by name: a plan is looked for at each execution, as long as nobody executes it it may go.
     prepared: HashMap<Box<[u8]>, Box<str>>,
     opened: Opened,
+    /// A statement of its transaction was refused.
+    pub has_failed: bool,
     /// What is answered when it is promised.
     pub answer: Option<Answer>,
     /// The values of a statement, for their memory.

@@ -64,6 +64,9 @@ pub enum Refusal {
     Usage(String),
     #[error("there is no statement named {0}: PREPARE it first")]
     NoStatement(String),
+    /// An earlier statement of the transaction was refused.
+    #[error("a statement of the transaction was refused, so none of it can be done: ABORT it")]
+    Failed,
 }
 
 impl Refusal {
@@ -81,6 +84,7 @@ impl Refusal {
             Refusal::Overflow(..) => "OVERFLOW",
             Refusal::Usage(_) => "ERR",
             Refusal::NoStatement(_) => "NOSTATEMENT",
+            Refusal::Failed => "FAILED",
         }
     }
 }
