@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 
 from concurve.definition.study import Rules
+from concurve.findings import Factor
 from concurve.report.charts import charts
 from concurve.store import Store
 from tests.made import made_run
+from tests.report import samples
 
 
 def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> None:
@@ -44,3 +48,22 @@ def test_where_the_time_of_an_operation_counts_its_cpu_time_and_the_slow_ones_ar
     assert "cpu-seconds-per-operation-by-threads" in drawn
     assert any("latency" in name for name in drawn)
     assert "cpu-seconds-by-threads" not in drawn
+
+
+def test_names_of_factors_that_leave_no_room_for_levels_stand_above_them() -> None:
+    def drawn(*names: str) -> tuple[list[str], str]:
+        factors = tuple(Factor(name=name, levels=("on", "off"), work=False) for name in names)
+        chart = charts(samples.study(factors, lambda _: 1.0))[0]
+        (rows,) = chart.spec.to_dict()["datasets"].values()
+        assert chart.to_svg()
+        labels = dict.fromkeys(row["series"] for row in rows if row["kind"] == "point")
+        return list(labels), json.dumps(chart.spec.to_dict())
+
+    labels, spec = drawn("cache", "seeks")
+    assert labels[:2] == ["cache on, seeks on", "cache on, seeks off"]
+    assert "cache, seeks" not in spec
+    long = ("scheduler-of-the-disk", "write-cache-kib", "seek-curve")
+    labels, spec = drawn(*long)
+    assert labels[:2] == ["on, on, on", "on, on, off"]
+    assert len(labels) == 8
+    assert ", ".join(long) in spec
