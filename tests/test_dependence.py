@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
+from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import msgspec
 
 from concurve.analysis.claims import MissingError, Samples
@@ -13,6 +16,7 @@ from concurve.definition.study import Claim
 from concurve.findings import Dependence, Level
 from concurve.report import dependence as shown
 from concurve.report.html import environment
+from concurve.report.json import to_json
 from tests.fakes import small_study
 from tests.report.samples import single_cell as sample
 
@@ -118,5 +122,10 @@ def test_every_view_shows_the_same_rows() -> None:
     for text in (markdown, terminal, str(page)):
         assert rows[1].ratio in text
         assert rows[1].change in text
+    exported = json.loads(to_json(findings))
+    schema = Path(__file__).parents[1] / "schema" / "export.schema.json"
+    jsonschema.validate(exported, json.loads(schema.read_text(encoding="utf-8")))
+    assert [item["level"] for item in exported["dependences"]] == [0, 8192, 1, 4, 16]
+    assert "dependences" not in json.loads(to_json(sample()))
     assert list(shown.to_markdown(sample())) == []
     assert list(shown.lines(sample(), 60)) == []
