@@ -133,9 +133,11 @@ fn latches(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), 
         let before = begin.latches.iter().find(|it| it.name == after.name);
         let counts = LatchCounts::between(before, after);
         all.add(&counts);
-        counts.report(&format!("latch_{}", word(&after.name)), reporter)?;
+        let class = format!("latch_{}", word(&after.name));
+        reporter.indicator(&format!("{class}_spins"), counts.spins as f64, None)?;
+        counts.report_contention(&class, reporter)?;
     }
-    all.report("latch", reporter)
+    all.report(reporter)
 }
 
 /// A name of a class as a part of an indicator's.
@@ -174,8 +176,7 @@ impl LatchCounts {
         self.sleeps += more.sleeps;
     }
 
-    /// Contention is the share of acquisitions that had to wait, as ASE shows it.
-    fn report(&self, prefix: &str, reporter: &Reporter) -> Result<(), ReporterError> {
+    fn report(&self, reporter: &Reporter) -> Result<(), ReporterError> {
         let counts = [
             ("acquisitions", self.acquisitions),
             ("waits", self.waits),
@@ -183,8 +184,13 @@ impl LatchCounts {
             ("sleeps", self.sleeps),
         ];
         for (name, count) in counts {
-            reporter.indicator(&format!("{prefix}_{name}"), count as f64, None)?;
+            reporter.indicator(&format!("latch_{name}"), count as f64, None)?;
         }
+        self.report_contention("latch", reporter)
+    }
+
+    /// The share of acquisitions that had to wait, as ASE shows it.
+    fn report_contention(&self, prefix: &str, reporter: &Reporter) -> Result<(), ReporterError> {
         if self.acquisitions == 0 {
             return Ok(());
         }
