@@ -46,6 +46,7 @@ impl std::fmt::Display for Spinning {
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Statements")]
+#[group(id = "statements")]
 pub struct Options {
     /// How plans are found again by their text
     #[arg(long, value_enum, default_value = "striped")]
