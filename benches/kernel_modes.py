@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from measuring import Bound, Figure, alone, interleaved, ratio_of_medians
+from measuring import Bound, Figure, alone, interleaved, median_of_ratios
 from server import LOCK_UNLOCK, Running, load, serving
 
 from concurve.host import native
@@ -25,7 +26,8 @@ MANY_SESSIONS = 50
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """With one client and with many, in interleaved rounds."""
+    """One client and one engine on CPUs of their own; then where the kernel places all."""
+    yield from apart(*((2, 0.2) if quick else (161, 0.2)))
     rounds, seconds = (2, 0.2) if quick else (21, 1.0)
     with contextlib.ExitStack() as stack:
         servers = {name: stack.enter_context(serving(*ours(name))) for name in DIALS}
@@ -37,26 +39,55 @@ def ours(name: str) -> tuple[str, ...]:
     return (str(native.binary("concurve-server")), *DIALS[name])
 
 
+def apart(rounds: int, seconds: float) -> Iterator[Figure]:
+    """An engine on the last CPU, its only client on the first.
+
+    Where the kernel places the two, it changes its mind, and wake-ups within one CPU take another
+    time. The rounds are short, since this machine's speed drifts.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        with placed(cpus[-1]):
+            servers = {
+                name: stack.enter_context(serving(*ours(name))) for name in ("threads", "processes")
+            }
+        with placed(cpus[0]):
+            found = interleaved(rounds, {it: side(servers[it], 1, seconds) for it in servers})
+    yield Figure(
+        "engine, thread / process, client on another CPU",
+        f"lock+unlock, one client, {rounds} interleaved rounds of {seconds} s",
+        median_of_ratios(found["threads rate"], found["processes rate"]),
+        Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST),
+    )
+
+
+@contextlib.contextmanager
+def placed(cpu: int) -> Iterator[None]:
+    """What is started meanwhile runs on this CPU alone."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def beside(
     servers: Mapping[str, Running], sessions: int, rounds: int, seconds: float
 ) -> Iterator[Figure]:
     """Throughput of the others as a multiple of that of the engine that is a process."""
     who = "one client" if sessions == 1 else f"{sessions} clients"
     how = f"lock+unlock, one engine, {rounds} interleaved rounds of {seconds} s"
-    sides = {name: side(server, sessions, seconds) for name, server in servers.items()}
-    found = interleaved(rounds, sides)
-    bound = Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST)
-    yield Figure(
-        f"engine, thread / process, {who}",
-        how,
-        ratio_of_medians(found["threads rate"], found["processes rate"]),
-        bound if sessions == 1 else None,
+    found = interleaved(
+        rounds, {name: side(server, sessions, seconds) for name, server in servers.items()}
     )
-    yield Figure(
-        f"… with a thread for the network, {who}",
-        how,
-        ratio_of_medians(found["queue rate"], found["processes rate"]),
-    )
+    names = {
+        "threads": f"engine, thread / process, {who}",
+        "queue": f"… with a thread for the network, {who}",
+    }
+    for name, figure in names.items():
+        ratio = median_of_ratios(found[f"{name} rate"], found["processes rate"])
+        yield Figure(figure, how, ratio)
 
 
 def side(server: Running, sessions: int, seconds: float) -> Callable[[], Mapping[str, float]]:
