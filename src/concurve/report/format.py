@@ -21,6 +21,11 @@ MISSING = "–"
 _DIGITS_WITHOUT_INTERVAL = 3
 # Digits shown at most, however narrow the interval is.
 _DIGITS_MAX = 7
+# How far the middle of an interval may lie from the value, as a share of the half width, before ±
+# would say something else than the interval: a bound that it keeps would seem to lie within.
+_SKEWED_FROM = 0.2
+# Values in [0.1, 1) are written out with all the digits that are shown at most.
+_PLACE_MIN = -_DIGITS_MAX
 # Wide enough that no float overflows when it is rounded to a place of another.
 _EXACT = Context(prec=700)
 # Integers stay whole up to this size without an interval.
@@ -45,10 +50,16 @@ class Shown(NamedTuple):
     low: str | None
     high: str | None
     unit: str
+    is_skewed: bool = False
 
     @property
     def text(self) -> str:
-        """Value, half width and unit in one: ``1.482 ± 0.031 s``."""
+        """Value, half width and unit in one: ``1.482 ± 0.031 s``.
+
+        The interval itself where the value is not near its middle: ``2.2 (1.2 to 4.1)``.
+        """
+        if self.is_skewed:
+            return f"{with_unit(self.value, self.unit)} ({with_unit(self.span, self.unit)})"
         plus = f" ± {self.half}" if self.half else ""
         return with_unit(f"{self.value}{plus}", self.unit)
 
@@ -111,6 +122,7 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         return Shown(plain(figure.value, scale), None, None, None, scale.symbol)
     assert figure.low is not None and figure.high is not None
     value, half = figure.value / scale.divisor, half / scale.divisor
+    middle = (figure.low + figure.high) / 2 / scale.divisor
     place = _place(value, half)
     return Shown(
         _fixed(value, _at_least_one_digit(value, place)),
@@ -118,6 +130,7 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         _fixed(figure.low / scale.divisor, place),
         _fixed(figure.high / scale.divisor, place),
         scale.symbol,
+        abs(middle - value) > max(_SKEWED_FROM * half, 10.0**place),
     )
 
 
@@ -246,6 +259,6 @@ def _fixed(value: float, place: int) -> str:
     )
     if rounded == 0:
         rounded = abs(rounded)
-    if place < -6 or rounded.adjusted() >= 15:
+    if place < _PLACE_MIN or rounded.adjusted() >= 15:
         return f"{rounded:.{max(rounded.adjusted() - place, 0)}e}".replace("e+", "e")
     return f"{rounded:,.{max(-place, 0)}f}"
