@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,12 +15,12 @@ from concurve import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
-from concurve.definition.study import Study
 from concurve.findings import CellShares, WorkerShares
 from concurve.host.folders import remove_abandoned
-from concurve.measuring.plan import make_plan, trial_spec
+from concurve.measuring.plan import make_plan
 from concurve.report.worker_chart import bars
 from tests import real
+from tests.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["kernel-mode"]
 
@@ -34,21 +33,6 @@ def campaign() -> Campaign:
     found = find("kernel-mode", 8)
     assert isinstance(found, Campaign)
     return found
-
-
-def study_of(campaign: Campaign, name: str) -> Study:
-    return next(member.study for member in campaign.studies if member.name == name)
-
-
-def program(name: str, where: str, java: str | None, jvm: Sequence[str]) -> list[str]:
-    return [name]
-
-
-def argv(study: Study, **levels: Any) -> dict[str, tuple[str, ...]]:
-    plan = make_plan(study, "normal", 1)
-    cell = next(cell for cell in plan.cells if levels.items() <= cell.parameters.items())
-    spec = trial_spec(plan, cell, "t", tuple(range(8)), program, 4711, folder="/t")
-    return {role.name: role.argv for role in spec.roles}
 
 
 def test_quick_needs_nothing_installed_and_three_minutes(campaign: Campaign) -> None:

@@ -12,9 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,10 +21,10 @@ from concurve import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
-from concurve.definition.study import Study
 from concurve.host.folders import remove_abandoned
-from concurve.measuring.plan import make_plan, trial_spec
+from concurve.measuring.plan import make_plan
 from tests import real
+from tests.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["tpcb-multicore"]
 
@@ -42,21 +41,6 @@ def campaign() -> Campaign:
     found = find("tpcb-multicore", 8)
     assert isinstance(found, Campaign)
     return found
-
-
-def study_of(campaign: Campaign, name: str) -> Study:
-    return next(member.study for member in campaign.studies if member.name == name)
-
-
-def program(name: str, where: str, java: str | None, jvm: Sequence[str]) -> list[str]:
-    return [name]
-
-
-def argv(study: Study, **levels: Any) -> dict[str, tuple[str, ...]]:
-    plan = make_plan(study, "normal", 1)
-    cell = next(cell for cell in plan.cells if levels.items() <= cell.parameters.items())
-    spec = trial_spec(plan, cell, "t", tuple(range(8)), program, 4711, folder="/t")
-    return {role.name: role.argv for role in spec.roles}
 
 
 def test_quick_is_the_record_engine_alone(campaign: Campaign) -> None:
