@@ -24,6 +24,7 @@ use rows::Rows;
 
 pub mod dialect;
 mod draws;
+mod filling;
 mod profile;
 pub mod records;
 mod rows;

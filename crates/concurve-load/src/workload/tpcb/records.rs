@@ -2,13 +2,12 @@
 //! and goes back whole with its new balance; numbers are text of 12 characters.
 
 use super::dialect::{Check, Dialect, Step, Table};
+use super::filling::{TABLES, chunks, records};
 use super::sql::FORMAT;
 use super::{Data, Profile, TELLERS};
 
 const PREFIX: &str = "concurve_";
 const NUMBER_BYTES: usize = 12;
-/// Records that one statement makes: others wait meanwhile.
-const CHUNK: i64 = 10_000;
 
 pub const RECORDS: Records = Records;
 
@@ -55,8 +54,6 @@ const HISTORY_BYTES: usize = 5 * NUMBER_BYTES;
 const TID: usize = 0;
 const BID: usize = NUMBER_BYTES;
 const DELTA: usize = 3 * NUMBER_BYTES;
-
-const ALL: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
 
 impl Dialect for Records {
     fn step(&self, step: Step, set: u32) -> Vec<String> {
@@ -184,7 +181,7 @@ fn update(table: Table, set: u32) -> String {
 /// Makes and fills the four files of a set.
 fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
     let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
-    let made = ALL.map(|table| {
+    let made = TABLES.map(|table| {
         let Layout {
             file, record_bytes, ..
         } = table.layout();
@@ -218,21 +215,10 @@ fn fill(table: Table, set: u32, branch: i64, each: i64) -> impl Iterator<Item = 
     let layout = table.layout();
     let name = name(layout.file, set);
     let rest = format!("{branch:012}{:012}{}", 0, layout.filler());
-    let (begin, end) = ((branch - 1) * each, branch * each);
-    let firsts = (begin..end).step_by(CHUNK as usize);
-    firsts.map(move |before| {
-        let last = end.min(before + CHUNK);
-        format!("FILL {name} {} {last} {rest}", before + 1)
-    })
+    chunks(branch, each).map(move |(first, last)| format!("FILL {name} {first} {last} {rest}"))
 }
 
 fn counts(data: Data, set: u32) -> Vec<Check> {
-    let branches = i64::from(data.scale);
-    let records = [
-        branches,
-        TELLERS * branches,
-        i64::from(data.accounts) * branches,
-    ];
     let count = |(table, records): (Table, i64)| {
         let name = name(table.layout().file, set);
         Check {
@@ -241,7 +227,7 @@ fn counts(data: Data, set: u32) -> Vec<Check> {
             must_be: records,
         }
     };
-    ALL.into_iter().zip(records).map(count).collect()
+    records(data).map(count).collect()
 }
 
 /// Σ balances = Σ deltas.

@@ -1,14 +1,13 @@
 //! The workload in the statement service's language: files of numbers, changed by adding to them.
 
 use super::dialect::{Check, Dialect, Step, Table};
+use super::filling::{TABLES, chunks, records};
 use super::sql::FORMAT;
 use super::{Data, Profile, TELLERS};
 
 const PREFIX: &str = "concurve_";
 /// Of a row, as long as the standard wants it (clause 3.2).
 const ROW_BYTES: usize = 100;
-/// Records that one statement makes: others wait meanwhile.
-const CHUNK: i64 = 10_000;
 /// Keys of all records there can be.
 const ALL_KEYS: &str = "FROM -9223372036854775808 TO 9223372036854775807";
 /// Marks are known by numbers.
@@ -37,8 +36,6 @@ impl Table {
         Layout { file, key, balance }
     }
 }
-
-const ALL: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
 
 impl Dialect for Statements {
     fn step(&self, step: Step, set: u32) -> Vec<String> {
@@ -149,7 +146,7 @@ fn update(table: Table, set: u32) -> String {
 /// Makes and fills the four files of a set.
 fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
     let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
-    let made = ALL.map(|table| {
+    let made = TABLES.map(|table| {
         let Layout { file, key, balance } = table.fields();
         let branch = match table {
             Table::Branches => "",
@@ -170,21 +167,10 @@ fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
 /// The records of one branch.
 fn fill(table: Table, set: u32, branch: i64, each: i64) -> impl Iterator<Item = String> {
     let name = name(table.fields().file, set);
-    let (begin, end) = ((branch - 1) * each, branch * each);
-    let firsts = (begin..end).step_by(CHUNK as usize);
-    firsts.map(move |before| {
-        let last = end.min(before + CHUNK);
-        format!("FILL {name} {} {last} {branch} 0", before + 1)
-    })
+    chunks(branch, each).map(move |(first, last)| format!("FILL {name} {first} {last} {branch} 0"))
 }
 
 fn counts(data: Data, set: u32) -> Vec<Check> {
-    let branches = i64::from(data.scale);
-    let records = [
-        branches,
-        TELLERS * branches,
-        i64::from(data.accounts) * branches,
-    ];
     let count = |(table, records): (Table, i64)| {
         let name = name(table.fields().file, set);
         Check {
@@ -193,7 +179,7 @@ fn counts(data: Data, set: u32) -> Vec<Check> {
             must_be: records,
         }
     };
-    ALL.into_iter().zip(records).map(count).collect()
+    records(data).map(count).collect()
 }
 
 /// Σ balances = Σ deltas.
