@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from concurve.analysis.on_demand import OnDemand
-from concurve.readings.measures import greatest_of
-from concurve.stats.intervals import mean_estimate
+from concurve.readings.means import indicator_mean
 from concurve.store import Store
 from tests.made import FIVE, made_run
 
@@ -39,9 +38,6 @@ def test_the_indicators_of_a_run_are_the_means_of_its_trials(tmp_path: Path) -> 
     for name in names:
         columns = findings.columns(name)
         for cell in findings.cells:
-            assert cell.indicators[name] == mean_estimate(
-                columns[cell.index],
-                findings.indicator(name).unit,
-                pilot=FIVE.repeats_min,
-                ceiling=greatest_of(name),
+            assert cell.indicators[name] == indicator_mean(
+                name, columns[cell.index], findings.indicator(name).unit, FIVE.repeats_min
             )

@@ -134,7 +134,7 @@ def test_a_primary_rate_is_the_throughput() -> None:
     assert throughput_of(findings) == "rate_per_second"
     names = {"tps": "tps", "speedup": "rate_per_second", "shares_jain": "rate_per_second"}
     for name, expected in names.items():
-        info = msgspec.structs.replace(INDICATORS[0], name=name, better="higher")
+        info = msgspec.structs.replace(INDICATORS[0], name=name, unit="", better="higher")
         primary = msgspec.structs.replace(findings, primary=name, indicators=(info,))
         assert throughput_of(primary) == expected
 

@@ -37,10 +37,11 @@ from concurve.measuring.protocol import CellState, Protocol, TrialKey, replay
 from concurve.measuring.run_head import RunHead, decode_head
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.cpu_measures import cpu_info
-from concurve.readings.measures import INDICATORS, fairness_info, greatest_of, is_probed, measure
+from concurve.readings.means import indicator_mean
+from concurve.readings.measures import INDICATORS, fairness_info, is_probed, measure
 from concurve.readings.thread_measures import THREAD_INDICATORS
 from concurve.stats.blocks import without_block_effects
-from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
+from concurve.stats.intervals import ratio_estimate, scaled
 from concurve.store import RunRow, Store, TrialRow
 from concurve.wire import TrialRecord, decode_record
 
@@ -263,7 +264,9 @@ def _cells(
                 status=_status(state, protocol),
                 indicators=indicators,
                 absent={k: v for k, v in absent.items() if k not in indicators},
-                including_rejects=mean_estimate(everything, units.get(head.study.primary, ""))
+                including_rejects=indicator_mean(
+                    head.study.primary, everything, units.get(head.study.primary, "")
+                )
                 if rejected
                 else None,
                 base=cell.base,
@@ -277,9 +280,7 @@ def _cells(
 
 def _mean(table: _Table, units: Mapping[str, str], pilot: int, name: str) -> Estimate:
     """An indicator of a cell."""
-    return mean_estimate(
-        table.used[name], units.get(name, ""), pilot=pilot, ceiling=greatest_of(name)
-    )
+    return indicator_mean(name, table.used[name], units.get(name, ""), pilot)
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:

@@ -18,7 +18,7 @@ from concurve.models import FitResult, Prediction, fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
 from concurve.models.sentences import in_words
-from concurve.readings.measures import greatest_of
+from concurve.readings.means import greatest_of
 
 #: The throughput that the laboratory itself measures.
 RATE = "rate_per_second"
@@ -74,7 +74,7 @@ def throughput_of(findings: Findings) -> str:
     """The indicator that models are fitted to: the primary one where it is a rate of its own (more
     of it is better, and nothing bounds it), else the total rate."""
     primary = findings.indicator(findings.primary)
-    bounded = primary.name in _RELATIVE or greatest_of(primary.name) is not None
+    bounded = primary.name in _RELATIVE or greatest_of(primary.name, primary.unit) is not None
     return primary.name if primary.better == "higher" and not bounded else RATE
 
 

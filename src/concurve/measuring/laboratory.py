@@ -27,7 +27,7 @@ from concurve.measuring.plan import Cell, Plan, describe, trial_spec
 from concurve.measuring.protocol import Outcome, Stop, TrialKey, replay
 from concurve.measuring.protocol import Protocol as TrialProtocol
 from concurve.measuring.run_head import RunHead
-from concurve.stats.intervals import mean_estimate
+from concurve.readings.means import indicator_mean
 from concurve.store import Store
 from concurve.wire import TrialSpec, decode_record
 
@@ -234,11 +234,10 @@ class Runner:
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()
+        study, pilot = self.head.study, self.plan.rules.repeats_min
         self.progress.trial_ended(
             cell.parameters,
-            mean_estimate(values, self.head.study.primary_unit, pilot=self.plan.rules.repeats_min)
-            if values
-            else None,
+            indicator_mean(study.primary, values, study.primary_unit, pilot) if values else None,
             outcome.verdict,
             outcome.cause and f"{outcome.cause}: {outcome.detail}",
         )

@@ -89,8 +89,6 @@ FAIRNESS: dict[str, IndicatorInfo] = {
     )
 }  # fmt: skip
 
-_AT_MOST_1 = ("_jain", "_min_over_mean", "_gini", "_jain_window_min")
-
 _COUNTS = (
     "voluntary_switches",
     "involuntary_switches",
@@ -238,11 +236,6 @@ def fairness_info(name: str) -> IndicatorInfo | None:
     return msgspec.structs.replace(
         FAIRNESS[ending], name=name, label=f"{of}: {FAIRNESS[ending].label}"
     )
-
-
-def greatest_of(name: str) -> float | None:
-    """The value that an indicator cannot exceed, if there is one."""
-    return 1.0 if name.endswith(_AT_MOST_1) else None
 
 
 def _fairness(role: RoleRecord, prefix: str, result: Measures) -> None:

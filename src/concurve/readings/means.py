@@ -1,0 +1,36 @@
+"""Figures of trials → the mean of an indicator, whose interval stays where the indicator can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from concurve.estimate import Estimate
+from concurve.readings.cpu_measures import cpu_info
+from concurve.stats.intervals import mean_estimate
+
+#: Endings of the names of indicators that are parts of a whole.
+_PARTS = ("_jain", "_jain_window_min", "_fairness", "_min_over_mean", "_gini", "_contention",
+          "_share", "_share_max")  # fmt: skip
+
+#: A process of several threads may use more than one CPU.
+_OF_ONE_CPU = "cpu_share"
+
+
+def indicator_mean(
+    name: str, values: Sequence[float], unit: str, pilot: int | None = None
+) -> Estimate:
+    """Mean of an indicator over trials in their order, with Student's interval (by the spread of
+    the first ``pilot`` ones, if that set their number), cut at 0 and at what it cannot exceed.
+
+    Raises:
+        ValueError: no values, or one that is not finite.
+    """
+    return mean_estimate(values, unit, pilot=pilot, ceiling=greatest_of(name, unit))
+
+
+def greatest_of(name: str, unit: str = "") -> float | None:
+    """The value that an indicator cannot exceed, if there is one: 1 for a share, an index of
+    fairness, latches' contention. What one with a unit, such as %, cannot exceed is not known."""
+    if unit or name.endswith(_OF_ONE_CPU):
+        return None
+    return 1.0 if name.endswith(_PARTS) or cpu_info(name) else None
