@@ -3,9 +3,9 @@
 use concurve_probe::perf::TreeCounter;
 use concurve_probe::taskstats::Query;
 
+use super::Trial;
 use crate::ledger::Sums;
 use crate::phases::Reading;
-use crate::trial::Trial;
 
 impl Trial {
     /// What a role has used so far. `now` is the moment that it counts for.
@@ -69,7 +69,7 @@ impl Trial {
     /// Sums over ended and living threads; whether the switches are complete.
     fn sums_so_far(&mut self, index: usize) -> (Sums, bool) {
         self.find_processes(index);
-        let mut sums = self.ledger.closed(index);
+        let mut sums = self.ledger.roles[index].closed();
         let mut switches = true;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         for pid in processes {
@@ -81,7 +81,7 @@ impl Trial {
             match asked {
                 Some(process) => sums.add(process),
                 None => {
-                    sums.add(self.ledger.ended_of(index, pid));
+                    sums.add(self.ledger.roles[index].ended_of(pid));
                     switches &= self.add_threads(pid, &mut sums);
                 }
             }
@@ -109,15 +109,9 @@ impl Trial {
                 continue;
             };
             let status = proc_fs.thread_status(pid, tid).unwrap_or_default();
-            switches &= status.voluntary_switches.is_some();
-            sums.add(Sums {
-                threads: 1,
-                cpu_ns: schedstat.cpu_ns,
-                run_queue_ns: schedstat.run_queue_ns,
-                slices: schedstat.slices,
-                voluntary_switches: status.voluntary_switches.unwrap_or_default(),
-                involuntary_switches: status.involuntary_switches.unwrap_or_default(),
-            });
+            let counts = status.voluntary_switches.zip(status.involuntary_switches);
+            switches &= counts.is_some();
+            sums.add(Sums::read(&schedstat, counts));
         }
         switches
     }

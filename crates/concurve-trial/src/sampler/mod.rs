@@ -1,28 +1,28 @@
 //! Reads the threads of all roles now and then, in small steps, and keeps to its share of CPU.
 
+mod pace;
+
 use std::collections::HashMap;
 
 use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
 use concurve_probe::{clock, control, process};
-use concurve_wire::ROLE_VARIABLE;
 use concurve_wire::spec::Sampling;
 
 use crate::ledger::{Ledger, Seen};
+use crate::orphans;
 use crate::watch::Watch;
 use crate::watcher::Subject;
+use pace::Pace;
 
 /// Threads read between two looks at the world: an exit is noticed within this much work.
 const STEP: usize = 16;
-/// CPU time that may be spent ahead of the share, so that short programs are seen at all.
-const ALLOWANCE_NS: u64 = 300_000;
-const FIRST_INTERVAL_NS: u64 = 1_000_000;
 /// A thread's name, nice value, policy and CPUs are read again at every so many readings.
 const REFRESH: u32 = 16;
 
 /// A sampler over all roles.
 #[derive(Debug)]
 pub struct Sampler {
-    limits: Sampling,
+    pub pace: Pace,
     files: HashMap<(usize, u32), ThreadFile>,
     last_pid_file: Option<LastPidFile>,
     last_pid: Option<u32>,
@@ -30,14 +30,6 @@ pub struct Sampler {
     counts: Vec<u64>,
     pub watch: Watch,
     running: bool,
-    started_ns: u64,
-    next_ns: u64,
-    interval_ns: u64,
-    /// Samples that were completed.
-    pub samples: u64,
-    pub cpu_ns: u64,
-    first_ns: u64,
-    last_ns: u64,
 }
 
 #[derive(Debug)]
@@ -57,7 +49,7 @@ enum Work {
 impl Sampler {
     pub fn new(limits: Sampling, proc_fs: &ProcFs, roles: usize) -> Self {
         Self {
-            limits,
+            pace: Pace::new(limits),
             files: HashMap::new(),
             last_pid_file: proc_fs.open_last_pid().ok(),
             last_pid: None,
@@ -65,34 +57,17 @@ impl Sampler {
             counts: vec![0; roles],
             watch: Watch::new(roles),
             running: false,
-            started_ns: 0,
-            next_ns: u64::MAX,
-            interval_ns: FIRST_INTERVAL_NS,
-            samples: 0,
-            cpu_ns: 0,
-            first_ns: 0,
-            last_ns: 0,
         }
     }
 
     /// Starts the schedule, at the first release and again at each later one.
     pub fn start(&mut self, now: u64) {
-        if self.started_ns == 0 {
-            self.started_ns = now;
-        }
-        self.interval_ns = FIRST_INTERVAL_NS.min(self.limits.interval_ns_min);
-        self.next_ns = now + self.interval_ns;
+        self.pace.start(now);
     }
 
     /// When there is something to do: at once inside a sample.
     pub fn due_ns(&self) -> u64 {
-        if self.running { 0 } else { self.next_ns }
-    }
-
-    /// Mean time between samples.
-    pub fn mean_interval_ns(&self) -> Option<u64> {
-        let intervals = self.samples.checked_sub(1).filter(|count| *count > 0)?;
-        Some((self.last_ns - self.first_ns) / intervals)
+        if self.running { 0 } else { self.pace.next_ns() }
     }
 
     /// Does a small part of a sample.
@@ -113,15 +88,15 @@ impl Sampler {
         if done {
             self.finish(ledger, proc_fs);
         }
-        self.cpu_ns += clock::thread_cpu_ns() - cpu_before;
+        self.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
         if done {
-            self.schedule(now);
+            self.pace.sampled(now);
         }
     }
 
     /// Counts what was seen of the threads' waits since.
     pub fn collect_waits(&mut self, ledger: &mut Ledger) {
-        self.cpu_ns += self.watch.collect(ledger);
+        self.pace.cpu_ns += self.watch.collect(ledger);
     }
 
     fn begin(&mut self, ledger: &Ledger) {
@@ -147,7 +122,7 @@ impl Sampler {
     /// Orphans that nobody saw before are children of the runner now; their environment, or
     /// their group, says whose they were.
     fn find_orphans(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
-        for (pid, role) in strangers(ledger, proc_fs) {
+        for (pid, role) in orphans::strangers(ledger, proc_fs) {
             ledger.adopt(pid, role);
             self.work.push(Work::Process(role, pid));
         }
@@ -252,44 +227,4 @@ impl Sampler {
         };
         known.map(subject).collect()
     }
-
-    /// The next sample: after twice the last interval until the shortest allowed is reached,
-    /// and not before the CPU time spent so far is within the share.
-    fn schedule(&mut self, now: u64) {
-        self.samples += 1;
-        self.last_ns = now;
-        if self.samples == 1 {
-            self.first_ns = now;
-        }
-        self.interval_ns = (self.interval_ns * 2).min(self.limits.interval_ns_min);
-        let over_ns = self.cpu_ns.saturating_sub(ALLOWANCE_NS);
-        let earned_ns = (over_ns as f64 / self.limits.cpu_share_max) as u64;
-        self.next_ns = (now + self.interval_ns).max(self.started_ns + earned_ns);
-    }
-}
-
-/// Children of the runner that no role is known for, with the role that is theirs.
-pub fn strangers(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
-    let own = std::process::id();
-    let children = proc_fs.children_of_thread(own, own);
-    let children = children
-        .or_else(|_| proc_fs.children(own))
-        .unwrap_or_default();
-    children
-        .into_iter()
-        .filter(|pid| ledger.role_of(*pid).is_none())
-        .filter_map(|pid| Some((pid, whose(ledger, proc_fs, pid)?)))
-        .collect()
-}
-
-/// The role of an orphan.
-pub fn whose(ledger: &Ledger, proc_fs: &ProcFs, pid: u32) -> Option<usize> {
-    if ledger.roles.len() == 1 {
-        return Some(0);
-    }
-    let group = proc_fs.stat(pid).ok().map(|stat| stat.group);
-    group.and_then(|group| ledger.role_of(group)).or_else(|| {
-        let name = proc_fs.environment_variable(pid, ROLE_VARIABLE)?;
-        ledger.role_names.iter().position(|other| *other == name)
-    })
 }

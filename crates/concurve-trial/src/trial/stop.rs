@@ -1,12 +1,67 @@
-//! Kills what has to die: stragglers of a role that is done, and in the end everything.
+//! The end of a trial: how it begins, and how what has to die is killed.
 
-use concurve_probe::process;
+use concurve_probe::{clock, process};
+use concurve_wire::record::{EndedBy, Outcome, OutcomeKind};
 use concurve_wire::spec::End;
 
-use crate::sampler;
-use crate::trial::{Ending, Trial};
+use super::{Ending, Trial};
+use crate::orphans;
 
 impl Trial {
+    /// Notes the first failure and begins to end the trial.
+    pub fn fail(&mut self, kind: OutcomeKind, index: usize, message: String) {
+        let name = self.spec.roles[index].name.clone();
+        self.note_failure(kind, Some(name), message);
+        for role in &mut self.roles {
+            if role.running() && (role.spec.end == End::Exit || role.released_ns.is_none()) {
+                role.ended_by.get_or_insert(EndedBy::Killed);
+            }
+        }
+        self.stop_serving_roles();
+    }
+
+    /// Kills everything at once.
+    pub fn abort(&mut self, kind: OutcomeKind, message: String) {
+        if self.ending == Ending::NotYet {
+            self.note_failure(kind, None, message);
+        }
+        self.kill_everything();
+    }
+
+    fn note_failure(&mut self, kind: OutcomeKind, role: Option<String>, message: String) {
+        self.outcome.get_or_insert(Outcome {
+            kind,
+            role,
+            message: Some(message),
+        });
+    }
+
+    /// SIGTERM to what serves; SIGKILL follows when the grace is over.
+    pub fn stop_serving_roles(&mut self) {
+        if self.ending != Ending::NotYet {
+            return;
+        }
+        let until_ns = clock::monotonic_ns() + self.spec.stop_grace_ns;
+        self.ending = Ending::Stopping { until_ns };
+        for role in &mut self.roles {
+            let serving = role.spec.end == End::Serve && role.released_ns.is_some();
+            if let Some(pid) = role.pid.filter(|_| serving && !role.exited()) {
+                role.ended_by = Some(EndedBy::Stopped);
+                let _ = process::kill_group(pid, libc::SIGTERM);
+            }
+        }
+    }
+
+    pub fn kill_everything(&mut self) {
+        self.ending = Ending::Killing;
+        for role in &mut self.roles {
+            if role.running() {
+                // A serving role that outlives its grace has been killed too.
+                role.ended_by = Some(EndedBy::Killed);
+            }
+        }
+    }
+
     /// Brings the end of the trial one step further. `now` decides on limits.
     pub fn further_the_end(&mut self, now: u64) {
         if let Ending::Stopping { until_ns } = self.ending {
@@ -66,7 +121,7 @@ impl Trial {
     /// Kills what a role has left behind after its first process exited.
     fn kill_stragglers(&mut self, index: usize) {
         let proc_fs = &self.host.proc_fs;
-        for (pid, role) in sampler::strangers(&self.ledger, proc_fs) {
+        for (pid, role) in orphans::strangers(&self.ledger, proc_fs) {
             self.ledger.adopt(pid, role);
         }
         let own = std::process::id();

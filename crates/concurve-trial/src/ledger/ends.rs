@@ -1,0 +1,123 @@
+//! The ends of threads: by an exit account, by a zombie, by the last sample.
+
+use concurve_probe::taskstats::ExitAccount;
+use concurve_wire::record::{Absent, ThreadRecord, ThreadSource};
+use concurve_wire::spec::Policy;
+
+use super::Ledger;
+use super::reads::Reads;
+use super::sums::Sums;
+use super::thread::{Final, Seen};
+
+impl Ledger {
+    /// Books an exit whose role is known.
+    pub(super) fn book_exit(&mut self, account: ExitAccount) {
+        let Some(role) = self.belongs(&account) else {
+            return;
+        };
+        if self.role_of.insert(account.pid, role).is_none() {
+            self.roles[role].enter(account.pid);
+        }
+        let ledger = &mut self.roles[role];
+        ledger.rss_bytes_max = ledger.rss_bytes_max.max(account.rss_bytes_max);
+        let seen = ledger.living.remove(&account.tid).unwrap_or_default();
+        let mut sums = Sums::of(&account);
+        let reading = match account.tid == account.pid {
+            true => self.finals.remove(&account.pid),
+            false => None,
+        };
+        let reads = self.reads.remove(&account.tid);
+        let zombie_to_come = account.tid == account.pid && reading.is_none();
+        let mut migrations = None;
+        let mut counted = false;
+        if let Some(reading) = reading {
+            sums.cpu_ns = reading.schedstat.cpu_ns;
+            migrations = reading.migrations;
+            counted = true;
+        } else if let Some(reads) = reads
+            && let Some(cpu_ns) = reads.refine(account.cpu_ns)
+        {
+            sums.cpu_ns = cpu_ns;
+            counted = reads.complete();
+            migrations = reads.sum().migrations.filter(|_| counted);
+        }
+        if !zombie_to_come && !counted {
+            self.roles[role].book_uncounted(account.tid);
+        }
+        if zombie_to_come {
+            self.booked_leaders.insert(account.pid, sums.cpu_ns);
+        }
+        let record = ThreadRecord {
+            tid: account.tid,
+            pid: account.pid,
+            name: account.name,
+            source: ThreadSource::Exit,
+            nice: Some(account.nice),
+            policy: static_priority(account.policy, seen.policy),
+            cpus: seen.cpus,
+            lived_ns: Some(account.elapsed_ns),
+            usage: sums.usage(true, migrations),
+            waits: seen.waits.finish(),
+            absent: Absent::new(),
+        };
+        self.roles[role].book(record, sums);
+        if account.last {
+            self.roles[role].close(account.pid);
+        }
+    }
+
+    /// No exit account came: the zombie's files say it all.
+    pub(super) fn end_by_zombie(&mut self, role: usize, pid: u32, seen: Seen, reading: Final) {
+        let sums = Sums::read(&reading.schedstat, reading.switches);
+        let record = ThreadRecord {
+            tid: pid,
+            pid,
+            name: reading.name,
+            source: ThreadSource::Exit,
+            nice: Some(reading.nice),
+            policy: reading.policy,
+            cpus: seen.cpus,
+            lived_ns: self.lives.of(pid),
+            usage: sums.usage(reading.switches.is_some(), reading.migrations),
+            waits: seen.waits.finish(),
+            absent: Absent::new(),
+        };
+        self.roles[role].book(record, sums);
+    }
+
+    /// Nothing came: the last sample is what is known, and the counters if all of them told.
+    pub(super) fn end_by_sample(&mut self, role: usize, tid: u32, seen: Seen) {
+        let mut sums = Sums::read(&seen.schedstat, seen.switches);
+        let mut migrations = None;
+        if let Some(reads) = self.reads.remove(&tid).filter(Reads::complete)
+            && reads.sum().cpu_ns >= sums.cpu_ns
+        {
+            sums.cpu_ns = reads.sum().cpu_ns;
+            migrations = reads.sum().migrations;
+        }
+        self.roles[role].sampled_only += 1;
+        let record = ThreadRecord {
+            tid,
+            pid: seen.pid,
+            name: seen.name,
+            source: ThreadSource::Sample,
+            nice: seen.nice,
+            policy: seen.policy,
+            cpus: seen.cpus,
+            lived_ns: self.lives.of(tid),
+            usage: sums.usage(seen.switches.is_some(), migrations),
+            waits: seen.waits.finish(),
+            absent: Absent::new(),
+        };
+        self.roles[role].book(record, sums);
+    }
+}
+
+/// Exit accounts lack the static priority; the last sample has it, if the class is the same.
+fn static_priority(at_exit: Option<Policy>, sampled: Option<Policy>) -> Option<Policy> {
+    let at_exit = at_exit?;
+    match sampled {
+        Some(sampled) if sampled.class == at_exit.class => Some(sampled),
+        _ => Some(at_exit),
+    }
+}

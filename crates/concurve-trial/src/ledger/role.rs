@@ -1,0 +1,135 @@
+//! The accounts of one role: its processes, its living threads, and what the ended ones used.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use concurve_wire::record::ThreadRecord;
+
+use super::reads::LAG_NS_MAX;
+use super::sums::Sums;
+use super::thread::{Final, Seen};
+
+/// The threads of one role.
+#[derive(Debug, Default)]
+pub struct RoleLedger {
+    /// Threads that are alive as far as is known, by their number.
+    pub living: HashMap<u32, Seen>,
+    /// Processes that are alive as far as is known.
+    pub processes: HashSet<u32>,
+    pub processes_total: u64,
+    /// Ended threads of processes that have ended.
+    closed: Sums,
+    /// Ended threads of processes that live on.
+    open: HashMap<u32, Sums>,
+    /// Those with most CPU time, and a few more.
+    listed: Vec<ThreadRecord>,
+    listed_max: usize,
+    /// Threads whose counts were lost: their CPU time is as of their last tick.
+    uncounted: Vec<u32>,
+    /// Threads of which only a sample is known.
+    pub sampled_only: u64,
+    pub threads_peak: u64,
+    pub rss_bytes_max: Option<u64>,
+    pub rss_bytes_tree_max: Option<u64>,
+}
+
+impl RoleLedger {
+    /// Of a role without processes; of its threads so many are listed.
+    pub fn new(listed_max: usize) -> Self {
+        Self {
+            listed_max,
+            ..Self::default()
+        }
+    }
+
+    /// Notes one more process.
+    pub fn enter(&mut self, pid: u32) {
+        self.processes.insert(pid);
+        self.processes_total += 1;
+    }
+
+    /// Notes the end of a process.
+    pub fn close(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+        if let Some(sums) = self.open.remove(&pid) {
+            self.closed.add(sums);
+        }
+    }
+
+    /// Notes the end of a thread, and what it used.
+    pub fn book(&mut self, mut record: ThreadRecord, sums: Sums) {
+        if record.lived_ns.is_none() {
+            let reason =
+                "neither an exit account (taskstats) nor both its birth and its death came";
+            record.absent.insert("lived_ns".into(), reason.into());
+        }
+        match self.processes.contains(&record.pid) {
+            true => self.open.entry(record.pid).or_default().add(sums),
+            false => self.closed.add(sums),
+        }
+        self.listed.push(record);
+        if self.listed.len() > 2 * self.listed_max + 64 {
+            self.rank();
+        }
+    }
+
+    /// Notes that the CPU time of a thread is booked as of its last tick.
+    pub fn book_uncounted(&mut self, tid: u32) {
+        self.uncounted.push(tid);
+    }
+
+    /// A zombie says more exactly what was booked at its exit.
+    pub fn correct(&mut self, pid: u32, booked_ns: u64, reading: &Final) {
+        let sums = match self.open.get_mut(&pid) {
+            Some(sums) => sums,
+            None => &mut self.closed,
+        };
+        sums.cpu_ns = sums.cpu_ns.saturating_sub(booked_ns) + reading.schedstat.cpu_ns;
+        let booked = self.listed.iter_mut().rfind(|record| record.tid == pid);
+        if let Some(record) = booked {
+            record.usage.cpu_ns = Some(reading.schedstat.cpu_ns);
+            record.usage.migrations = reading.migrations;
+        }
+    }
+
+    /// The counters' sum over the whole tree is exact even where some threads' own counts were
+    /// lost: what it has more than the accounts is theirs, in equal parts.
+    pub fn share_rest(&mut self, tree_cpu_ns: u64) {
+        let uncounted = std::mem::take(&mut self.uncounted);
+        let rest_ns = tree_cpu_ns.saturating_sub(self.closed.cpu_ns);
+        let Some(share_ns) = rest_ns.checked_div(uncounted.len() as u64) else {
+            return;
+        };
+        if share_ns > LAG_NS_MAX {
+            return;
+        }
+        self.closed.cpu_ns += share_ns * uncounted.len() as u64;
+        for thread in &mut self.listed {
+            if uncounted.contains(&thread.tid) && thread.usage.migrations.is_none() {
+                thread.usage.cpu_ns = thread.usage.cpu_ns.map(|cpu_ns| cpu_ns + share_ns);
+            }
+        }
+    }
+
+    /// Sums over all threads that have ended, in ended processes only.
+    pub fn closed(&self) -> Sums {
+        self.closed
+    }
+
+    /// Sums over the ended threads of a process that lives on.
+    pub fn ended_of(&self, pid: u32) -> Sums {
+        self.open.get(&pid).copied().unwrap_or_default()
+    }
+
+    /// The threads with most CPU time, most first.
+    pub fn take_listed(&mut self) -> Vec<ThreadRecord> {
+        self.rank();
+        std::mem::take(&mut self.listed)
+    }
+
+    fn rank(&mut self) {
+        let by_time = |it: &ThreadRecord| (Reverse(it.usage.cpu_ns), it.tid);
+        self.listed.sort_by_key(by_time);
+        self.listed.truncate(self.listed_max);
+    }
+}

@@ -1,0 +1,32 @@
+//! Whose the processes are that have lost their parent: they are children of the runner now.
+
+use concurve_probe::proc_fs::ProcFs;
+use concurve_wire::ROLE_VARIABLE;
+
+use crate::ledger::Ledger;
+
+/// Children of the runner that no role is known for, with the role that is theirs.
+pub fn strangers(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
+    let own = std::process::id();
+    let children = proc_fs.children_of_thread(own, own);
+    let children = children
+        .or_else(|_| proc_fs.children(own))
+        .unwrap_or_default();
+    children
+        .into_iter()
+        .filter(|pid| ledger.role_of(*pid).is_none())
+        .filter_map(|pid| Some((pid, whose(ledger, proc_fs, pid)?)))
+        .collect()
+}
+
+/// The role of an orphan.
+pub fn whose(ledger: &Ledger, proc_fs: &ProcFs, pid: u32) -> Option<usize> {
+    if ledger.roles.len() == 1 {
+        return Some(0);
+    }
+    let group = proc_fs.stat(pid).ok().map(|stat| stat.group);
+    group.and_then(|group| ledger.role_of(group)).or_else(|| {
+        let name = proc_fs.environment_variable(pid, ROLE_VARIABLE)?;
+        ledger.role_names.iter().position(|other| *other == name)
+    })
+}
