@@ -28,6 +28,7 @@ def test_a_count_takes_the_first_allowed_and_a_list_is_taken_as_it_is(
         ("5", HostError, "5 CPUs asked for, this machine grants 4"),
         ("0,2", HostError, "CPU 0 is not among those"),
         ("2-4", HostError, "CPU 4 is not among those"),
+        ("0-1000000000", HostError, "CPU 0, 1, 4, 5, 8, 9, 10, 11 is not among those"),
         ("0", StudyError, "0 CPUs"),
         ("two", StudyError, "neither a count nor a list"),
         ("3-2", HostError, "CPU 3-2 is not among"),

@@ -47,6 +47,8 @@ BAD = {
     "1..9*1": "does not grow",
     "0..9*2": "does not grow",
     "a,b,a": "level 'a' is repeated",
+    "50%,0%": "0% of the CPUs is none",
+    "-50%": "-50% of the CPUs is none",
     "0..100000000": f"more than {LEVELS_MAX} levels",
 }
 

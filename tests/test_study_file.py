@@ -129,7 +129,12 @@ REFUSALS = {
     MINIMAL.replace("[1, 2]", "[1, true]"): ("factors", ""),
     MINIMAL.replace("[1, 2]", "{ a = 1 }"): ("factors", ""),
     MINIMAL.replace("[1, 2]", "5"): ("factors", ""),
-    MINIMAL + "end = 'never'\n": ("roles 'target', end: invalid enum value 'never'", ""),
+    MINIMAL + "end = 'never'\n": (
+        "roles 'target', end: invalid enum value 'never'", "one of exit, serve"),
+    MINIMAL + "[[indicators]]\nname = 'x'\nbetter = 'low'\n": (
+        "indicators 'x', better: invalid enum value 'low'", "one of lower, higher, neither"),
+    MINIMAL.replace('name = "mine"', 'name = "my own"'): ("study 'my own': not a name", "letters"),
+    MINIMAL + "[protocol]\nrepeats = 10000000\n": ("10000000 trials of a cell", "at most"),
     MINIMAL + "[protocol]\nprecision = 'high'\n": ("protocol, precision", ""),
     MINIMAL.replace('"./mine", "{threads}"', ""): ("role target has no command", "command"),
     MINIMAL.replace("[1, 2]", "[]"): ("factors, threads: no levels", "1,2,4,8"),
@@ -145,7 +150,8 @@ REFUSALS = {
     MINIMAL + "arguments = ['x']\n": ("roles 'target': arguments go with program", "command"),
     MINIMAL + "end = 'serve'\n": ("every role serves", 'end = "exit"'),
     MINIMAL + "after = ['server']\n": ("role target waits for 'server'", "one of target"),
-    MINIMAL + "after = ['target']\n": ("role target waits for 'target'", ""),
+    MINIMAL + "after = ['target']\n": (
+        "role target waits for 'target', which is itself", "another role"),
     HEAD + FACTORS + ROLE.replace("target", "early") + "after = ['target']\n" + ROLE: (
         "role early waits for 'target', which stands later", "before early"),
     HEAD + FACTORS + ROLE.replace("target", "server") + "end = 'serve'\n" + ROLE

@@ -146,7 +146,7 @@ def test_environment_base_and_repeats() -> None:
 
 def test_rules_from_options() -> None:
     assert rules_from_options(None, None, None, None) == {}
-    assert rules_from_options("3..4", 0.1, "2s", "1m") == {
+    assert rules_from_options("3..4", "10%", "2s", "1m") == {
         "repeats_min": 3,
         "repeats_max": 4,
         "precision": 0.1,

@@ -17,7 +17,9 @@ def test_a_duration_in_seconds(text: str | float, seconds: float) -> None:
     assert parse_duration(text, "--timeout") == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "fast", "5 d", "-3s", "1e3", "inf", "nan", "1,5s", "0", "0s"])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "5 d", "-3s", "1e3", "inf", "nan", "1,5s", "0", "0s", "9000h"]
+)
 def test_what_is_no_duration_is_refused_with_the_option(text: str) -> None:
     with pytest.raises(StudyError) as refused:
         parse_duration(text, "--timeout")

@@ -48,7 +48,7 @@ class Choices(Exports, frozen=True, kw_only=True):
 
     effort: str = "normal"
     repeats: str | None = None
-    precision: float | None = None
+    precision: str | None = None
     timeout: str | None = None
     max_time: str | None = None
     seed: int | None = None

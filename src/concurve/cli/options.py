@@ -50,9 +50,8 @@ protocol: Callable[[F], F] = together(
     click.option("--repeats", metavar="MIN..MAX", help="Trials a cell: size of the pilot and cap."),
     click.option(
         "--precision",
-        type=float,
         metavar="SHARE",
-        help="Half-width of the 95 % interval aimed at, e.g. 0.02.",
+        help="Half-width of the 95 % interval aimed at, e.g. 2%.",
     ),
     click.option("--timeout", metavar="TIME", help="Limit of one trial, e.g. 90s."),
     max_time,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import get_args
 
 import msgspec
@@ -14,6 +15,9 @@ from concurve.wire import Controls, Policy, PolicyClass
 
 #: The CPUs that no other role of the study is bound to.
 SPARE = "spare"
+
+#: So many of the CPUs that a list has in vain are named.
+_MISSING_SHOWN = 8
 
 POLICIES = ("other", "batch", "idle", "fifo", "rr")
 
@@ -86,18 +90,23 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
             f"{where}: {text!r} is neither a count nor a list of CPUs",
             "2, or 0,1, or 0-3, or all, or spare",
         )
-    cpus: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    missing = sorted(cpus - set(allowed))
-    if missing or not cpus:
+    spans = [part.partition("-") for part in text.split(",") if part]
+    asked = [range(int(first), int(last or first) + 1) for first, _, last in spans]
+    # Of a span such as 0-1000000000, no more than what is shown.
+    missing = sorted(
+        {
+            cpu
+            for span in asked
+            for cpu in islice((cpu for cpu in span if cpu not in allowed), _MISSING_SHOWN)
+        }
+    )[:_MISSING_SHOWN]
+    if missing or not any(asked):
         raise HostError(
             f"{where}: CPU {', '.join(map(str, missing)) or text} is not among those that this "
             f"process may use ({', '.join(map(str, allowed))})",
             "a list of these, or a count",
         )
-    return tuple(sorted(cpus))
+    return tuple(cpu for cpu in sorted(allowed) if any(cpu in span for span in asked))
 
 
 def parse_nice(text: str, where: str) -> int:

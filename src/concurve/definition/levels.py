@@ -16,7 +16,7 @@ from concurve.findings import Level
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
+_PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
 
@@ -75,6 +75,8 @@ def _expand(item: Level, cpus: int, where: str) -> list[Level]:
     if not isinstance(item, str):
         return [item]
     if match := _PERCENT.fullmatch(item):
+        if float(match[1]) <= 0:
+            raise StudyError(f"{where}: {item} of the CPUs is none", "a share above 0: 50%,100%")
         return [max(1, round(float(match[1]) * cpus / 100))]
     if match := _RANGE.fullmatch(item):
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)

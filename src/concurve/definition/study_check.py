@@ -24,6 +24,12 @@ from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
 from concurve.findings import Level
 
+#: Runs are stored under it, and asked for by it.
+_STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+
+#: More trials of one cell are a slip.
+REPEATS_MOST = 1_000_000
+
 
 def check(study: Study, where: str) -> None:
     """Refuse what cannot be run, whatever the machine.
@@ -33,8 +39,8 @@ def check(study: Study, where: str) -> None:
     Raises:
         StudyError: names the place and the remedy.
     """
-    _check_names(study, where)
     _check_encoding(study, where)
+    _check_names(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
     check_meanings(study.meanings, _all_levels(study), where)
     for place, text in texts(study):
@@ -77,6 +83,8 @@ def _all_levels(study: Study) -> dict[str, list[Level]]:
 
 
 def _check_names(study: Study, where: str) -> None:
+    if not _STUDY_NAME.fullmatch(study.name):
+        raise StudyError(f"{where}: study {study.name!r}: not a name", "letters, digits, _ and -")
     for kind, names in {
         "factor": [factor.name for factor in study.factors],
         "role": [role.name for role in study.roles],
@@ -145,8 +153,16 @@ def _check_efforts(study: Study, where: str) -> None:
                 f"{place}: repeats {rules.repeats_min}..{rules.repeats_max}",
                 "at least 1, and the least not above the greatest: 5..30",
             )
+        if rules.repeats_max > REPEATS_MOST:
+            raise StudyError(
+                f"{place}: repeats: {rules.repeats_max} trials of a cell",
+                f"at most {REPEATS_MOST}: 5..30",
+            )
         if not 0 < rules.precision < 1:
-            raise StudyError(f"{place}: precision {rules.precision}", "a share such as 0.02")
+            raise StudyError(
+                f"{place}: precision {rules.precision} is not between 0 and 1",
+                "a share such as 0.02",
+            )
         for name in effort.factors:
             if name not in names:
                 raise StudyError(
@@ -177,7 +193,9 @@ def _check_after(
 ) -> None:
     """``after`` means that the other role has exited: it stands before, and it ends by itself."""
     place = f"{where}: role {role.name} waits for {other!r}"
-    if other not in names or other == role.name:
+    if other == role.name:
+        raise StudyError(f"{place}, which is itself", "the name of another role, or no after")
+    if other not in names:
         raise StudyError(place, _near(other, names))
     ends = {item.name: item.end for item in earlier}
     if other not in ends:

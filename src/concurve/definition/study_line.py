@@ -23,7 +23,7 @@ from concurve.definition.study import (
     Study,
 )
 from concurve.definition.study_check import check
-from concurve.definition.units import parse_duration
+from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.findings import Level
 
@@ -156,12 +156,14 @@ def parse_repeats(text: str) -> tuple[int, int]:
     """
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     if not match or int(match[1]) < 1 or int(match[2] or match[1]) < int(match[1]):
-        raise StudyError(f"--repeats {text!r}: not MIN..MAX", "5..30, or 10 for exactly ten")
+        raise StudyError(
+            f"--repeats {text!r}: not MIN..MAX from 1 on", "5..30, or 10 for exactly ten"
+        )
     return int(match[1]), int(match[2] or match[1])
 
 
 def rules_from_options(
-    repeats: str | None, precision: float | None, timeout: str | None, max_time: str | None
+    repeats: str | None, precision: str | None, timeout: str | None, max_time: str | None
 ) -> dict[str, Any]:
     """The fields of :class:`~concurve.definition.study.Rules` that options set.
 
@@ -172,7 +174,7 @@ def rules_from_options(
     if repeats is not None:
         rules["repeats_min"], rules["repeats_max"] = parse_repeats(repeats)
     if precision is not None:
-        rules["precision"] = precision
+        rules["precision"] = parse_share(precision, "--precision")
     if timeout is not None:
         rules["timeout_seconds"] = parse_duration(timeout, "--timeout")
     if max_time is not None:

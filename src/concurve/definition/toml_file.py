@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -30,8 +30,12 @@ def read_text(path: Path, what: str) -> str:
     """
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: cannot be read: {error}", f"the path of {what}") from error
+    except OSError as error:
+        raise StudyError(
+            f"{path}: cannot be read: {error.strerror}", f"the path of {what}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: cannot be read: not UTF-8", f"the path of {what}") from error
 
 
 def read_tables(text: str, where: str, whole: type[T], keys: Keys, page: str) -> T:
@@ -65,8 +69,20 @@ def _explain(message: str, tables: dict[str, Any], where: str, keys: Keys, page:
     what = what.replace("`array`", "an array").replace("`", "'")
     return StudyError(
         f"{where}: {_place(other['at'], tables)}{what[0].lower()}{what[1:]}",
-        f"the type that {page} gives for this key",
+        _remedy(what, other["at"] or "", keys, page),
     )
+
+
+def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
+    """What to write instead: one of the words that a key takes, or what the page says of it."""
+    if "missing required field" in what:
+        return f"add it: {page} says what it is"
+    parts = re.sub(r"\[.*?\]", "", at).lstrip(".").split(".")
+    table = keys.get(parts[-2] if len(parts) > 1 else "")
+    if what.startswith("Invalid enum value") and table:
+        words = get_args(get_type_hints(table).get(parts[-1]))
+        return f"one of {', '.join(map(str, words))}"
+    return f"the type that {page} gives for this key"
 
 
 def _place(at: str | None, tables: dict[str, Any]) -> str:

@@ -8,6 +8,9 @@ import re
 from concurve.errors import StudyError
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: A year: longer ones are slips, and nanoseconds of very long ones do not fit the wire.
+LONGEST_SECONDS = 366 * 24 * 3600.0
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 
 
@@ -17,7 +20,7 @@ def parse_duration(text: str | float, where: str) -> float:
     ``where`` names the key or option in the message.
 
     Raises:
-        StudyError: not a duration, or not above 0.
+        StudyError: not a duration, not above 0, or longer than a year.
     """
     match = _DURATION.fullmatch(str(text))
     if not match:
@@ -27,6 +30,8 @@ def parse_duration(text: str | float, where: str) -> float:
     seconds = float(match[1]) * _SECONDS[match[2] or "s"]
     if seconds <= 0:
         raise StudyError(f"{where}: a duration must be above 0", "for example 30s")
+    if seconds > LONGEST_SECONDS:
+        raise StudyError(f"{where}: {text!r} is longer than a year", "for example 12h")
     return seconds
 
 
