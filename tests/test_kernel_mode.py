@@ -18,7 +18,7 @@ from concurve.definition.catalogue import find
 from concurve.findings import CellShares, WorkerShares
 from concurve.host.folders import remove_abandoned
 from concurve.measuring.plan import make_plan
-from concurve.report.worker_chart import bars
+from concurve.report.charts.workers import bars
 from tests import real
 from tests.planned import argv, study_of
 

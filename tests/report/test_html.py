@@ -12,7 +12,8 @@ import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings import Findings, Level
-from concurve.report.charts import Chart, charts, write_static
+from concurve.report.charts import charts, write_static
+from concurve.report.charts.chart import Chart
 from concurve.report.html import to_html
 from concurve.store import Store
 from tests.made import made_run

@@ -81,7 +81,7 @@ def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[
     from concurve.analysis.campaign import campaign_findings
     from concurve.exports import complete_campaign
     from concurve.report.campaign.document import document, numbered_charts
-    from concurve.report.charts import write_charts
+    from concurve.report.charts.chart import write_charts
 
     findings = complete_campaign(campaign_findings(store, campaign), store)
     return write_charts(numbered_charts(document(findings)), folder)

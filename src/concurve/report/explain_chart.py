@@ -7,7 +7,8 @@ from typing import Any
 
 from concurve.findings import CellExplanation, Explanation
 from concurve.report import format as fmt
-from concurve.report.charts import PALETTE, Chart, styled
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.style import PALETTE, styled
 from concurve.report.explain import percent
 
 #: Parts as drawn, from the bottom up; the last holds what says little of a limit.

@@ -15,7 +15,8 @@ from rich.text import Text
 from concurve.estimate import Estimate
 from concurve.models import MODELS, FitResult, ModelFit, Prediction
 from concurve.report import format as fmt
-from concurve.report.charts import INK, PALETTE, SOFT, Chart, styled
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.style import INK, PALETTE, SOFT, styled
 from concurve.report.letters import fit_encoding
 from concurve.report.terminal import console
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from concurve.findings import Explanation, Findings, Reject
-from concurve.report import charts as drawing
 from concurve.report import dependence
 from concurve.report import format as fmt
+from concurve.report.charts import charts
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
 from concurve.report.claims import claim_rows
 from concurve.report.dependence import dependence_rows
 from concurve.report.explain_chart import composition
@@ -34,10 +36,10 @@ _REJECTS_LISTED_MAX = 200
 _EXPLAINED = 1000
 
 DARK = {
-    **dict(zip(drawing.PALETTE, drawing.PALETTE_DARK, strict=True)),
-    drawing.INK: "#e8e9ed",
-    drawing.SOFT: "#a3a8b4",
-    drawing.GRID: "#33363d",
+    **dict(zip(PALETTE, PALETTE_DARK, strict=True)),
+    INK: "#e8e9ed",
+    SOFT: "#a3a8b4",
+    GRID: "#33363d",
 }
 
 
@@ -54,7 +56,7 @@ class Picture:
 def to_html(findings: Findings) -> str:
     """The page. Everything that comes from outside is escaped by the template."""
     contents = table(findings)
-    pictures = [picture(chart, n) for n, chart in enumerate(drawing.charts(findings))]
+    pictures = [picture(chart, n) for n, chart in enumerate(charts(findings))]
     return (
         environment()
         .get_template("report.html.j2")
@@ -121,7 +123,7 @@ def environment() -> Environment:
     return made
 
 
-def picture(chart: drawing.Chart, number: int) -> Picture:
+def picture(chart: Chart, number: int) -> Picture:
     """A chart with identifiers that no other of the page has: ``number`` is its own."""
     from markupsafe import Markup
 
@@ -148,7 +150,7 @@ def _with_rejects(findings: Findings) -> Iterator[tuple[str, str, str]]:
             )
 
 
-def _inline(chart: drawing.Chart, number: int) -> str:
+def _inline(chart: Chart, number: int) -> str:
     """The SVG fit for a page of several: scaling, named, and with identifiers of its own."""
     from markupsafe import escape
 

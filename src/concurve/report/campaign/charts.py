@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from concurve.findings import PublishedComparison, PublishedTable
 from concurve.report import format as fmt
-from concurve.report.charts import PALETTE, SOFT, Chart, styled
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.style import PALETTE, SOFT, styled
 
 _SERIES = ("published", "ours")
 _PANEL_COLUMNS = 3

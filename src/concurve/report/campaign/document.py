@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from concurve.findings import CampaignFindings, Findings, PublishedTable, StudyFindings
-from concurve.report import charts as drawing
 from concurve.report import format as fmt
 from concurve.report.campaign.charts import comparison_chart
+from concurve.report.charts import charts as charts_of
+from concurve.report.charts.chart import Chart
 from concurve.report.claims import ClaimRow, claim_rows
 from concurve.report.dependence import DependenceRow, dependence_rows
 from concurve.report.explain_chart import composition
@@ -57,7 +58,7 @@ class Comparison:
     table: Numbered
     contents: PublishedTable
     figure: Numbered | None
-    chart: drawing.Chart | None
+    chart: Chart | None
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Limits:
     curves: Curves | None
     cells: Section
     figure: Numbered | None
-    chart: drawing.Chart | None
+    chart: Chart | None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Chapter:
     dependences_number: Numbered | None = None
     cells: Table | None = None
     cells_number: Numbered | None = None
-    charts: tuple[tuple[Numbered, drawing.Chart], ...] = ()
+    charts: tuple[tuple[Numbered, Chart], ...] = ()
     models: Models | None = None
     limits: Limits | None = None
     told: list[ToldRow] = field(default_factory=list)
@@ -152,7 +153,7 @@ def document(findings: CampaignFindings, charts: bool = True) -> Document:
     return Document(chapters, tuple(numbers.tables), tuple(numbers.figures))
 
 
-def numbered_charts(contents: Document) -> Iterator[drawing.Chart]:
+def numbered_charts(contents: Document) -> Iterator[Chart]:
     """Every chart of the document, its file named by its number: ``figure-5``."""
     for chapter in contents.chapters:
         for item in chapter.comparisons:
@@ -198,9 +199,7 @@ def _chapter(study: StudyFindings, numbers: _Numbers, charts: bool) -> Chapter:
         else None,
         cells=table(run),
         cells_number=numbers.table(f"{name}: figures of this campaign"),
-        charts=tuple(
-            (numbers.figure(f"{name}: {chart.title}"), chart) for chart in drawing.charts(run)
-        )
+        charts=tuple((numbers.figure(f"{name}: {chart.title}"), chart) for chart in charts_of(run))
         if charts
         else (),
         models=_models(run, name, numbers),

@@ -6,7 +6,8 @@ from typing import Any
 
 from concurve.findings import WorkerShares
 from concurve.report import format as fmt
-from concurve.report.charts import PALETTE, Chart, styled
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.style import PALETTE, styled
 
 _PANEL_COLUMNS = 2
 

@@ -1,0 +1,65 @@
+"""The charts of a run: findings in, Altair charts out, and those as SVG and PNG.
+
+With a numeric work factor: the primary indicator, the speed-up with its ideal line, the
+efficiency and the CPU time, each against the work factor, one curve per combination of levels
+of the other factors. Where scaling models were fitted, the curves are theirs, on to twice the
+greatest level. Without a numeric work factor: a row a cell, with its interval. Every trial is a
+dot; rejected ones are hollow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from concurve.findings import Factor, Findings
+from concurve.report.charts.against_work import against_work
+from concurve.report.charts.cells import of_cells
+from concurve.report.charts.chart import Chart, write_charts
+
+
+def charts(findings: Findings) -> list[Chart]:
+    """All charts that the findings bear; none if no cell has the primary indicator."""
+    work = findings.work
+    if work is not None and len(work.levels) > 1 and _numeric(work):
+        wanted = dict.fromkeys(_wanted(findings))
+        drawn = (against_work(findings, work, name) for name in wanted)
+    else:
+        drawn = (of_cells(findings, name) for name in dict.fromkeys((findings.primary,)))
+    found = [chart for chart in drawn if chart is not None]
+    if findings.shares is not None:
+        from concurve.report.charts.workers import bars
+
+        found.append(bars(findings.shares))
+    return found
+
+
+def _wanted(findings: Findings) -> Iterator[str]:
+    """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
+    given length all take as long, and how slow the slow ones are."""
+    yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
+    if findings.primary == "seconds_per_operation":
+        yield "cpu_seconds_per_operation"
+        yield from (name for name in findings.asked if name.endswith("latency_ns_p99"))
+    else:
+        yield "cpu_seconds"
+
+
+def _of_models(findings: Findings) -> tuple[str, ...]:
+    """The throughput that was fitted, where no other chart shows its curves."""
+    shown = (findings.primary, "speedup")
+    fitted = [item for item in findings.scaling if item.fit is not None]
+    told = any(name in item.curves for item in fitted for name in shown)
+    return (fitted[0].indicator,) if fitted and not told else ()
+
+
+def _numeric(factor: Factor) -> bool:
+    return all(isinstance(level, (int, float)) and math.isfinite(level) for level in factor.levels)
+
+
+def write_static(
+    findings: Findings, folder: Path, formats: Sequence[str] = ("svg", "png")
+) -> list[Path]:
+    """Write each chart of a run into the folder in each format; the paths written."""
+    return write_charts(charts(findings), folder, formats)

@@ -1,0 +1,236 @@
+"""An indicator against the work factor, one curve a combination of the other levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from concurve.findings import CellFindings, Factor, Findings
+from concurve.report import format as fmt
+from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
+from concurve.report.charts.captions import alternative, capital, file_name
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.curves import Fitted, curve_layers, curve_rows, key, legend_labels
+from concurve.report.charts.marks import (
+    cut_intervals,
+    dots_of,
+    end_above_0,
+    gaps,
+    ideal_line,
+    point_of,
+)
+from concurve.report.charts.series import Series, divided
+from concurve.report.charts.style import SOFT, signs, styled
+
+_PANEL_COLUMNS = 3
+_CHART_SIZE = {"width": 560, "height": 300}
+_PANEL_SIZE = {"width": 190, "height": 160}
+
+
+class _Subject(NamedTuple):
+    """What a chart is of: an indicator with its unit, and its curves over the work factor."""
+
+    name: str
+    label: str
+    work: Factor
+    axis: WorkAxis
+    scale: fmt.Scale
+    cells: Sequence[CellFindings]
+    series: Sequence[Series]
+    fitted: Fitted
+
+    @property
+    def labels(self) -> list[str]:
+        """The curves' labels, each once."""
+        return list(dict.fromkeys(item.label for item in self.series))
+
+    @property
+    def panels(self) -> list[str]:
+        """The panels, each once."""
+        return list(dict.fromkeys(item.panel for item in self.series))
+
+
+class _Marks(NamedTuple):
+    """What is drawn: all rows, the span of the values, and what was left out."""
+
+    points: list[dict[str, Any]]
+    curves: list[dict[str, Any]]
+    ideal: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    bottom: float
+    top: float
+    log: bool
+    remarks: tuple[str, ...]
+
+
+def against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
+    """The chart; ``None`` if no cell has the indicator."""
+    cells = [cell for cell in findings.cells if name in cell.indicators]
+    if not cells:
+        return None
+    series, remarks = divided(findings, work, cells)
+    subject = _subject(findings, work, name, cells, series)
+    marks = _marks(findings, subject)
+    heading = f"{capital(subject.label)} against {fmt.clean(work.name)}"
+    return Chart(
+        name=file_name(f"{name}-by-{work.name}"),
+        title=heading,
+        alternative=alternative(heading, marks.points, series, subject.scale),
+        remarks=(*remarks, *marks.remarks),
+        wide=len(subject.panels) > 1,
+        spec=styled(_drawn(subject, marks)),
+    )
+
+
+def _subject(
+    findings: Findings,
+    work: Factor,
+    name: str,
+    cells: Sequence[CellFindings],
+    series: Sequence[Series],
+) -> _Subject:
+    fitted = _fitted(findings, series, name)
+    ahead = max((item.curves[name][-1].n for item in fitted.values()), default=None)
+    return _Subject(
+        name=name,
+        label=findings.indicator(name).label or name,
+        work=work,
+        axis=WorkAxis.of(work, ahead),
+        scale=scale_of(findings, name, cells),
+        cells=cells,
+        series=series,
+        fitted=fitted,
+    )
+
+
+def _fitted(findings: Findings, series: Sequence[Series], name: str) -> Fitted:
+    """The models whose curves a chart of this indicator shows."""
+    return {
+        (one.panel, one.label): item
+        for one in series
+        for item in findings.scaling
+        if name in item.curves and item.group.items() <= one.cells[0].parameters.items()
+    }
+
+
+# -- what is drawn ----------------------------------------------------------------------------
+
+
+def _marks(findings: Findings, subject: _Subject) -> _Marks:
+    """Rows of data, cut and spread so that the chart can be read."""
+    name, work, series = subject.name, subject.work, subject.series
+    points, dots, thinned = _placed(findings, subject)
+    bottom = min(point["value"] for point in points)
+    cut = cut_intervals(points, dots)
+    top = max(row.get("high", row["value"]) for row in [*points, *dots])
+    relative = name in ("speedup", "efficiency")
+    log = not relative and bottom > 0 and top / bottom > LOG_SPAN
+    bottom = end_above_0(points, dots) if log else bottom
+    curves = curve_rows(subject.fitted, name, subject.scale)
+    if curves:
+        # What is expected has room, but does not press the measured part together.
+        bottom = max(min(bottom, *(row["value"] for row in curves)), bottom / 2)
+        top = min(max(top, *(row["value"] for row in curves)), 1.6 * top)
+    # A speed-up leaves room above, where its ideal line begins to run ahead.
+    top = top * (1.25 if name == "speedup" else 1.08) if top > 0 else 1.0
+    end = subject.axis.end
+    ideal = ideal_line(name, work, subject.cells, findings, top, end) if relative else []
+    rows = [
+        *curves,
+        *({"kind": "point", **row} for row in points),
+        *({"kind": "point", **row} for row in gaps(series, work)),
+        *({"kind": "dot", **row} for row in dots),
+        *({"kind": "ideal", "panel": panel, **row} for panel in subject.panels for row in ideal),
+    ]
+    remarks = tuple(filter(None, (thinned, cut)))
+    return _Marks(points, curves, ideal, rows, bottom, top, log, remarks)
+
+
+def _placed(
+    findings: Findings, subject: _Subject
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """Points and dots at their places along the axis, each curve in its lane; and a remark."""
+    name, scale, axis = subject.name, subject.scale, subject.axis
+    labels = subject.labels
+    lanes = {label: lane - (len(labels) - 1) / 2 for lane, label in enumerate(labels)}
+    points = [
+        point_of(cell, name, scale, item)
+        | {"x": axis.at(float(cell.parameters[subject.work.name]), lanes[item.label])}
+        | {"joined": (item.panel, item.label) not in subject.fitted}
+        for item in subject.series
+        for cell in item.cells
+    ]
+    dots, thinned = dots_of(findings, subject.series, name, scale)
+    for dot in dots:
+        level, jitter = float(dot.pop("level")), float(dot.pop("jitter"))
+        dot["x"] = axis.at(level, lanes[dot["series"]], jitter)
+    return points, dots, thinned
+
+
+# -- how it is drawn --------------------------------------------------------------------------
+
+
+def _drawn(subject: _Subject, marks: _Marks) -> Any:
+    """The layers, in panels where there are several."""
+    import altair as alt
+
+    panels = subject.panels
+    size = _PANEL_SIZE if len(panels) > 1 else _CHART_SIZE
+    chart: Any = alt.layer(*_layers(subject, marks)).properties(**size)
+    data: Any = {"values": marks.rows}
+    if len(panels) > 1:
+        facet = alt.Facet("panel:N", sort=panels, title=None)
+        chart = chart.facet(facet=facet, columns=_columns(len(panels)), data=data)
+    else:
+        chart = chart.properties(data=data)
+    return chart.properties(title=key(subject.fitted, SOFT)) if marks.curves else chart
+
+
+def _columns(panels: int) -> int:
+    """How many panels stand side by side; four make a square."""
+    return 2 if panels == 4 else _PANEL_COLUMNS
+
+
+def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
+    """From the back: models, ideal line, trials, curves, intervals, points."""
+    import altair as alt
+
+    axis, labels = subject.axis, subject.labels
+    y_scale = value_scale(alt, marks.bottom, marks.top, marks.log)
+    title = axis_title(subject.label, subject.scale, marks.log)
+    x = alt.X("x:Q", title=fmt.clean(subject.work.name), scale=axis.scale(alt), axis=axis.axis(alt))
+    y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
+    low = alt.Y("low:Q", title=title, scale=y_scale)
+    color, shape = signs(labels, legend_labels(labels, subject.fitted))
+    told = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
+
+    def rows_where(condition: str) -> Any:
+        return alt.Chart().transform_filter(condition).encode(x=x)
+
+    guides = [
+        rows_where("datum.kind == 'ideal'")
+        .mark_line(strokeDash=[5, 4], strokeWidth=1.4, color=SOFT, clip=True, aria=False)
+        .encode(y=y),
+        rows_where("datum.kind == 'ideal' && datum.end")
+        .mark_text(text="ideal", align="left", dx=6, dy=8, fontSize=12, color=SOFT, aria=False)
+        .encode(y=y),
+    ]
+    return [
+        *(curve_layers(rows_where, y, low, color, len(labels)) if marks.curves else []),
+        *(guides if marks.ideal else []),
+        rows_where("datum.kind == 'dot' && datum.used")
+        .mark_circle(size=15, opacity=0.6, clip=True, aria=False)
+        .encode(y=y, color=color),
+        rows_where("datum.kind == 'dot' && !datum.used")
+        .mark_point(size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
+        .encode(y=y, color=color, **told),
+        rows_where("datum.kind == 'point' && datum.joined")
+        .mark_line(strokeWidth=1.8, clip=True, aria=False)
+        .encode(y=y, color=color),
+        rows_where("datum.kind == 'point' && isValid(datum.low)")
+        .mark_rule(strokeWidth=2.2, clip=True, aria=False)
+        .encode(y=low, y2="high:Q", color=color),
+        rows_where("datum.kind == 'point' && isValid(datum.value)")
+        .mark_point(filled=True, size=38, opacity=1, clip=True)
+        .encode(y=y, color=color, shape=shape, **told),
+    ]

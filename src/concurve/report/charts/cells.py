@@ -1,0 +1,116 @@
+"""An indicator where no work factor is numeric: a row a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from concurve.findings import CellFindings, Findings
+from concurve.report import format as fmt
+from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
+from concurve.report.charts.captions import alternative, capital, file_name
+from concurve.report.charts.chart import Chart
+from concurve.report.charts.marks import cut_intervals, dots_of, point_of
+from concurve.report.charts.series import Series, row_labels
+from concurve.report.charts.style import PALETTE, styled
+
+
+class _Rows(NamedTuple):
+    """What is drawn: points and trials by row, what the rows are called, and what was left out."""
+
+    series: list[Series]
+    heading: str
+    points: list[dict[str, Any]]
+    dots: list[dict[str, Any]]
+    remarks: tuple[str, ...]
+
+
+def of_cells(findings: Findings, name: str) -> Chart | None:
+    """A row a cell in level order: the value, its interval, and every trial. ``None`` if no cell
+    has the indicator."""
+    cells = tuple(cell for cell in findings.cells if name in cell.indicators)
+    if not cells:
+        return None
+    label = findings.indicator(name).label or name
+    scale = scale_of(findings, name, cells)
+    rows = _rows(findings, name, cells, scale)
+    title = f"{capital(label)} of each cell" if len(cells) > 1 else capital(label)
+    return Chart(
+        name=file_name(f"{name}-by-cell"),
+        title=title,
+        alternative=alternative(title, rows.points, rows.series, scale),
+        remarks=rows.remarks,
+        wide=True,
+        spec=styled(_drawn(rows, label, scale)),
+    )
+
+
+def _rows(findings: Findings, name: str, cells: Sequence[CellFindings], scale: fmt.Scale) -> _Rows:
+    varying = {factor.name for factor in findings.factors if len(factor.levels) > 1}
+    labels, heading = row_labels(cells, [name for name in cells[0].parameters if name in varying])
+    series = [Series(labels[cell.index], "", (cell,)) for cell in cells]
+    points = [point_of(item.cells[0], name, scale, item) for item in series]
+    dots, thinned = dots_of(findings, series, name, scale)
+    for dot in dots:
+        dot["offset"] = dot.pop("jitter")
+        dot.pop("level", None)
+    cut = cut_intervals(points, dots)
+    return _Rows(series, heading, points, dots, tuple(filter(None, (thinned, cut))))
+
+
+def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
+    """From the back: trials, intervals, points."""
+    import altair as alt
+
+    values = [row["value"] for row in [*rows.points, *rows.dots]]
+    log = min(values) > 0 and max(values) / min(values) > LOG_SPAN
+    x_scale = alt.Scale(type="log") if log else alt.Scale(zero=True, nice=True)
+    x = alt.X("value:Q", title=axis_title(label, scale, log), scale=x_scale)
+    data: Any = {
+        "values": [
+            *({"kind": "point", **row} for row in rows.points),
+            *({"kind": "dot", **row} for row in rows.dots),
+        ]
+    }
+    base = alt.Chart(data).encode(y=_names(rows))
+    of_points = base.transform_filter("datum.kind == 'point'")
+    offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-3, 3]))
+    layers = [
+        base.transform_filter("datum.kind == 'dot' && datum.used")
+        .mark_circle(size=16, opacity=0.6, color=PALETTE[0], aria=False)
+        .encode(x=x, yOffset=offset),
+        base.transform_filter("datum.kind == 'dot' && !datum.used")
+        .mark_point(size=26, filled=False, strokeWidth=1.2, color=PALETTE[0])
+        .encode(x=x, yOffset=offset, description="text:N", tooltip="text:N"),
+        of_points.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2.2, color=PALETTE[0], aria=False)
+        .encode(x=alt.X("low:Q", scale=x_scale), x2="high:Q"),
+        of_points.mark_point(filled=True, size=60, opacity=1, color=PALETTE[0]).encode(
+            x=x, description="text:N", tooltip="text:N"
+        ),
+    ]
+    step = 26 if len(rows.series) <= 40 else 18
+    return alt.layer(*layers).properties(width=480, height={"step": step})
+
+
+def _names(rows: _Rows) -> Any:
+    """The axis of the rows' names."""
+    import altair as alt
+
+    order = [item.label for item in rows.series]
+    return alt.Y(
+        "series:N",
+        sort=order,
+        title=rows.heading or None,
+        axis=alt.Axis(
+            titleAngle=0,
+            titleAlign="right",
+            titleAnchor="end",
+            titleX=-8,
+            titleY=-12,
+            labelLimit=280,
+            grid=True,
+            ticks=False,
+            labels=len(order) > 1 or order[0] != "",
+        ),
+    )

@@ -1,0 +1,137 @@
+"""What a chart of an indicator draws, as rows of data: points with intervals, trials, gaps, the
+ideal line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from concurve.findings import CellFindings, Dot, Factor, Findings
+from concurve.report import format as fmt
+from concurve.report.charts.axes import LOG_ROOM
+from concurve.report.charts.series import Series
+
+# Dots drawn of one cell at most; a chart of more is a smear, and its file large.
+_DOTS_PER_CELL_MAX = 60
+_DOTS_MAX = 6000
+# An interval may reach so many times as far as the greatest figure.
+_INTERVAL_REACH = 2.0
+
+
+def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) -> dict[str, Any]:
+    """A cell's value with its interval."""
+    figure = cell.indicators[name]
+    shown = fmt.estimate(figure, scale)
+    where = fmt.setting(cell.parameters)
+    span = f" ({shown.span})" if shown.span else ""
+    text = f"{where}: {fmt.with_unit(shown.value, shown.unit)}{span}, n = {figure.n}".lstrip(": ")
+    point: dict[str, Any] = {
+        "value": figure.value / scale.divisor,
+        "series": series.label,
+        "panel": series.panel,
+        "text": text,
+    }
+    if figure.low is not None and figure.high is not None:
+        point |= {"low": figure.low / scale.divisor, "high": figure.high / scale.divisor}
+    return point
+
+
+def dots_of(
+    findings: Findings, series: Sequence[Series], name: str, scale: fmt.Scale
+) -> tuple[list[dict[str, Any]], str]:
+    """Every trial's figure; of very many, evenly chosen ones, and a remark that says so."""
+    work = findings.work
+    where = {cell.index: (item, cell) for item in series for cell in item.cells}
+    by_cell: dict[int, list[Dot]] = {}
+    for dot in findings.dots:
+        if dot.cell in where and math.isfinite(dot.values.get(name, math.nan)):
+            by_cell.setdefault(dot.cell, []).append(dot)
+    causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
+    allowed = max(3, min(_DOTS_PER_CELL_MAX, _DOTS_MAX // max(len(by_cell), 1)))
+    drawn: list[dict[str, Any]] = []
+    thinned = False
+    for index, dots in by_cell.items():
+        item, cell = where[index]
+        step = math.ceil(len(dots) / allowed)
+        thinned = thinned or step > 1
+        chosen = [dot for number, dot in enumerate(dots) if number % step == 0 or not dot.used]
+        for number, dot in enumerate(chosen):
+            entry: dict[str, Any] = {
+                "value": dot.values[name] / scale.divisor,
+                "series": item.label,
+                "panel": item.panel,
+                "used": dot.used,
+                "jitter": (number % 5 - 2) / 2,
+            }
+            if work is not None:
+                entry["level"] = cell.parameters[work.name]
+            if not dot.used:
+                cause = causes.get((dot.cell, dot.block, dot.attempt), "rejected")
+                figure = fmt.with_unit(fmt.plain(dot.values[name], scale), scale.symbol)
+                entry["text"] = f"{fmt.setting(cell.parameters)}: {figure}, {cause}"
+            drawn.append(entry)
+    remark = f"Of cells with many trials about {allowed} are drawn." if thinned else ""
+    return drawn, remark
+
+
+def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> str:
+    """Cut intervals that would press all figures together; a remark, if there was one."""
+    most = _INTERVAL_REACH * max(row["value"] for row in [*points, *dots])
+    wild = [point for point in points if point.get("high", most) > most > 0]
+    for point in wild:
+        point["high"] = most
+    return "Intervals that reach far beyond all figures are cut." if wild else ""
+
+
+def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
+    """Let no interval reach below the least figure's neighbourhood: on a logarithmic axis 0 is
+    infinitely far. The least figure above 0."""
+    bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
+    for point in points:
+        if point.get("low") is not None:
+            point["low"] = max(point["low"], bottom * LOG_ROOM)
+    return bottom
+
+
+def gaps(series: Sequence[Series], work: Factor) -> list[dict[str, Any]]:
+    """Rows without a value where a curve has no figure: the line breaks there."""
+    return [
+        {
+            "series": item.label,
+            "panel": item.panel,
+            "x": float(level),
+            "value": None,
+            "joined": True,
+        }
+        for item in series
+        for level in work.levels
+        if all(cell.parameters[work.name] != level for cell in item.cells)
+    ]
+
+
+def ideal_line(
+    name: str,
+    work: Factor,
+    cells: Iterable[CellFindings],
+    findings: Findings,
+    top: float,
+    end: float,
+) -> list[dict[str, Any]]:
+    """The line of a program that uses every further worker in full, up to the chart's top."""
+    levels = sorted(float(level) for level in work.levels)
+    if name == "efficiency":
+        return [{"x": levels[0], "value": 1.0}, {"x": levels[-1], "value": 1.0}]
+    by_index = {cell.index: cell for cell in findings.cells}
+    bases = {
+        float(by_index[cell.base].parameters[work.name])
+        for cell in cells
+        if cell.base is not None and cell.base in by_index
+    }
+    base = min(bases, default=levels[0])
+    if base <= 0:
+        return []
+    first, last = max(levels[0], base / 10), min(end, top * 0.97 * base)
+    # A line is straight on linear axes only: many short ones serve both.
+    xs = [first * (last / first) ** (step / 40) for step in range(41)]
+    return [{"x": x, "value": x / base, "end": step == 40} for step, x in enumerate(xs)]

@@ -1,0 +1,85 @@
+"""Cells as curves with their labels, divided among panels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from concurve.findings import CellFindings, Factor, Findings
+from concurve.report import format as fmt
+from concurve.report.charts.style import PALETTE
+
+_SERIES_MAX = len(PALETTE)
+_PANELS_MAX = 24
+_LABEL_LENGTH_MAX = 44
+
+
+@dataclass(frozen=True)
+class Series:
+    """A curve, or a row: its label, its panel, and its cells."""
+
+    label: str
+    panel: str
+    cells: tuple[CellFindings, ...]
+
+
+def divided(
+    findings: Findings, work: Factor, cells: Sequence[CellFindings]
+) -> tuple[list[Series], tuple[str, ...]]:
+    """The curves, divided among panels where one would hold too many of them."""
+    others = [f.name for f in findings.factors if not f.work and len(f.levels) > 1]
+    panel_factors: list[str] = []
+    curve_factors = list(others)
+    lengths = {factor.name: len(factor.levels) for factor in findings.factors}
+    while curve_factors and math.prod(lengths[name] for name in curve_factors) > _SERIES_MAX:
+        # The factor whose levels are most goes to the panels: fewest curves remain in each.
+        most = max(curve_factors, key=lambda name: lengths[name])
+        curve_factors.remove(most)
+        panel_factors.append(most)
+    groups: dict[tuple[str, str], list[CellFindings]] = {}
+    for cell in cells:
+        key = (label_of(cell, panel_factors), label_of(cell, curve_factors))
+        groups.setdefault(key, []).append(cell)
+    panels = list(dict.fromkeys(panel for panel, _ in groups))
+    remarks: tuple[str, ...] = ()
+    if len(panels) > _PANELS_MAX:
+        remarks = (f"The first {_PANELS_MAX} of {len(panels)} panels; the table has all cells.",)
+        panels = panels[:_PANELS_MAX]
+    series = [
+        Series(label, panel, tuple(sorted(group, key=lambda c: float(c.parameters[work.name]))))
+        for (panel, label), group in groups.items()
+        if panel in panels
+    ]
+    return series, remarks
+
+
+def label_of(cell: CellFindings, factors: Iterable[str]) -> str:
+    """The levels of some factors in a cell, in words."""
+    parts = (f"{name} {cell.parameters[name]}" for name in factors if name in cell.parameters)
+    return _shortened(fmt.clean(", ".join(parts)))
+
+
+def row_labels(cells: Sequence[CellFindings], factors: Sequence[str]) -> tuple[dict[int, str], str]:
+    """A label a cell, no two alike: rows of one name would fall together. Where the names of the
+    factors leave no room for their levels, they stand above all labels."""
+    texts = [label_of(cell, factors) for cell in cells]
+    is_cut = any(text.endswith("…") for text in texts)
+    if is_cut:
+        texts = [_levels(cell, factors) for cell in cells]
+    labels: dict[int, str] = {}
+    taken: set[str] = set()
+    for cell, text in zip(cells, texts, strict=True):
+        label = f"{text} (cell {cell.index})" if text in taken else text
+        taken.add(label)
+        labels[cell.index] = label
+    return labels, fmt.clean(", ".join(factors)) if is_cut else ""
+
+
+def _levels(cell: CellFindings, factors: Sequence[str]) -> str:
+    levels = (str(cell.parameters[name]) for name in factors if name in cell.parameters)
+    return _shortened(fmt.clean(", ".join(levels)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LABEL_LENGTH_MAX else text[: _LABEL_LENGTH_MAX - 1] + "…"

@@ -1,0 +1,82 @@
+"""The look that all charts share: colours, shapes, type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+# Okabe and Ito's colours, those that stand out on white first, with shapes as a second sign.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#b8860b", "#56b4e9", "#882255", "#6b6b6b")
+# The same on a dark ground.
+PALETTE_DARK = (
+    "#5db3ee",
+    "#ff8f4d",
+    "#3fd3a8",
+    "#e08ad6",
+    "#e3b341",
+    "#a5d8f7",
+    "#e07aa5",
+    "#b5b5b5",
+)
+
+
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "stroke",
+    "wedge",
+)
+
+
+INK, SOFT, GRID = "#222428", "#5f6470", "#e3e5ea"
+
+
+def styled(chart: Any) -> Any:
+    """The look that all charts share."""
+    font = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+    return (
+        chart.configure(font=font, background="transparent", padding=6)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=SOFT,
+            titleColor=INK,
+            gridColor=GRID,
+            domainColor=SOFT,
+            tickColor=SOFT,
+            labelFontSize=12,
+            titleFontSize=12.5,
+            titleFontWeight=500,
+            titlePadding=8,
+        )
+        .configure_axisX(grid=False)
+        .configure_axisY(domain=False, ticks=False)
+        .configure_legend(labelColor=INK, labelFontSize=12.5, symbolStrokeWidth=2, labelLimit=260)
+        .configure_header(labelColor=INK, labelFontSize=12.5, labelFontWeight=600)
+    )
+
+
+def signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
+    """Colour and shape of each curve, with a legend where there are several."""
+    import altair as alt
+
+    legend = (
+        alt.Legend(orient="top", title=None, columns=4, symbolSize=70, symbolOpacity=1, **labels)
+        if len(domain) > 1
+        else None
+    )
+    colours, shapes = _taken(PALETTE, domain), _taken(SHAPES, domain)
+    color = alt.Color(
+        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=colours), legend=legend
+    )
+    shape = alt.Shape(
+        "series:N", sort=domain, scale=alt.Scale(domain=domain, range=shapes), legend=legend
+    )
+    return color, shape
+
+
+def _taken(values: Sequence[str], domain: Sequence[str]) -> list[str]:
+    return [values[number % len(values)] for number in range(len(domain))]
