@@ -13,6 +13,7 @@ mod cli;
 pub mod device;
 pub mod disk;
 pub mod error;
+mod machine;
 pub mod page_cache;
 mod pieces;
 mod report;
@@ -25,5 +26,6 @@ pub mod time;
 pub mod volume;
 pub mod workload;
 
+pub use machine::Machine;
 pub use run::main;
-pub use simulation::{Machine, Simulation};
+pub use simulation::Simulation;

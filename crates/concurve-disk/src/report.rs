@@ -4,7 +4,7 @@ use concurve_wire::reporter::Reporter;
 
 use crate::account::Account;
 use crate::error::Error;
-use crate::simulation::Machine;
+use crate::machine::Machine;
 
 /// Simulated figures, in simulated seconds.
 pub fn write(machine: &Machine, account: &Account, reporter: &Reporter) -> Result<(), Error> {

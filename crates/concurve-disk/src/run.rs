@@ -10,8 +10,9 @@ use concurve_wire::reporter::Reporter;
 
 use crate::cli::{LoadOptions, Options, StreamOptions, TraceOptions, Workload, between};
 use crate::error::Error;
+use crate::machine::Machine;
 use crate::request::{Direction, Priority};
-use crate::simulation::{Machine, Simulation};
+use crate::simulation::Simulation;
 use crate::time::milliseconds;
 use crate::workload::Process;
 use crate::workload::load::{self, Assumptions, Load};

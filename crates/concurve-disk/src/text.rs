@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::account::Account;
-use crate::simulation::Machine;
+use crate::machine::Machine;
 
 /// What was simulated, and how long that took here.
 pub fn table(machine: &Machine, account: &Account, took: Duration) -> String {

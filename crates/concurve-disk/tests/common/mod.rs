@@ -1,10 +1,10 @@
 //! Machines of one simple disk, whose times have closed forms.
 
+use concurve_disk::Machine;
 use concurve_disk::disk::Model;
 use concurve_disk::disk::geometry::{Shape, Zone};
 use concurve_disk::disk::seek::{self, SeekCurve};
 use concurve_disk::scheduler::Kind;
-use concurve_disk::simulation::Machine;
 use concurve_disk::time::milliseconds;
 use concurve_disk::volume::Layout;
 

@@ -3,93 +3,30 @@
 //! Everything follows from the processes and their seeds; two runs of the same are alike to the
 //! last nanosecond.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod actor;
+mod agenda;
+mod pending;
 
 use crate::account::Account;
 use crate::device::{Device, Effect};
-use crate::disk::{Disk, Model};
+use crate::disk::Disk;
+use crate::machine::Machine;
 use crate::pieces::Pieces;
 use crate::request::{ProcessId, Request};
-use crate::scheduler::Kind;
 use crate::time::Time;
-use crate::volume::{Layout, Volume};
+use crate::volume::Volume;
 use crate::workload::{Asked, Io, Process, Step};
-
-/// The hardware, and how it is scheduled.
-#[derive(Debug, Clone)]
-pub struct Machine {
-    pub disk: Model,
-    pub disks: usize,
-    pub layout: Layout,
-    pub scheduler: Kind,
-}
-
-impl Machine {
-    /// Sectors of the volume.
-    pub fn sectors(&self) -> u64 {
-        self.volume().sectors()
-    }
-
-    fn volume(&self) -> Volume {
-        let sectors = Disk::new(self.disk.clone()).sectors();
-        Volume::new(self.layout, self.disks, sectors)
-    }
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    ArmDone {
-        device: usize,
-    },
-    /// The request in this place of `finishing`.
-    Done {
-        device: usize,
-        place: usize,
-    },
-    Ask {
-        device: usize,
-    },
-    /// Meant for one nap of the process; void if that has ended otherwise.
-    Wake {
-        process: usize,
-        nap: u32,
-    },
-}
-
-/// Where a process is.
-struct Actor {
-    process: Box<dyn Process>,
-    under_way: usize,
-    /// It goes on when fewer than this are under way.
-    waits_below: Option<usize>,
-    parked: bool,
-    /// How often it has gone on.
-    nap: u32,
-    /// Another process has said that it may go on, while it was not parked.
-    called: bool,
-    ended: bool,
-}
-
-/// An I/O of a process until all its pieces are done.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    process: usize,
-    io: Io,
-    begun: Time,
-    pieces: u32,
-}
+use actor::Actor;
+use agenda::{Agenda, Event};
+use pending::{Pending, PendingIos};
 
 pub struct Simulation {
     now: Time,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    /// Events so far: those of the same time happen in the order in which they were foreseen.
-    foreseen: u64,
+    agenda: Agenda,
     volume: Volume,
     devices: Vec<Device>,
     actors: Vec<Actor>,
-    pending: Vec<Pending>,
-    free: Vec<u32>,
+    pending: PendingIos,
     pieces: Pieces,
     finishing: Vec<Option<Request>>,
     effects: Vec<Effect>,
@@ -104,14 +41,12 @@ impl Simulation {
         let actors: Vec<Actor> = processes.into_iter().map(Actor::new).collect();
         Self {
             now: 0,
-            events: BinaryHeap::new(),
-            foreseen: 0,
+            agenda: Agenda::default(),
             volume: machine.volume(),
             devices,
             account: Account::new(actors.len()),
             actors,
-            pending: Vec::new(),
-            free: Vec::new(),
+            pending: PendingIos::default(),
             pieces: Pieces::default(),
             finishing: Vec::new(),
             effects: Vec::new(),
@@ -124,7 +59,7 @@ impl Simulation {
         for process in 0..self.actors.len() {
             self.go_on(process);
         }
-        while let Some(Reverse((time, _, event))) = self.events.pop() {
+        while let Some((time, event)) = self.agenda.pop() {
             self.now = time;
             match event {
                 Event::ArmDone { device } => self.arm_done(device),
@@ -211,26 +146,11 @@ impl Simulation {
 
     /// Gives the devices that it went to, a bit each.
     fn submit(&mut self, process: usize, io: Io) -> u64 {
-        let pending = Pending {
-            process,
-            io,
-            begun: self.now,
-            pieces: 0,
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.pending[id as usize] = pending;
-                id
-            }
-            None => {
-                self.pending.push(pending);
-                (self.pending.len() - 1) as u32
-            }
-        };
+        let id = self.pending.add(Pending::new(process, io, self.now));
         self.actors[process].under_way += 1;
         let mut touched = 0;
         for piece in self.volume.pieces(io.sector, io.sectors) {
-            self.pending[id as usize].pieces += 1;
+            self.pending.add_piece(id);
             let request = Request {
                 sector: piece.sector,
                 sectors: piece.sectors,
@@ -260,12 +180,12 @@ impl Simulation {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Merged { into, gone } => self.pieces.join(into, gone),
-                Effect::ArmDone(time) => self.foresee(time, Event::ArmDone { device }),
-                Effect::AskAgain(time) => self.foresee(time, Event::Ask { device }),
+                Effect::ArmDone(time) => self.agenda.foresee(time, Event::ArmDone { device }),
+                Effect::AskAgain(time) => self.agenda.foresee(time, Event::Ask { device }),
                 Effect::Done(time, request) => {
                     self.finishing.push(Some(request));
                     let place = self.finishing.len() - 1;
-                    self.foresee(time, Event::Done { device, place });
+                    self.agenda.foresee(time, Event::Done { device, place });
                 }
             }
         }
@@ -304,16 +224,12 @@ impl Simulation {
     }
 
     fn piece_done(&mut self, id: u32) {
-        let pending = &mut self.pending[id as usize];
-        pending.pieces -= 1;
-        if pending.pieces > 0 {
+        let Some(done) = self.pending.piece_done(id) else {
             return;
-        }
-        let Pending {
-            process, io, begun, ..
-        } = *pending;
-        self.free.push(id);
-        self.account.io_done(process, &io, self.now - begun);
+        };
+        let process = done.process;
+        self.account
+            .io_done(process, &done.io, self.now - done.begun);
         let actor = &mut self.actors[process];
         actor.under_way -= 1;
         if actor.waits_below.is_some_and(|it| actor.under_way < it) {
@@ -324,25 +240,6 @@ impl Simulation {
 
     fn wake_at(&mut self, time: Time, process: usize) {
         let nap = self.actors[process].nap;
-        self.foresee(time, Event::Wake { process, nap });
-    }
-
-    fn foresee(&mut self, time: Time, event: Event) {
-        self.foreseen += 1;
-        self.events.push(Reverse((time, self.foreseen, event)));
-    }
-}
-
-impl Actor {
-    fn new(process: Box<dyn Process>) -> Self {
-        Self {
-            process,
-            under_way: 0,
-            waits_below: None,
-            parked: false,
-            nap: 0,
-            called: false,
-            ended: false,
-        }
+        self.agenda.foresee(time, Event::Wake { process, nap });
     }
 }

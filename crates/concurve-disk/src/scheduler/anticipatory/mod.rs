@@ -1,0 +1,237 @@
+//! **as**: deadline that waits. After a read it expects the same process to read again nearby,
+//! and leaves the disk idle for a moment instead of seeking away at once.
+//!
+//! Requests that somebody waits for ("sync": reads, and writes under `fsync`) and the others come
+//! in batches by time. Within a batch the nearest request goes next, mostly upwards. Within a
+//! sync batch, after each request:
+//!
+//! - it waits for the request to end, so **one is under way at a time**;
+//! - it then waits `antic_expire` at most for the next one of that process, unless the process
+//!   thinks longer than that on average, has asked already, or another request is close by.
+//!
+//! A change of direction lets the old batch drain. The number of writes of a batch is tuned so
+//! that they take the time that they are meant to.
+//!
+//! Left out: the statistics on processes that end while they are waited for.
+
+mod batches;
+mod habits;
+mod side;
+mod wait;
+
+use super::elevator::Elevator;
+use super::lane::Slot;
+use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
+use crate::request::{ProcessId, Request};
+use crate::time::{MILLISECOND, Time, milliseconds};
+use batches::{Batch, Batches};
+use habits::Habits;
+use side::Side;
+use wait::Anticipation;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub read_expire: Time,
+    pub write_expire: Time,
+    pub read_batch_expire: Time,
+    pub write_batch_expire: Time,
+    /// How long the disk may idle for one process; 0: never, so that it behaves like deadline.
+    pub antic_expire: Time,
+    /// Think times above it count as this.
+    pub max_think_time: Time,
+    pub elevator: Elevator,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            read_expire: 125 * MILLISECOND,
+            write_expire: 250 * MILLISECOND,
+            read_batch_expire: 500 * MILLISECOND,
+            write_batch_expire: 125 * MILLISECOND,
+            antic_expire: milliseconds(1000.0 / 150.0),
+            max_think_time: 20 * MILLISECOND,
+            elevator: Elevator {
+                back_max: 1 << 20,
+                back_penalty: 2,
+            },
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Anticipatory {
+    settings: Settings,
+    sync: Side,
+    later: Side,
+    habits: Habits,
+    batches: Batches,
+    anticipation: Anticipation,
+    awaited: Option<ProcessId>,
+    /// Since when the disk is kept idle for it; set when its request has ended.
+    idle_since: Option<Time>,
+    in_flight: usize,
+}
+
+impl Anticipatory {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            sync: Side::new(settings.read_expire),
+            later: Side::new(settings.write_expire),
+            habits: Habits::new(settings.max_think_time),
+            batches: Batches::new(&settings),
+            anticipation: Anticipation::Off,
+            awaited: None,
+            idle_since: None,
+            in_flight: 0,
+            settings,
+        }
+    }
+
+    fn side(&mut self, batch: Batch) -> &mut Side {
+        match batch {
+            Batch::Sync => &mut self.sync,
+            Batch::Async => &mut self.later,
+        }
+    }
+
+    fn nearest(&self, batch: Batch) -> Option<Slot> {
+        let side = match batch {
+            Batch::Sync => &self.sync,
+            Batch::Async => &self.later,
+        };
+        self.settings.elevator.nearest(&side.lane, side.head)
+    }
+
+    /// Send `slot` of the current batch, or the oldest if it has waited too long; nothing while
+    /// the old batch drains.
+    fn send(&mut self, slot: Slot, now: Time) -> Decision {
+        let batch = self.batches.current;
+        let slot = self.side(batch).oldest_expired(now).unwrap_or(slot);
+        if self.batches.draining {
+            if self.in_flight > 0 {
+                return Decision::Nothing;
+            }
+            self.batches.drained(now);
+        }
+        self.serve(slot)
+    }
+
+    fn serve(&mut self, slot: Slot) -> Decision {
+        let batch = self.batches.current;
+        let side = self.side(batch);
+        let request = side.lane.remove(slot);
+        side.head = request.end();
+        self.anticipation = Anticipation::Off;
+        self.idle_since = None;
+        match batch {
+            Batch::Sync => self.awaited = Some(request.process),
+            Batch::Async => {
+                self.awaited = None;
+                self.batches.count_write();
+            }
+        }
+        *self.habits.waiting(request.process) -= 1;
+        self.in_flight += 1;
+        Decision::Serve(request)
+    }
+}
+
+impl Scheduler for Anticipatory {
+    fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
+        let merge = self
+            .side(Batch::of(request))
+            .lane
+            .merge(request, MERGE_LIMIT, true)?;
+        if let Some(gone) = merge.bridged {
+            *self.habits.waiting(gone.process) -= 1;
+        }
+        Some(merge)
+    }
+
+    fn add(&mut self, request: Request, now: Time) {
+        if request.sync {
+            self.habits.learn(&request, request.process, now);
+        }
+        *self.habits.waiting(request.process) += 1;
+        self.side(Batch::of(&request)).lane.add(request);
+        let waits = matches!(
+            self.anticipation,
+            Anticipation::AwaitingEnd | Anticipation::AwaitingNext
+        );
+        if waits && self.take_it(Some(request), now) {
+            self.anticipation = Anticipation::Finished;
+        }
+    }
+
+    fn dispatch(&mut self, now: Time, _in_flight: usize) -> Decision {
+        self.end_wait_in_time(now);
+        let (reads, writes) = (!self.sync.lane.is_empty(), !self.later.lane.is_empty());
+        self.batches.note_waiting(reads, writes);
+        if !(reads || writes) || self.batches.draining {
+            return Decision::Nothing;
+        }
+        match self.anticipation {
+            Anticipation::AwaitingEnd => return Decision::Nothing,
+            Anticipation::AwaitingNext => return self.idle(),
+            Anticipation::Off | Anticipation::Finished => {}
+        }
+        if !(reads && writes && self.batches.expired(now))
+            && let Some(decision) = self.go_on(now, reads && !writes)
+        {
+            return decision;
+        }
+        let next = if reads && !(writes && self.batches.current == Batch::Sync) {
+            self.batches.start(Batch::Sync);
+            self.sync.last_check = now;
+            self.sync.lane.oldest()
+        } else {
+            self.batches.start(Batch::Async);
+            self.nearest(Batch::Async)
+        };
+        self.send(next.expect("this side has requests"), now)
+    }
+
+    fn completed(&mut self, request: &Request, now: Time) {
+        if self.batches.draining && self.in_flight == 1 {
+            self.batches.drained(now);
+        }
+        self.in_flight -= 1;
+        self.batches.ended(request, now);
+        if self.awaited == Some(request.process) && request.sync {
+            self.idle_since = Some(now);
+            if self.anticipation == Anticipation::AwaitingEnd {
+                self.anticipation = Anticipation::AwaitingNext;
+            }
+        }
+        if request.sync {
+            self.habits.ended(request.process, now);
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.sync.lane.len() + self.later.lane.len()
+    }
+}
+
+impl Anticipatory {
+    /// Within a batch: the nearest request, the oldest if it has waited too long, or a wait.
+    /// `None`: the batch has nothing more.
+    fn go_on(&mut self, now: Time, alone: bool) -> Option<Decision> {
+        let next = self.nearest(self.batches.current);
+        if self.batches.current == Batch::Sync && self.settings.antic_expire > 0 {
+            if let Some(oldest) = self.sync.oldest_expired(now) {
+                return Some(self.serve(oldest));
+            }
+            let candidate = next.map(|slot| *self.sync.lane.get(slot));
+            if self.anticipation == Anticipation::Off && !self.take_it(candidate, now) {
+                return Some(self.begin_to_wait());
+            }
+        }
+        let next = next?;
+        if alone {
+            self.batches.prolong(now);
+        }
+        Some(self.send(next, now))
+    }
+}
