@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from measuring import Bound, Figure, alone, interleaved, median_of_ratios
-from server import LOCK_UNLOCK, Running, load, serving
+from server import LOCK_UNLOCK, Running, load, placed, serving
 
 from concurve.host import native
 
@@ -59,17 +59,6 @@ def apart(rounds: int, seconds: float) -> Iterator[Figure]:
         median_of_ratios(found["threads rate"], found["processes rate"]),
         Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST),
     )
-
-
-@contextlib.contextmanager
-def placed(cpu: int) -> Iterator[None]:
-    """What is started meanwhile runs on this CPU alone."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {cpu})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def beside(

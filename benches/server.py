@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import socket
 import subprocess
@@ -136,6 +137,17 @@ def serving(*command: str) -> Iterator[Running]:
         finally:
             process.terminate()
             process.wait()
+
+
+@contextlib.contextmanager
+def placed(cpu: int) -> Iterator[None]:
+    """What is started meanwhile runs on this CPU alone."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def wait_for(port: int) -> None:

@@ -24,6 +24,11 @@ FIGURES = {
     "scale": ("show 100 trials in 20 cells",),
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
     "kernel-modes": ("engine, thread / process, one client",),
+    "monitor": (
+        "threads: throughput, read / not read",
+        "processes: 10 readings a second",
+        "processes: CPU time, the monitor / /proc",
+    ),
     "aa": ("A/A: a program told from itself", "A/B: a slow-down of 5 % found"),
     "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
     "demo": ("make demo",),
