@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from concurve.explain.accounts import KINDS
+from concurve.explain.waiting import KINDS
 from concurve.wire import (
     FORMAT,
     FutexWaits,

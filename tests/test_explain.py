@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Role, Study
-from concurve.explain.accounts import Account, Parts, account, parts_of
-from concurve.explain.causes import Verdict, cause_of
+from concurve.explain.accounts import Account, account
+from concurve.explain.causes import cause_of
 from concurve.explain.cells import Picture, picture
+from concurve.explain.parts import Parts, parts_of
 from concurve.explain.threads import dealer_of
+from concurve.explain.verdict import Verdict
 from concurve.wire import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
 from tests.explaining import WALL, Thread, record, role, thread
 from tests.fakes import small_study

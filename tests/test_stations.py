@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from concurve.explain.accounts import Parts, account
+from concurve.explain.accounts import account
 from concurve.explain.causes import cause_of
 from concurve.explain.cells import Picture, picture
+from concurve.explain.parts import Parts
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
 from concurve.wire import (
     Controls,

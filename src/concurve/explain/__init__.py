@@ -1,8 +1,9 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.Explanation`.
 
 ``threads`` says whose time it is, ``accounts`` reads a record, ``cells`` puts the trials of a cell
-together and holds them against the base, ``causes`` names the factor. Records are read one cell at
-a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
+together and holds them against the base, ``causes`` names the factor, ``sentences`` says it.
+Records are read one cell at a time, and of a cell with very many trials the first
+:data:`TRIALS_READ`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ import msgspec
 from concurve.analysis.run import findings_of
 from concurve.errors import RunError
 from concurve.estimate import Estimate
-from concurve.explain.accounts import KINDS, Account, Parts, account, parts_of
-from concurve.explain.causes import LOSS_MIN, Verdict, cause_of
+from concurve.explain.accounts import Account, account
+from concurve.explain.causes import cause_of
 from concurve.explain.cells import Picture, excess, picture
-from concurve.findings import CellExplanation, CellFindings, Explanation, Findings, Level
+from concurve.explain.parts import Parts, parts_of
+from concurve.explain.sentences import sentence
+from concurve.explain.waiting import KINDS
+from concurve.findings import CellExplanation, CellFindings, Explanation, Findings
 from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import RunRow, Store
 from concurve.wire import decode_record
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.
 TRIALS_READ = 200
-
 #: Reports of runs with more trials leave the section out: ``concurve explain`` reads them.
 REPORT_TRIALS = 5_000
-
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
 
@@ -77,9 +79,6 @@ def with_explanation(findings: Findings, store: Store) -> Findings:
         return findings
 
 
-# -- reading ----------------------------------------------------------------------------------
-
-
 def _pictures(findings: Findings, parts: Parts, head: RunHead, store: Store) -> dict[int, Picture]:
     """The cells that have trials in use, by index."""
     used: dict[int, set[tuple[int, int]]] = {}
@@ -107,9 +106,6 @@ def _accounts(
     return accounts
 
 
-# -- one cell ---------------------------------------------------------------------------------
-
-
 def _cell(
     cell: CellFindings, findings: Findings, pictures: dict[int, Picture], parts: Parts
 ) -> CellExplanation:
@@ -123,7 +119,7 @@ def _cell(
     return CellExplanation(
         parameters=cell.parameters,
         cause=verdict.cause,
-        evidence=_sentence(cell, base_cell, own, base, verdict, _varying(findings)),
+        evidence=sentence(cell, base_cell, own, base, verdict, _varying(findings)),
         index=cell.index,
         limit=verdict.limit,
         base=base_cell.parameters if base is not None else None,
@@ -175,54 +171,6 @@ def _missing(cell: Picture) -> dict[str, str]:
             "what they waited for; longer trials give more"
         )
     return missing
-
-
-# -- words ------------------------------------------------------------------------------------
-
-
-def _sentence(
-    cell: CellFindings,
-    base_cell: CellFindings,
-    own: Picture,
-    base: Picture | None,
-    verdict: Verdict,
-    varying: tuple[str, ...],
-) -> str:
-    """One sentence of evidence, with its numbers."""
-    where = _setting({name: cell.parameters[name] for name in varying})
-    start = f"With {where} an operation" if where else "An operation"
-    if base is None or not base.mean("total"):
-        return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
-    ratio = own.mean("total") / base.mean("total")
-    times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
-    said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
-    if min(own.trials, base.trials) < 2:
-        return f"{said}; a single trial of a cell bears no interval, so no excess is named."
-    if verdict.cause == "none" and ratio < 1 + LOSS_MIN:
-        return f"{said}; there is no loss to explain."
-    more = excess(own, base, "total")
-    if verdict.cause == "none" and (more.low is None or more.low <= 0):
-        return f"{said}; the excess is within its noise."
-    if verdict.cause == "none" and verdict.unproven:
-        return f"{said}; no part of the excess stands out of its noise: more trials may tell."
-    return f"{said}."
-
-
-def _named(cell: CellFindings, other: CellFindings) -> str:
-    """The levels in which a cell differs from another."""
-    mine = {k: v for k, v in cell.parameters.items() if other.parameters.get(k) != v}
-    return _setting(mine)
-
-
-def _setting(parameters: dict[str, Level]) -> str:
-    return " ".join(f"{name}={level}" for name, level in parameters.items())
-
-
-def _time(ns: float) -> str:
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.3g} ns"
 
 
 def _varying(findings: Findings) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.accounts import KINDS, READINGS_MIN, Account, Other
+from concurve.explain.accounts import READINGS_MIN, Account, Other
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
 from concurve.explain.threads import Dealer
+from concurve.explain.waiting import KINDS
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference

@@ -1,0 +1,52 @@
+"""What threads waited for, as the samples tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.wire import RoleRecord, ThreadRecord, Waits
+
+#: What a blocked thread may wait for, as the samples tell.
+KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
+
+
+class Word(NamedTuple):
+    """Futex words: readings of the words at which several threads waited, the greatest number of
+    threads at one of them, and how many words there were in all."""
+
+    readings: int = 0
+    threads: int = 0
+    words: int = 0
+
+
+def waits_of(
+    role: RoleRecord, waits: Waits | None, active: Sequence[ThreadRecord], missing: dict[str, str]
+) -> Waits | None:
+    """The samples to read: those given, else of the whole role; what lacks goes to ``missing``."""
+    if waits is None and not any(thread.waits for thread in active):
+        missing["waits"] = role.absent.get(
+            "waits", "the record is older than samples of what threads wait for"
+        )
+    return waits if waits is not None else role.waits
+
+
+def readings_of(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str, int]:
+    """Readings of the active threads by kind; of the whole role where threads have none."""
+    sources = [thread.waits for thread in active if thread.waits]
+    if not sources and waits is not None:
+        sources = [waits]
+    found = dict.fromkeys(("running", *KINDS), 0)
+    for source in sources:
+        for kind in found:
+            found[kind] += getattr(source, kind)
+    return found if any(found.values()) else {}
+
+
+def word_of(waits: Waits | None) -> Word:
+    """The words at which threads were seen to wait."""
+    if waits is None:
+        return Word()
+    shared = [word for word in waits.futexes if word.threads > 1]
+    top = max(shared, key=lambda word: word.readings, default=None)
+    return Word(top.readings if top else 0, top.threads if top else 0, waits.futex_words)
