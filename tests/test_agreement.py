@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.agreement import published_tables
-from concurve.analysis.claims import MissingError, Samples
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings import Level, PublishedComparison, PublishedTable
 from concurve.measuring.plan import describe

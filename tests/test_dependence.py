@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 
-from concurve.analysis.claims import MissingError, Samples
 from concurve.analysis.dependence import dependences, sentences
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
 from concurve.findings import Dependence, Level
 from concurve.report import dependence as shown

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.analysis.claims import MissingError, Samples
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.run import findings_of
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
 from concurve.findings import ClaimFinding, Level, PublishedComparison

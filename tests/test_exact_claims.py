@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.analysis.claims import MissingError, Samples, judge_claims
+from concurve.analysis.claims import judge_claims
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.study import Claim
 from concurve.errors import StudyError

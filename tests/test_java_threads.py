@@ -19,7 +19,8 @@ import pytest
 
 import concurve
 from concurve.analysis.agreement import published_tables
-from concurve.analysis.claims import Samples, judge_claims
+from concurve.analysis.claims import judge_claims
+from concurve.analysis.samples import Samples
 from concurve.definition.campaign import Campaign
 from concurve.definition.catalogue import find
 from concurve.definition.claim_kinds import parse_test

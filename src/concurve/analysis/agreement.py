@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from concurve.analysis.claims import MissingError, Samples
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Study
 from concurve.estimate import Estimate

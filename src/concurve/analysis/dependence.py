@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from concurve.analysis.claims import MissingError, Samples
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, Ratio, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from concurve.analysis.agreement import published_tables
-from concurve.analysis.claims import Samples, judge_claims
+from concurve.analysis.claims import judge_claims
+from concurve.analysis.samples import Samples
 from concurve.definition.study import Study
 from concurve.findings import ClaimFinding, Level, PublishedComparison, PublishedTable
 

@@ -1,0 +1,161 @@
+"""Stored trials → :class:`~concurve.findings.Findings`: the computing between store and views.
+
+``tables`` sorts the figures by cell, ``indicators`` says what they are, ``cells`` makes estimates
+of them, ``best`` names the settings to run, and ``samples`` is what the tests of claims read.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from concurve.analysis.dependence import dependences
+from concurve.analysis.dependence import sentences as dependence_sentences
+from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.run.best import best_of
+from concurve.analysis.run.cells import cell_findings
+from concurve.analysis.run.indicators import indicator_infos
+from concurve.analysis.run.samples import quiet_samples, samples_of
+from concurve.analysis.run.tables import in_use_of, tables_of
+from concurve.analysis.sentences import sentences
+from concurve.figures import FigureTable, decode_figures
+from concurve.findings import Dot, Factor, Findings, Reject, RunInfo
+from concurve.measuring.plan import Plan
+from concurve.measuring.protocol import Protocol, replay
+from concurve.measuring.run_head import RunHead, decode_head
+from concurve.store import RunRow, Store, TrialRow
+from concurve.wire import TrialRecord, decode_record
+
+
+def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True) -> Findings:
+    """Everything that the views of one run show; without ``dots`` the trials one by one are left
+    out, for views that show cells only.
+
+    ``best_by`` names the indicator by which settings are best, if not the primary one.
+
+    Raises:
+        RunError: no trial has that indicator.
+    """
+    head = decode_head(row)
+    with _no_garbage():
+        trials = store.trials(row.id)
+        first = store.first_record(row.id)
+        record = decode_record(first) if first else None
+        return analyse(head, row.state, row.reason, trials, record, best_by, dots)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Nothing made here is garbage before it ends: looking for some, again and again among
+    100,000 trials, takes as long as the analysis."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def analyse(
+    head: RunHead,
+    state: str,
+    reason: str,
+    trials: Sequence[TrialRow],
+    first: TrialRecord | None,
+    best_by: str = "",
+    dots: bool = True,
+) -> Findings:
+    """Findings of a run from its head, its trials and one record (for what is absent and why)."""
+    plan = head.plan()
+    protocol = replay(plan, [row.outcome for row in trials], head.id)
+    figures = decode_figures(row.figures for row in trials)
+    in_use = in_use_of(protocol, trials)
+    tables = tables_of(plan, trials, figures, in_use)
+    indicators = indicator_infos(head, plan, first, tables)
+    cells = cell_findings(plan, protocol, tables, indicators, first, head)
+    rejects = _rejects(plan, protocol)
+    best = best_of(head, plan, protocol, tables, indicators, best_by)
+    samples = samples_of(head, plan, protocol, tables, indicators)
+    quiet = quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
+    hangs = dependences(head.study, samples)
+    return Findings(
+        run=_run_info(head, state, reason, protocol, rejects),
+        question=head.study.question,
+        source=head.study.source,
+        factors=tuple(
+            Factor(name=factor.name, levels=factor.levels, work=factor.name == plan.work)
+            for factor in head.study.factors_at(head.effort)
+        ),
+        primary=head.study.primary,
+        asked=tuple(item.name for item in head.study.indicators),
+        indicators=indicators,
+        cells=cells,
+        sentences=(
+            *dependence_sentences(hangs),
+            *sentences(head, protocol, cells, rejects, state, best),
+        ),
+        rejects=rejects,
+        dots=_dots(trials, figures, in_use) if dots else (),
+        machine={**head.machine, "versions": head.versions, "programs": head.programs},
+        roles=tuple(role.name for role in head.study.roles),
+        claims=claims_in_doubt(head.study, samples, quiet),
+        dependences=hangs,
+        best=best,
+        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
+        test_case=head.study.test_case,
+    )
+
+
+def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
+    found = [(key, cause, False) for key, cause in protocol.rejected.items()]
+    found += [(key, cause, True) for key, cause in protocol.doubtful.items()]
+    return tuple(
+        Reject(
+            cell=key.cell,
+            parameters=plan.cells[key.cell].parameters,
+            block=key.block,
+            attempt=key.attempt,
+            cause=cause,
+            detail=detail,
+            used=used,
+        )
+        for key, (cause, detail), used in sorted(found)
+    )
+
+
+def _dots(
+    trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
+) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(
+            cell=row.outcome.key.cell,
+            block=row.outcome.key.block,
+            attempt=row.outcome.key.attempt,
+            used=used,
+            values=figures.row(index),
+        )
+        for index, (row, used) in enumerate(zip(trials, in_use, strict=True))
+    )
+
+
+def _run_info(
+    head: RunHead, state: str, reason: str, protocol: Protocol, rejects: tuple[Reject, ...]
+) -> RunInfo:
+    return RunInfo(
+        id=head.id,
+        study=head.study.name,
+        effort=head.effort,
+        seed=head.seed,
+        started=head.started,
+        state=state,  # type: ignore[arg-type]
+        reason=reason,
+        trials=protocol.done,
+        rejected=sum(not reject.used for reject in rejects),
+        duration_seconds=protocol.elapsed,
+        again=head.again,
+        version=head.versions.get("concurve", ""),
+        pilot=head.rules.repeats_min,
+        simulation=head.study.simulation,
+    )

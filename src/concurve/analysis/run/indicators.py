@@ -1,0 +1,56 @@
+"""What the indicators of a run are: the laboratory's own, then the reported."""
+
+from __future__ import annotations
+
+from concurve.analysis.run.tables import Table
+from concurve.findings import IndicatorInfo
+from concurve.measuring.plan import Plan
+from concurve.measuring.run_head import RunHead
+from concurve.readings.cpu_measures import cpu_info
+from concurve.readings.measures import INDICATORS, fairness_info, measure
+from concurve.readings.thread_measures import THREAD_INDICATORS
+from concurve.wire import TrialRecord
+
+
+def indicator_infos(
+    head: RunHead, plan: Plan, first: TrialRecord | None, tables: list[Table]
+) -> tuple[IndicatorInfo, ...]:
+    """Descriptions of all indicators that occur: the laboratory's own, then the reported."""
+    own = {info.name: info for info in INDICATORS}
+    names = dict.fromkeys(name for table in tables for name in table.every)
+    units: dict[str, str] = {}
+    if first is not None:
+        units = measure(first, head.study.target).units
+    for extract in head.study.extracts:
+        units[extract.name] = extract.unit
+    declared = {item.name: item for item in head.study.indicators}
+    infos = []
+    for name in [*own, *(name for name in names if name not in own)]:
+        base = own.get(name) or THREAD_INDICATORS.get(name) or cpu_info(name)
+        base = base or _of_role(name, own)
+        if base is None and name not in units:
+            base = fairness_info(name)
+        asked = declared.get(name)
+        infos.append(
+            IndicatorInfo(
+                name=name,
+                label=(asked and asked.label) or (base.label if base else name.replace("_", " ")),
+                unit=(asked and asked.unit) or units.get(name) or (base.unit if base else ""),
+                better=asked.better
+                if asked and asked.better != "neither"
+                else (base.better if base else "neither"),
+                note=base.note if base else "reported by the program",
+            )
+        )
+    return tuple(infos)
+
+
+def _of_role(name: str, own: dict[str, IndicatorInfo]) -> IndicatorInfo | None:
+    """``load.cpu_seconds`` is described like ``cpu_seconds``."""
+    role, _, plain = name.rpartition(".")
+    base = own.get(plain)
+    if not role or base is None:
+        return None
+    return IndicatorInfo(
+        name=name, label=f"{role}: {base.label}", unit=base.unit, better=base.better, note=base.note
+    )

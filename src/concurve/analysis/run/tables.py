@@ -1,0 +1,84 @@
+"""The figures of a run by cell: of the trials in use, and of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from concurve.analysis.on_demand import OnDemand
+from concurve.figures import FigureTable
+from concurve.measuring.plan import Plan
+from concurve.measuring.protocol import Protocol
+from concurve.store import TrialRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Table(NamedTuple):
+    """Figures of one cell, by indicator: of the trials in use, and of all; and those in use by
+    their block."""
+
+    used: Mapping[str, list[float]]
+    every: Mapping[str, list[float]]
+    by_block: Callable[[str], Mapping[int, float]]
+
+
+def tables_of(
+    plan: Plan, trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
+) -> list[Table]:
+    """A table a cell, in the order of the plan."""
+    import numpy as np
+
+    cell_of = np.fromiter((row.outcome.key.cell for row in trials), np.intp, len(trials))
+    # The rows of each cell, in the order in which they were made.
+    by_cell = np.argsort(cell_of, kind="stable")
+    ends = np.searchsorted(cell_of[by_cell], np.arange(len(plan.cells) + 1))
+    counts = np.asarray(in_use, dtype=bool)
+    tables = []
+    for first, last in pairwise(ends):
+        rows = by_cell[first:last]
+        every = _columns(figures, rows)
+        used = rows[counts[rows]]
+        columns = every if len(used) == len(rows) else _columns(figures, used)
+        tables.append(Table(columns, every, partial(_by_block, figures, trials, used)))
+    return tables
+
+
+def _by_block(
+    figures: FigureTable, trials: Sequence[TrialRow], rows: NDArray[np.intp], name: str
+) -> dict[int, float]:
+    """The figure of some trials of a cell by block; trials without it are left out."""
+    values = figures.values[rows, figures.names.index(name)].tolist()
+    blocks = [trials[row].outcome.key.block for row in rows]
+    return {
+        block: value for block, value in zip(blocks, values, strict=True) if not math.isnan(value)
+    }
+
+
+def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[float]]:
+    """Figures of some trials by name; a name that none of them has is left out."""
+    import numpy as np
+
+    values = figures.values[rows]
+    present = ~np.isnan(values)
+    places = {figures.names[index]: int(index) for index in np.flatnonzero(present.any(axis=0))}
+
+    def column(name: str) -> list[float]:
+        index = places[name]
+        return list(values[present[:, index], index].tolist())
+
+    return OnDemand(places, column)
+
+
+def in_use_of(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
+    """Of each trial: does it count in the figures?"""
+    used = [cell.used for cell in protocol.cells]
+    keys = (row.outcome.key for row in trials)
+    return [
+        block in used[cell] and used[cell][block][0] == attempt for cell, block, attempt in keys
+    ]

@@ -1,0 +1,63 @@
+"""Where the tests of claims and of published figures read a run from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.findings import Level
+from concurve.stats.intervals import paired_ratio, ratio_estimate
+
+
+class MissingError(Exception):
+    """A cell or an indicator that this run has not got; the text says why."""
+
+
+class Samples(NamedTuple):
+    """Where a claim's test reads values from: raises :class:`MissingError` with the reason.
+
+    ``by_block`` is given where the cells of a block share their draws; ratios are then taken
+    block by block.
+    """
+
+    values: Callable[[Mapping[str, Level], str], Sequence[float]]
+    levels: Callable[[str], Sequence[Level]]
+    better: Callable[[str], str]
+    pilot: int | None
+    by_block: Callable[[Mapping[str, Level], str], Mapping[int, float]] | None = None
+
+    def ratio(
+        self,
+        top: Mapping[str, Level],
+        bottom: Mapping[str, Level],
+        indicator: str,
+        confidence: float = 0.95,
+    ) -> Estimate | None:
+        """``indicator`` in the cell ``top`` over that in ``bottom``; ``None`` where there is none.
+
+        Raises:
+            MissingError: a cell or the indicator was not measured.
+        """
+        columns = self.values(top, indicator), self.values(bottom, indicator)
+        if self.by_block is None:
+            return ratio_estimate(*columns, confidence, self.pilot)
+        above, below = self.by_block(top, indicator), self.by_block(bottom, indicator)
+        both = sorted(above.keys() & below.keys())
+        pairs = [above[block] for block in both], [below[block] for block in both]
+        return paired_ratio(*pairs, confidence, self.pilot)
+
+
+def by_indicator(chooses: Callable[[str], bool], first: Samples, second: Samples) -> Samples:
+    """Samples that read the indicators that are chosen from ``first``, the others from
+    ``second``."""
+
+    def values(cell: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return (first if chooses(indicator) else second).values(cell, indicator)
+
+    def by_block(cell: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        found = (first if chooses(indicator) else second).by_block
+        assert found is not None
+        return found(cell, indicator)
+
+    return first._replace(values=values, by_block=by_block if first.by_block else None)
