@@ -164,3 +164,12 @@ def test_late_probes_are_a_sign_where_what_they_read_is_asked_for(asked: str, ve
     role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
     late = msgspec.structs.replace(quiet, roles=(role,))
     assert Judge(plan).judge(plan.cells[0], late).verdict == verdict
+
+
+def test_others_never_used_more_than_the_machine_could_give() -> None:
+    """On a loaded machine the readings before and after a short trial lie far apart."""
+    busy = 5 * SECOND
+    trial = record(machine={"busy_ns": busy, "foreign_cpu_ns": busy - SECOND})
+    (sign,) = judge(trial)
+    assert sign.share == pytest.approx(0.8)
+    assert sign.detail.startswith("processes outside the trial used 80.0 % of the machine's CPU")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
 from concurve.findings import BestFinding, CellFindings, Finding, Level, Reject
 from concurve.measuring.plan import Plan, describe
@@ -261,8 +261,9 @@ def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
     if not doubtful:
         return []
     first = doubtful[0]
+    which = f"{format_count(len(doubtful), 'trial')} {'is' if len(doubtful) == 1 else 'are'}"
     return [
-        f"{len(doubtful)} trials are in use although the machine was not quiet "
+        f"{which} in use although the machine was not quiet "
         f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
     ]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from concurve.cli import options
+from concurve.definition.units import format_count
 
 if TYPE_CHECKING:
-    from concurve.store import CampaignRow, Store
+    from concurve.store import CampaignRow, RunRow, Store
 
 HELP = """List the stored runs, the newest last; of one study, or of one campaign.
 
@@ -33,11 +36,15 @@ def verb(study: str | None, db: str | None) -> None:
     rows = store.runs(study)
     campaign = store.find_campaign(study) if study and not rows else None
     if campaign is not None:
-        _print_campaign(store, campaign)
+        _print(_campaign(store, campaign))
         return
     if not rows:
         note(f"no runs {f'of {study} ' if study else ''}in {store.shown()}")
         return
+    _print(_runs(store, rows))
+
+
+def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
     of = {
         member.run: f"  of {row.id}"
         for row in store.campaigns()
@@ -46,17 +53,29 @@ def verb(study: str | None, db: str | None) -> None:
     width = max(len(row.study) for row in rows)
     for row in rows:
         reason = f": {row.reason}" if row.reason else ""
-        count = store.count(row.id)
-        state = f"{row.state}{reason}{of.get(row.id, '')}"
-        print(f"{row.id}  {row.study:<{width}}  {count:>6} trials  {state}")
+        count = format_count(store.count(row.id), "trial")
+        state = f"{row.state}{of.get(row.id, '')}{reason}"
+        yield f"{row.id}  {row.study:<{width}}  {count:>12}  {state}"
 
 
-def _print_campaign(store: Store, campaign: CampaignRow) -> None:
+def _campaign(store: Store, campaign: CampaignRow) -> Iterator[str]:
     reason = f": {campaign.reason}" if campaign.reason else ""
-    print(f"{campaign.id}  {campaign.name}  {campaign.state}{reason}")
+    yield f"{campaign.id}  {campaign.name}  {campaign.state}{reason}"
     members = store.members(campaign.id)
     width = max(len(member.name) for member in members)
     for member in members:
-        run = f"{member.run:<20}  {store.count(member.run):>6} trials  " if member.run else ""
+        count = format_count(store.count(member.run), "trial") if member.run else ""
+        run = f"{member.run:<20}  {count:>12}  " if member.run else ""
         reason = f": {member.reason}" if member.reason else ""
-        print(f"  {member.name:<{width}}  {run}{member.state}{reason}")
+        yield f"  {member.name:<{width}}  {run}{member.state}{reason}"
+
+
+def _print(lines: Iterator[str]) -> None:
+    """A line each on a terminal, too; a file or a pipe gets the whole reason."""
+    from rich.text import Text
+
+    from concurve.report.letters import cut
+    from concurve.report.terminal import print_lines
+
+    fits = cut if sys.stdout.isatty() else lambda line, _: line
+    print_lines(lambda width: (Text(fits(line, width)) for line in lines))

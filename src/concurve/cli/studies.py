@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 import click
 
 HELP = """List the packaged studies and campaigns.
@@ -15,6 +18,21 @@ Example:
 @click.command("studies", help=HELP)
 def verb() -> None:
     """Print each packaged study with its question, and each campaign with its studies."""
+    from rich.text import Text
+
+    from concurve.report.prose import wrapped
+    from concurve.report.terminal import print_lines
+
+    def shown(width: int) -> Iterator[Text]:
+        for line in _lines():
+            indent = line[: len(line) - len(line.lstrip())]
+            # A file or a pipe gets each line whole.
+            yield from wrapped(Text(line), width, indent) if sys.stdout.isatty() else [Text(line)]
+
+    print_lines(shown)
+
+
+def _lines() -> Iterator[str]:
     from concurve.definition.campaign_file import load_campaign
     from concurve.definition.catalogue import campaigns, entries, find_study
     from concurve.definition.study_file import CAMPAIGN_NAME
@@ -22,17 +40,17 @@ def verb() -> None:
 
     for entry in entries():
         study = find_study(entry.name, len(allowed_cpus()))
-        print(entry.name)
-        print(f"  {study.question}")
-        print(f"  factors: {', '.join(factor.name for factor in study.factors)}")
+        yield entry.name
+        yield f"  {study.question}"
+        yield f"  factors: {', '.join(factor.name for factor in study.factors)}"
         if study.source:
-            print(f"  source:  {study.source}")
+            yield f"  source:  {study.source}"
     for entry in campaigns():
         campaign = load_campaign(entry.folder / CAMPAIGN_NAME, len(allowed_cpus()))
-        print(entry.name)
-        print(f"  {campaign.question}")
+        yield entry.name
+        yield f"  {campaign.question}"
         for member in campaign.studies:
             case = member.study.test_case
-            print(f"  {member.name}: {case.objective if case else member.study.question}")
+            yield f"  {member.name}: {case.objective if case else member.study.question}"
         if campaign.source:
-            print(f"  source:  {campaign.source}")
+            yield f"  source:  {campaign.source}"

@@ -52,6 +52,11 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def format_count(number: int, singular: str) -> str:
+    """A count with its noun: ``1 trial``, ``12,000 trials``."""
+    return f"{number:,} {singular if number == 1 else singular + 's'}"
+
+
 def parse_share(text: str, where: str) -> float:
     """A share such as ``2%`` or ``0.02``.
 

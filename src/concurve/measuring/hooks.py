@@ -21,7 +21,7 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
         return
     done = shell(plan, text, cell)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-300:]
+        said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
             f"{describe(cell.parameters)}: --{name} failed with {done.returncode}: {said}",
             "mend it, then concurve resume last",

@@ -11,7 +11,7 @@ import msgspec
 
 from concurve import volumes
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
@@ -154,7 +154,8 @@ class Runner:
         except KeyboardInterrupt:
             self.store.set_state(self.head.id, "interrupted", "stopped by the user")
             raise RunInterruptedError(
-                f"run {self.head.id} was stopped after {protocol.done} trials, all of them stored",
+                f"run {self.head.id} was stopped after "
+                f"{format_count(protocol.done, 'trial')}; what was measured is stored",
                 f"concurve resume {self.head.id}",
             ) from None
         except RunError as error:

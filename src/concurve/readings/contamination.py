@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire import RoleRecord, TrialRecord
 
@@ -47,7 +48,7 @@ def judge(
     of threads counts. ``target`` is the measured role.
     """
     machine = record.machine
-    capacity = record.wall_ns * (machine.cpus or 1)
+    capacity = machine_capacity_ns(record)
     found = [
         _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
                  "the hypervisor took"),
@@ -57,6 +58,15 @@ def judge(
         _late(record, target),
     ]  # fmt: skip
     return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
+
+
+def machine_capacity_ns(record: TrialRecord) -> int:
+    """CPU time that the machine could give while it was looked at.
+
+    That begins before the trial does and ends after it: on a loaded machine by so much that the
+    CPUs were busy for longer than the trial took.
+    """
+    return max(record.wall_ns * (record.machine.cpus or 1), record.machine.busy_ns or 0)
 
 
 def _counter(
@@ -101,8 +111,8 @@ def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None
         "run_queue",
         share,
         WAIT_SHARE_MAX,
-        f"{active:g} workers on {cpus} CPUs waited {share * 100:.1f} % of their CPU time for a CPU "
-        f"(limit {WAIT_SHARE_MAX * 100:.0f} %)",
+        f"{format_count(round(active), 'worker')} on {format_count(cpus, 'CPU')} waited "
+        f"{share * 100:.1f} % of their CPU time for a CPU (limit {WAIT_SHARE_MAX * 100:.0f} %)",
     )
 
 
