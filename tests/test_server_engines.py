@@ -6,19 +6,16 @@ import contextlib
 import os
 import random
 import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.engine_kills import PROCESSES, Returning, kill_engines_under
 from tests.real import wait_until
 from tests.resp import DEADLINE_S, Client, ReplyError, Server, missing, serving
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
-
-PROCESSES = ("--engines", "processes", "--engine-count", "2")
 
 
 @contextlib.contextmanager
@@ -137,38 +134,18 @@ def test_exhausted_memory_is_told_and_engines_begin_anew(tmp_path: Path) -> None
 OWNERS, KEYS = 6, 12
 
 
-class Owner(threading.Thread):
-    """Locks and unlocks at random, comes again when it is thrown out, and knows what it holds."""
+class Owner(Returning):
+    """Locks and unlocks at random, and knows what it holds."""
 
     def __init__(self, number: int, port: int, ledger: dict[str, str], patience_s: float) -> None:
-        super().__init__(name=f"owner-{number}")
-        self.port, self.ledger, self.patience_s = port, ledger, patience_s
+        super().__init__(f"owner-{number}", port, patience_s)
+        self.ledger = ledger
         self.held: set[str] = set()
         self.in_doubt: str | None = None
-        self.wrong: list[str] = []
-        self.acknowledged = self.connections = 0
-        self.stopped = threading.Event()
-
-    def run(self) -> None:
-        draw = random.Random(self.name)
-        try:
-            while not self.stopped.is_set():
-                with contextlib.suppress(ConnectionError):
-                    self.stay(draw)
-        except Exception as error:
-            self.wrong.append(repr(error))
-
-    def stay(self, draw: random.Random) -> None:
-        with contextlib.closing(Client(self.port)) as client:
-            client.socket.settimeout(self.patience_s)
-            client("OWNER", self.name, "UPDATE")
-            self.connections += 1
-            self.look(client)
-            while not self.stopped.is_set():
-                self.step(client, str(draw.randrange(KEYS)))
 
     def look(self, client: Client) -> None:
         """What was under way may have gone either way, and nothing else has."""
+        client("OWNER", self.name, "UPDATE")
         found = {str(row["argument"]) for row in client.locks("OWNER", self.name)}
         doubt = {self.in_doubt}
         if found - doubt != self.held - doubt:
@@ -177,8 +154,8 @@ class Owner(threading.Thread):
             self.ledger[str(key)] = self.name
         self.held, self.in_doubt = found, None
 
-    def step(self, client: Client, key: str) -> None:
-        self.in_doubt = key
+    def step(self, client: Client, draw: random.Random) -> None:
+        key = self.in_doubt = str(draw.randrange(KEYS))
         if key in self.held:
             self.ledger.pop(key, None)
             if client("UNLOCK", "K", key, "E") != 0:
@@ -202,31 +179,9 @@ class Owner(threading.Thread):
 def kill_engines_under_load(folder: Path, kills: int, patience_s: float, pause_s: float) -> None:
     """No backed-up lock is lost, none is granted twice, and nobody waits for ever."""
     ledger: dict[str, str] = {}
-    draw = random.Random(kills)
     with serving(*PROCESSES, "--backup", str(folder / "locks")) as server:
         owners = [Owner(number, server.port, ledger, patience_s) for number in range(OWNERS)]
-
-        def acknowledged() -> int:
-            return sum(owner.acknowledged for owner in owners)
-
-        for owner in owners:
-            owner.start()
-        try:
-            for _ in range(kills):
-                done = acknowledged() + draw.randrange(50, 400)
-                wait_until(lambda: acknowledged() >= done, "more work")  # noqa: B023
-                time.sleep(pause_s)
-                wait_until(lambda: len(server.engines()) == 2, "all engines")
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(draw.choice(server.engines()), signal.SIGKILL)
-            come = [owner.connections for owner in owners]
-            assert sum(come) > OWNERS, "somebody was thrown out"
-        finally:
-            for owner in owners:
-                owner.stopped.set()
-            for owner in owners:
-                owner.join(DEADLINE_S)
-        assert [owner.wrong for owner in owners] == [[]] * OWNERS
+        kill_engines_under(owners, server, kills, pause_s)
         with clients(server, 1) as (client,):
             held = {row["argument"]: row["owner"] for row in client.locks()}
             assert held == {key: owner.name for owner in owners for key in owner.held}
