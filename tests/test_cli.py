@@ -380,9 +380,9 @@ def test_studies_and_runs_that_are_not_there(lab: Lab) -> None:
     (lab.folder / "bad.toml").write_text("[study]\nname = 'x'\nquestoin = 'y'\n")
     said = refused(lab, 2, "run", "bad.toml")
     assert "bad.toml: " in said and "try: " in said
-    assert "no run 'last' among the 0" in refused(lab, 4, "show", "last")
-    assert "no run '2025' among the 0" in refused(lab, 4, "resume", "2025")
-    assert "concurve runs" in refused(lab, 4, "export", "x")
+    for verb in (["show", "last"], ["resume", "2025"], ["export", "x"], ["runs"]):
+        assert "there is no store" in refused(lab, 4, *verb)
+    assert not list(lab.folder.glob("*.db")), "reading makes none"
 
 
 def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:

@@ -252,7 +252,7 @@ def test_an_unknown_run_is_refused(
     monkeypatch.setattr(sys, "argv", ["concurve", "explain", "--db", db])
     with pytest.raises(SystemExit) as end:
         main()
-    assert end.value.code == 4 and "no run 'last'" in capsys.readouterr().err
+    assert end.value.code == 4 and "there is no store" in capsys.readouterr().err
 
 
 @pytest.mark.real

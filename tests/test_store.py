@@ -92,6 +92,16 @@ def test_postgresql_that_is_not_there_or_refuses(postgres: Server) -> None:
         Store(postgres.url("nothing"))
 
 
+def test_a_store_to_read_is_there_already(tmp_path: Path) -> None:
+    place = tmp_path / "folder" / "s.db"
+    for url in (str(place), f"sqlite:///{place}"):
+        with pytest.raises(StoreError, match=r"there is no store .*/folder/s\.db"):
+            Store.existing(url)
+    assert not place.parent.exists()
+    Store(str(place)).close()
+    assert Store.existing(str(place)).runs() == []
+
+
 def test_a_trial_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its record fails: then its figures are not there either."""
     store = filled(str(tmp_path / "s.db"))

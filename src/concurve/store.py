@@ -14,13 +14,13 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.measuring.protocol import Outcome, TrialKey
-from concurve.store_place import default_url, open_engine, remedy
+from concurve.store_place import check_there, default_url, open_engine, remedy
 
 STORE_FORMAT = 2
 
@@ -161,6 +161,17 @@ class Store:
             if self._format < STORE_FORMAT:
                 self._bring_up_to_date()
             self._keep_a_log()
+
+    @classmethod
+    def existing(cls, url: str | None = None) -> Self:
+        """Open for reading: a file that is not there is a slip, and no store is made of it.
+
+        Raises:
+            StoreError: there is none, or it cannot be opened.
+        """
+        url = url or default_url()
+        check_there(url)
+        return cls(url)
 
     def close(self) -> None:
         """Let go of the database."""

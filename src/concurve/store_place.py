@@ -26,10 +26,9 @@ def open_engine(url: str) -> sa.Engine:
     Raises:
         StoreError: no such kind of database, no driver, no folder, or a malformed URL.
     """
-    if "://" not in url:
-        return _sqlite(Path(url))
-    if url.startswith("sqlite:///"):
-        return _sqlite(Path(url.removeprefix("sqlite:///")))
+    path = _file(url)
+    if path is not None:
+        return _sqlite(path)
     scheme, rest = url.split("://", 1)
     if scheme not in ("postgresql", "postgres"):
         raise StoreError(f"a database of kind {scheme!r} is no store", "a file, or postgresql://…")
@@ -45,6 +44,27 @@ def open_engine(url: str) -> sa.Engine:
         raise StoreError(
             "the URL of the store is malformed", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
         ) from error
+
+
+def check_there(url: str) -> None:
+    """Refuse the file of a store that is not there; a database server answers for itself.
+
+    Raises:
+        StoreError: it is not there.
+    """
+    path = _file(url)
+    if path is not None and not path.exists():
+        raise StoreError(
+            f"there is no store {path}",
+            "concurve sweep and concurve run make one; --db or CONCURVE_DB names another",
+        )
+
+
+def _file(url: str) -> Path | None:
+    """The file of a store in SQLite."""
+    if "://" in url and not url.startswith("sqlite:///"):
+        return None
+    return Path(url.removeprefix("sqlite:///"))
 
 
 def _sqlite(path: Path) -> sa.Engine:

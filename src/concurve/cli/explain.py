@@ -30,7 +30,7 @@ def verb(run: str, json: bool, db: str | None) -> None:
     from concurve.report.terminal import print_lines
     from concurve.store import Store
 
-    store = Store(db)
+    store = Store.existing(db)
     found = explain_run(store, store.find_run(run))
     if json:
         print(to_json(found).decode())

@@ -46,7 +46,7 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
 
     if file is not None:
         exports.check_writable(file)
-    store = Store(db)
+    store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
         one_run = kind in ("trials", "hdr")

@@ -32,7 +32,7 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     from concurve.report.terminal import print_lines
     from concurve.store import Store
 
-    store = Store(db)
+    store = Store.existing(db)
     rows = [row for row in store.runs(study) if store.has_trials(row.id)]
     if not rows:
         names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"

@@ -47,7 +47,7 @@ def verb(
         target = file or Path("report.html")
         exports.check_writable(target)
         asked[exports.format_of(target)] = target
-    store = Store(db)
+    store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is None:
         row = store.find_run(run)

@@ -34,7 +34,7 @@ def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -
     from concurve.store import Store
 
     asked = Exports(**files).files()
-    store = Store(db)
+    store = Store.existing(db)
     allowed = None if max_time is None else parse_duration(max_time, "--max-time")
     campaign = campaign_to_resume(store, run)
     if campaign is not None:

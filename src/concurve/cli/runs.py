@@ -32,7 +32,7 @@ def verb(study: str | None, db: str | None) -> None:
     from concurve.cli.showing import note
     from concurve.store import Store
 
-    store = Store(db)
+    store = Store.existing(db)
     rows = store.runs(study)
     campaign = store.find_campaign(study) if study and not rows else None
     if campaign is not None:

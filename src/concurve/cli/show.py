@@ -39,7 +39,7 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
     from concurve.cli.showing import findings_to_show, show_run
     from concurve.store import Store
 
-    store = Store(db)
+    store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
         _show_campaign(store, campaign, json, best_by, models)
