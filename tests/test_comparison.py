@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from concurve.analysis.comparison import Options, compare_levels, compare_runs
+from concurve.analysis.comparison import compare_levels, compare_runs
+from concurve.analysis.comparison.options import Options
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.findings import Comparison, Findings, Level

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concurve import exports
-from concurve.analysis.comparison import EFFECT, Options, compare_runs
+from concurve.analysis.comparison import compare_runs
+from concurve.analysis.comparison.options import EFFECT, Options
 from concurve.analysis.run import findings_of
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
@@ -160,13 +161,13 @@ def load(name: str = "last", db: str | None = None) -> Run:
     Raises:
         StoreError: none or several fit.
     """
-    store = Store(db)
+    store = Store.existing(db)
     return Run(store, store.find_run(name).id)
 
 
 def runs(study: str | None = None, db: str | None = None) -> list[Run]:
     """The stored runs, the newest last."""
-    store = Store(db)
+    store = Store.existing(db)
     return [Run(store, row.id) for row in store.runs(study)]
 
 

@@ -9,7 +9,7 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
-    from concurve.analysis.comparison import Options
+    from concurve.analysis.comparison.options import Options
     from concurve.findings import Comparison
     from concurve.stats.comparison import Method
     from concurve.store import Store
@@ -81,21 +81,21 @@ def verb(
     db: str | None,
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
-    from concurve.analysis import comparison
+    from concurve.analysis.comparison.options import Options
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
     from concurve.report.comparison import lines, to_json
     from concurve.report.terminal import print_lines
     from concurve.store import Store
 
-    chosen = comparison.Options(
+    chosen = Options(
         indicators=indicators,
         effect=parse_share(effect, "--effect"),
         method=method,
         better=better or "",
         across_machines=across_machines,
     )
-    found = _compare(Store(db), runs, factor, levels, chosen)
+    found = _compare(Store.existing(db), runs, factor, levels, chosen)
     if json:
         print(to_json(found).decode())
     else:
@@ -110,7 +110,7 @@ def verb(
 def _compare(
     store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
 ) -> Comparison:
-    from concurve.analysis import comparison
+    from concurve.analysis.comparison import compare_levels, compare_runs
     from concurve.analysis.run import findings_of
 
     count = 2 if factor is None else 1
@@ -120,6 +120,6 @@ def _compare(
         [findings_of(store, store.find_run(name)) for name in side.split(",")] for side in runs
     ]
     if factor is None:
-        return comparison.compare_runs(sides[0], sides[1], chosen)
+        return compare_runs(sides[0], sides[1], chosen)
     (run,) = sides[0]
-    return comparison.compare_levels(run, factor, levels.split(",") if levels else (), chosen)
+    return compare_levels(run, factor, levels.split(",") if levels else (), chosen)

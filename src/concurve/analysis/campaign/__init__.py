@@ -1,0 +1,139 @@
+"""The runs of a campaign → :class:`~concurve.findings.CampaignFindings`.
+
+``summary`` says what matters, ``deviations`` what did not go as the procedure wants it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import get_args
+
+import msgspec
+
+from concurve.analysis.campaign.deviations import deviations
+from concurve.analysis.campaign.summary import causes, name_of, summary, summed
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Rules
+from concurve.findings import (
+    CampaignFindings,
+    CampaignInfo,
+    Finding,
+    Findings,
+    Procedure,
+    StudyFindings,
+    VerdictName,
+)
+from concurve.measuring.campaign_head import CampaignHead, decode_campaign
+from concurve.measuring.run_head import decode_head
+from concurve.store import CampaignRow, MemberRow, RunRow, Store
+
+
+def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> CampaignFindings:
+    """Everything that the views of a campaign show; without ``dots`` as
+    :func:`concurve.analysis.run.findings_of`."""
+    head = decode_campaign(row)
+    runs = {run.id: run for run in store.runs()}
+    studies = tuple(
+        _study(store, head, member, runs.get(member.run), dots) for member in store.members(row.id)
+    )
+    found = [study.run for study in studies if study.run is not None]
+    machine = found[0].machine if found else {}
+    return CampaignFindings(
+        campaign=_info(head, row),
+        texts=head.campaign.texts,
+        glossary=head.campaign.glossary,
+        summary=tuple(summary(head, studies, machine)),
+        studies=studies,
+        deviations=tuple(deviations(studies, machine)),
+        machine=machine,
+        trials=sum(run.run.trials for run in found),
+        duration_seconds=sum(run.run.duration_seconds for run in found),
+        verdicts=summed(study.verdicts for study in studies),
+        agreements=summed(study.agreements for study in studies),
+    )
+
+
+def with_each_run(
+    findings: CampaignFindings, change: Callable[[Findings], Findings]
+) -> CampaignFindings:
+    """The campaign with each of its runs changed."""
+    studies = tuple(
+        study if study.run is None else msgspec.structs.replace(study, run=change(study.run))
+        for study in findings.studies
+    )
+    return msgspec.structs.replace(findings, studies=studies)
+
+
+def with_causes(findings: CampaignFindings) -> CampaignFindings:
+    """The campaign with a line of the summary for each study whose records were explained."""
+    told = [
+        Finding(
+            kind="note", sentence=f"What limits {name_of(study)}: {causes(study.run.explanation)}"
+        )
+        for study in findings.studies
+        if study.run is not None and study.run.explanation is not None
+    ]
+    kept = [item for item in findings.summary if item not in told]
+    place = next((n for n, item in enumerate(kept) if item.kind == "warning"), len(kept))
+    return msgspec.structs.replace(findings, summary=(*kept[:place], *told, *kept[place:]))
+
+
+def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
+    campaign = head.campaign
+    return CampaignInfo(
+        id=head.id,
+        name=campaign.name,
+        title=campaign.title,
+        question=campaign.question,
+        source=campaign.source,
+        effort=head.effort,
+        seed=head.seed,
+        started=head.started,
+        state=row.state,  # type: ignore[arg-type]
+        reason=row.reason,
+        again=head.again,
+        version=head.version,
+    )
+
+
+def _study(
+    store: Store, head: CampaignHead, member: MemberRow, row: RunRow | None, dots: bool
+) -> StudyFindings:
+    study = head.campaign.studies[member.position].study
+    run = None if row is None else findings_of(store, row, dots=dots)
+    return StudyFindings(
+        name=member.name,
+        question=study.question,
+        test_case=study.test_case,
+        state=member.state,  # type: ignore[arg-type]
+        reason=member.reason,
+        run=run,
+        procedure=None if row is None or run is None else _procedure(decode_head(row).rules, run),
+        verdicts=_verdicts(run) if run else {},
+        agreements=summed(table.counts() for table in run.published) if run else {},
+    )
+
+
+def _verdicts(run: Findings) -> dict[VerdictName, int]:
+    """How many claims have each verdict, always in the same order."""
+    found = Counter(claim.verdict for claim in run.claims)
+    return {name: found[name] for name in get_args(VerdictName) if found[name]}
+
+
+def _procedure(rules: Rules, run: Findings) -> Procedure:
+    return Procedure(
+        cells=len(run.cells),
+        blocks=max((cell.trials for cell in run.cells), default=0),
+        repeats_min=rules.repeats_min,
+        repeats_max=rules.repeats_max,
+        precision=rules.precision,
+        redo_max=rules.redo_max,
+        redo_share=rules.redo_share,
+        time_allowed_seconds=rules.time_allowed_seconds,
+        timeout_seconds=rules.timeout_seconds,
+        trials=run.run.trials,
+        rejected=run.run.rejected,
+        duration_seconds=run.run.duration_seconds,
+        stopped=dict(Counter(cell.stop_reason or cell.status for cell in run.cells)),
+    )
