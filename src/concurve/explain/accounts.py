@@ -16,6 +16,7 @@ from concurve.explain.stations import Serving, serving_of
 from concurve.explain.thread_time import own_time, sampled_queue, tree_time, workers_time
 from concurve.explain.threads import Dealer, active_threads, dealer_of, present
 from concurve.explain.waiting import Word, readings_of, waits_of, word_of
+from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire import RoleRecord, TrialRecord, Usage
 
@@ -121,7 +122,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
-        machine_ns=float(record.wall_ns * (machine.cpus or 1)),
+        machine_ns=float(machine_capacity_ns(record)),
         machine_busy_ns=float(machine.busy_ns or 0),
         nice=role.controls.nice,
         missing=missing,
