@@ -11,6 +11,7 @@ pub mod descriptor;
 mod error;
 pub mod huge_pages;
 pub mod perf;
+pub mod pipe;
 pub mod proc_fs;
 pub mod proc_stat;
 pub mod process;

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use concurve_probe::ProbeError;
 use concurve_probe::perf;
+use concurve_probe::pipe;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::spawn::{self, LaunchFailure, Program, Step, Suspended};
 use concurve_wire::record::OutcomeKind;
@@ -29,12 +30,12 @@ pub fn suspend(role: &mut Role, trial: &str) -> Result<Suspended, NotStarted> {
         kind: OutcomeKind::ExecFailed,
         message: error.to_string(),
     };
-    let (stdout_read, stdout_write) = spawn::pipe().map_err(failed)?;
-    let (stderr_read, stderr_write) = spawn::pipe().map_err(failed)?;
-    let (report_read, report_write) = spawn::pipe().map_err(failed)?;
+    let (stdout_read, stdout_write) = pipe::open().map_err(failed)?;
+    let (stderr_read, stderr_write) = pipe::open().map_err(failed)?;
+    let (report_read, report_write) = pipe::open().map_err(failed)?;
     for pipe in [&stdout_read, &stderr_read, &report_read] {
-        spawn::set_nonblocking(pipe.as_fd()).map_err(failed)?;
-        spawn::widen_pipe(pipe.as_fd(), PIPE_BYTES);
+        pipe::set_nonblocking(pipe.as_fd()).map_err(failed)?;
+        pipe::widen(pipe.as_fd(), PIPE_BYTES);
     }
     let suspended = spawn::spawn_suspended(&Program {
         paths: &prepared.paths,
