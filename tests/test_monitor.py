@@ -348,6 +348,27 @@ def test_a_real_server_accounts_for_all_of_its_time(server: resp.Server) -> None
     assert max(map(len, lines(found, watched.place))) <= 80
 
 
+@pytest.mark.parametrize("replies", ["io-thread", "engine"])
+def test_where_engines_take_from_a_queue_a_thread_of_its_own_waits_for_the_disk(
+    tmp_path: Path, replies: str
+) -> None:
+    if resp.missing():
+        pytest.skip(str(resp.missing()))
+    backup = ("--backup", str(tmp_path / "locks"), "--durability", "power", "--replies", replies)
+    with resp.serving(*backup) as server, watching("127.0.0.1", server.port) as watched:
+        before = watched.read()
+        client = resp.Client(server.port)
+        for number in range(20):
+            client("LOCK", "T", str(number), "E", "SCOPE", 3, "BACKUP")
+        client.close()
+        found = between(before, watched.read(), watched.place)
+    own = {engine.name: engine.own["disk"] for engine in found.engines}
+    assert list(own) == ["engine-1", "io-1", "disk-1"]
+    assert own["disk-1"] > 0
+    assert own["engine-1"] == own["io-1"] == 0
+    assert found.server["replies"] == replies
+
+
 def test_sections_of_info_may_be_asked_for(server: resp.Server) -> None:
     client = resp.Client(server.port)
     text = client("INFO", "engines", "LATCHES")
@@ -379,34 +400,3 @@ def tree_cpu_seconds(pid: int) -> float:
     tasks = Path(f"/proc/{pid}/task").iterdir()
     children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
     return own + sum(tree_cpu_seconds(child) for child in children)
-
-
-def test_a_marked_phase_is_reported_when_the_server_ends(server: resp.Server) -> None:
-    client = resp.Client(server.port)
-    work(server, 50)
-    assert client.refused("PHASE", "END") == "ERR"
-    assert client.refused("PHASE", "MIDDLE") == "ERR"
-    client("PHASE", "BEGIN")
-    work(server, 100)
-    client("PHASE", "END")
-    work(server, 50)
-    client.close()
-    assert server.end() == ""
-    found = server.indicators()
-    # The connections' own requests and the mark itself may be counted, the work around it not.
-    assert 100 <= found["phase_requests", None] < 110
-    states = ("busy", "spinning", "disk", "asleep")
-    for engine in ("engine-1", "engine-2", None):
-        shares = [found[f"engine_{state}_share", engine] for state in states]
-        assert sum(shares) == pytest.approx(1)
-    assert found["busy_threads_mean", None] > 0
-    assert found["latch_acquisitions", None] > 0
-    assert all(name.replace("_", "").isalnum() for name, _ in found)
-
-
-def test_without_marks_nothing_of_a_phase_is_reported(server: resp.Server) -> None:
-    client = resp.Client(server.port)
-    client("PHASE", "BEGIN")
-    client.close()
-    server.end()
-    assert not [name for name, _ in server.indicators() if name.startswith(("phase_", "engine_"))]

@@ -33,6 +33,7 @@ DIALS = {
     "worker": ("--execution", "worker", "--latching", "global", "--durability", "group"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     "processes": ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
+    "answering": ("--replies", "engine", "--engine-count", "2", "--latching", "record"),
     "file-none": ("--io-threads", "3", "--latching", "file", "--durability", "none"),
     "each": ("--execution", "inline", "--latching", "record", "--durability", "each"),
 }

@@ -34,7 +34,8 @@ DIALS = (
     ("--execution", "worker", "--latching", "global"),
     ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
     ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
-    ("--execution", "worker", "--io-threads", "2", "--latching", "file", "--checkpoint-mib", "1"),
+    ("--io-threads", "2", "--latching", "file", "--checkpoint-mib", "1"),
+    ("--engine-count", "2", "--replies", "engine", "--latching", "record"),
 )
 WORKLOAD = ("--workload", "tpcb-strict", "--scale", "1")
 

@@ -33,6 +33,7 @@ DIALS = {
     "worker": ("--execution", "worker"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     "spinning": ("--io-threads", "3", "--engine-count", "2", "--idle", "spin:50"),
+    "answering": ("--replies", "engine", "--io-threads", "2", "--engine-count", "2"),
     "processes": ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
 }
 
@@ -500,14 +501,14 @@ def found(server: Server) -> dict[str, str]:
     return by_key
 
 
-@pytest.mark.parametrize("dials", ["worker", "inline", "processes"])
+@pytest.mark.parametrize("dials", ["worker", "answering", "inline", "processes"])
 def test_kills_under_load_lose_nothing_and_bring_nothing_back(tmp_path: Path, dials: str) -> None:
     kill_under_load(tmp_path / "locks", 3, *DIALS[dials])
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["process", "power"])
-@pytest.mark.parametrize("dials", ["worker", "inline", "processes"])
+@pytest.mark.parametrize("dials", ["worker", "answering", "inline", "processes"])
 def test_twenty_kills_under_load(tmp_path: Path, dials: str, durability: str) -> None:
     kill_under_load(tmp_path / "locks", 20, *DIALS[dials], "--durability", durability)
 

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 DIALS = {
     "worker": ("--execution", "worker", "--statement-cache", "single", "--durability", "group"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
+    "answering": ("--replies", "engine", "--io-threads", "2", "--engine-count", "2"),
     "uncached": ("--io-threads", "2", "--statement-cache", "off", "--durability", "none"),
     "processes": ("--engines", "processes", "--engine-count", "2", "--latching", "record",
                   "--shared-memory", "256", "--cache-mib", "16"),

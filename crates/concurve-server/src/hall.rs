@@ -57,6 +57,8 @@ pub struct Hall {
     pub inboxes: Box<[Arc<IoInbox>]>,
     /// What I/O threads have for engines, unless they are engines themselves.
     pub run_queue: Option<RunQueue>,
+    /// What engines have for the disk's thread, if there is one.
+    pub disk_queue: Option<RunQueue>,
     /// Where engines that are processes hand connections to each other.
     pub reception: Option<Reception>,
     pub meters: Meters,
@@ -124,6 +126,7 @@ impl Hall {
         };
         let (engines, io_threads) = (settings.engine_count, settings.io_threads);
         let is_inline = settings.execution == Execution::Inline;
+        let has_disk_thread = !is_inline && settings.needs_disk();
         let inboxes: Result<_, Error> = (0..io_threads).map(|_| IoInbox::new()).collect();
         let reception = match settings.engines {
             Engines::Threads => None,
@@ -151,9 +154,14 @@ impl Hall {
             noted: AtomicBool::new(false),
             per_thread: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
             inboxes: inboxes?,
-            run_queue: (!is_inline).then(|| RunQueue::new(engines)),
+            run_queue: (!is_inline).then(|| RunQueue::new("run queue", engines)),
+            disk_queue: has_disk_thread.then(|| RunQueue::new("disk queue", 1)),
             reception,
-            meters: Meters::new(engines, if is_inline { 0 } else { io_threads }),
+            meters: Meters::new(
+                engines,
+                if is_inline { 0 } else { io_threads },
+                has_disk_thread.into(),
+            ),
             phase: Class::named("phase").mutex(Phase::default()),
             worker_busy_ns: AtomicU64::new(0),
             worker_batches: AtomicU64::new(0),
@@ -205,6 +213,11 @@ impl Hall {
         self.backup.is_some()
     }
 
+    /// Whether there are notes that are not on file yet: no reply may leave then.
+    pub fn has_notes(&self) -> bool {
+        self.noted.load(Relaxed)
+    }
+
     /// Puts all notes on file; no reply may leave before.
     ///
     /// # Errors
@@ -213,7 +226,7 @@ impl Hall {
         let Some(backup) = &self.backup else {
             return Ok(());
         };
-        if !self.noted.load(Relaxed) {
+        if !self.has_notes() {
             return Ok(());
         }
         let mut backup = backup.lock();

@@ -19,6 +19,9 @@ pub fn facts(reporter: &Reporter, hall: &Hall) -> Result<(), ReporterError> {
     reporter.fact("generation", hall.generation)?;
     reporter.fact("io_threads", settings.io_threads)?;
     reporter.fact("execution", name_of(settings.execution))?;
+    if settings.execution == Execution::Worker {
+        reporter.fact("replies", name_of(settings.replies))?;
+    }
     reporter.fact("latching", name_of(settings.latching))?;
     reporter.fact("idle", settings.idle.to_string())?;
     match &hall.records {

@@ -11,7 +11,7 @@ use crate::hall::Hall;
 use crate::net::io_thread::{Door, IoThread};
 use crate::net::run_queue::RunQueue;
 use crate::net::until::Until;
-use crate::net::{executor, listener};
+use crate::net::{disk, executor, listener};
 use crate::report;
 use crate::settings::{Engines, Settings};
 
@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// Executes; the first engine also starts the threads for the network.
+    /// Executes; the first engine also starts the threads for the network and the disk.
     fn execute(
         &self,
         hall: &Hall,
@@ -95,8 +95,12 @@ impl Server {
             name: format!("io-{}", io_thread + 1),
             run: Box::new(move || IoThread::new(hall, io_thread)?.run(until)),
         });
+        let disk = hall.disk_queue.as_ref().map(|queue| Work {
+            name: "disk".to_owned(),
+            run: Box::new(move || disk::run(hall, queue, until)),
+        });
         let listener = self.listening(hall, until);
-        let threads = io_threads.chain([listener]).collect();
+        let threads = io_threads.chain(disk).chain([listener]).collect();
         beside(threads, until, || executor::run(hall, queue, number, until))
     }
 
@@ -126,8 +130,9 @@ impl Server {
             name: "listener".to_owned(),
             run: Box::new(|| {
                 let ended = listener::run(hall, &self.listener, until);
-                // Engines sleep where only requests wake them.
-                hall.run_queue.iter().for_each(RunQueue::nudge);
+                // Who serves a queue sleeps where only requests wake him.
+                let queues = hall.run_queue.iter().chain(&hall.disk_queue);
+                queues.for_each(RunQueue::nudge);
                 ended
             }),
         }

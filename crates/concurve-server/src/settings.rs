@@ -62,6 +62,10 @@ pub struct Options {
     #[arg(long, value_enum)]
     execution: Option<Execution>,
 
+    /// Who writes replies to sockets, with --execution worker [default: io-thread]
+    #[arg(long, value_enum)]
+    replies: Option<Replies>,
+
     /// Memory of the engines, which they share; more than is used costs nothing
     #[arg(long, value_name = "MIB", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(16..=65_536))]
     shared_memory: u32,
@@ -229,6 +233,14 @@ pub enum Execution {
     Inline,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Replies {
+    /// The I/O thread that read the request
+    IoThread,
+    /// Whoever has the reply first: the engine that executed, or the disk's thread
+    Engine,
+}
+
 /// Clients at once unless asked otherwise.
 const CLIENTS_MAX: u64 = 10_000;
 
@@ -265,6 +277,7 @@ pub struct Settings {
     /// As many as there are engines, if each of those is one.
     pub io_threads: usize,
     pub execution: Execution,
+    pub replies: Replies,
     pub shared_memory_bytes: usize,
     pub latching: Latching,
     pub idle: Idle,
@@ -313,6 +326,16 @@ pub fn name_of(value: impl ValueEnum) -> String {
     value.map_or_else(String::new, |it| it.get_name().to_owned())
 }
 
+impl Settings {
+    /// Whether something waits for the disk before it is answered.
+    pub fn needs_disk(&self) -> bool {
+        match &self.records {
+            Some(records) => records.engine.durability != concurve_records::Durability::None,
+            None => self.locks.backup.is_some(),
+        }
+    }
+}
+
 impl Options {
     /// Checks what one option alone cannot know.
     pub fn settings(self) -> Result<Settings, Error> {
@@ -342,6 +365,7 @@ impl Options {
             engine_count,
             io_threads,
             execution,
+            replies: self.replies(execution)?,
             shared_memory_bytes: (self.shared_memory as usize) << 20,
             latching: self.latching,
             idle: self.idle,
@@ -366,6 +390,17 @@ impl Options {
                  that owns its socket; leave it out"
                     .to_owned(),
             )),
+        }
+    }
+
+    fn replies(&self, execution: Execution) -> Result<Replies, Error> {
+        match (execution, self.replies) {
+            (Execution::Inline, Some(_)) => Err(Error::Usage(
+                "--replies is for --execution worker: where who reads also executes, he answers; \
+                 leave it out"
+                    .to_owned(),
+            )),
+            (_, asked) => Ok(asked.unwrap_or(Replies::IoThread)),
         }
     }
 
@@ -529,6 +564,7 @@ mod tests {
             ("--engines processes --io-threads 2", "say --engine-count"),
             ("--engines processes --execution worker", "leave it out"),
             ("--execution inline --engine-count 2", "say --io-threads"),
+            ("--engines processes --replies engine", "--replies is for"),
         ] {
             let error = settings(line).unwrap_err();
             assert!(error.to_string().contains(why), "{line}: {error}");

@@ -79,8 +79,9 @@ fn activity(snapshot: &Snapshot) -> Lines {
 }
 
 fn engines(snapshot: &Snapshot) -> Lines {
-    let all = snapshot.engines.iter().chain(&snapshot.io_threads);
-    all.map(|(name, reading)| (name.clone(), times(reading)))
+    let threads = snapshot.threads();
+    threads
+        .map(|(name, reading)| (name.clone(), times(reading)))
         .collect()
 }
 

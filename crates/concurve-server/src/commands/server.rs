@@ -68,6 +68,7 @@ pub fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
         ("shared_memory", settings.shared_memory_bytes.to_string()),
         ("shared_memory_used", memory_used.to_string()),
         ("execution", name_of(settings.execution)),
+        ("replies", name_of(settings.replies)),
         ("latching", name_of(settings.latching)),
         ("idle", settings.idle.to_string()),
         ("io_threads", settings.io_threads.to_string()),

@@ -173,14 +173,17 @@ pub struct Meters {
     pub engines: Box<[Meter]>,
     /// Who only reads, parses and answers.
     pub io_threads: Box<[Meter]>,
+    /// Who only makes durable what engines executed: one, or none.
+    pub disks: Box<[Meter]>,
 }
 
 impl Meters {
-    pub fn new(engines: usize, io_threads: usize) -> Self {
+    pub fn new(engines: usize, io_threads: usize, disks: usize) -> Self {
         let some = |count| (0..count).map(|_| Meter::default()).collect();
         Self {
             engines: some(engines),
             io_threads: some(io_threads),
+            disks: some(disks),
         }
     }
 

@@ -58,10 +58,11 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
     busy_threads(begin, end, wall_ns, reporter)?;
     times("engine", &begin.engines, &end.engines, reporter)?;
     times("io_thread", &begin.io_threads, &end.io_threads, reporter)?;
+    times("disk_thread", &begin.disks, &end.disks, reporter)?;
     latches(begin, end, reporter)
 }
 
-/// How many engines and I/O threads were busy on the average, by their own clocks: what stands beside
+/// How many engines and threads beside them were busy on the average, by their own clocks: what stands beside
 /// the CPUs that the server used by the kernel's account.
 fn busy_threads(
     begin: &Snapshot,
@@ -70,8 +71,8 @@ fn busy_threads(
     reporter: &Reporter,
 ) -> Result<(), ReporterError> {
     let busy_ns = |it: &Snapshot| -> u64 {
-        let all = it.engines.iter().chain(&it.io_threads);
-        all.map(|(_, reading)| reading.of(State::Busy)).sum()
+        let busy = it.threads().map(|(_, reading)| reading.of(State::Busy));
+        busy.sum()
     };
     let busy = busy_ns(end).saturating_sub(busy_ns(begin)) as f64 / wall_ns.max(1) as f64;
     reporter.indicator("busy_threads_mean", busy, None)

@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub engines: Vec<(String, Reading)>,
     /// Who only reads, parses and answers.
     pub io_threads: Vec<(String, Reading)>,
+    /// Who only makes durable what engines executed.
+    pub disks: Vec<(String, Reading)>,
     pub latches: Vec<Counts>,
     /// What was done.
     pub work: Vec<(&'static str, u64)>,
@@ -36,10 +38,17 @@ impl Snapshot {
             cpu_ns: cpu_ns(hall, &engines),
             engines,
             io_threads: read("io", &hall.meters.io_threads),
+            disks: read("disk", &hall.meters.disks),
             latches: concurve_latch::counts(),
             work: work(hall),
             statements: statements(hall),
         }
+    }
+
+    /// Everybody who has a meter.
+    pub fn threads(&self) -> impl Iterator<Item = &(String, Reading)> {
+        let beside = self.io_threads.iter().chain(&self.disks);
+        self.engines.iter().chain(beside)
     }
 }
 

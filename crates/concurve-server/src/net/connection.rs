@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::commands::{Arguments, Flow, Session, confirm, execute};
@@ -10,6 +11,7 @@ use crate::monitor::meter::{Meter, State};
 use crate::net::batch::Batch;
 use crate::resp::parser::{Parser, ProtocolError};
 use crate::resp::writer::{Version, Writer};
+use crate::settings::Replies;
 
 /// First and longest pause between two tries for a lock that a request waits for.
 const RETRY_MIN: Duration = Duration::from_millis(1);
@@ -23,7 +25,7 @@ const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub struct Connection {
-    pub stream: TcpStream,
+    pub stream: Arc<TcpStream>,
     /// Away while an engine has it.
     pub session: Option<Box<Session>>,
     parser: Parser,
@@ -58,12 +60,14 @@ pub struct Connection {
     /// In the list of those to have a turn, of those that wait for a lock.
     pub queued: bool,
     pub waiting: bool,
+    /// Its I/O thread counts it among those whose session is awaited.
+    pub awaited: bool,
 }
 
 impl Connection {
     pub fn new(stream: TcpStream, session: Box<Session>, now: Instant) -> Self {
         Self {
-            stream,
+            stream: Arc::new(stream),
             session: Some(session),
             parser: Parser::default(),
             input: Vec::new(),
@@ -84,6 +88,7 @@ impl Connection {
             progress: now,
             queued: false,
             waiting: false,
+            awaited: false,
         }
     }
 
@@ -95,7 +100,7 @@ impl Connection {
         if self.input.len() > hall.settings.limits.bytes_max {
             return;
         }
-        match self.stream.read(scratch) {
+        match (&*self.stream).read(scratch) {
             Ok(0) => {
                 self.ended = true;
                 // Nobody is left to be granted what it waited for.
@@ -220,8 +225,21 @@ impl Connection {
             && let Some(session) = self.session.take()
         {
             self.submitted = submitted;
-            batch.add_chunk(number, session, false);
+            batch.add_chunk(number, session, self.socket(hall));
         }
+    }
+
+    /// What an engine may write replies to: nothing else is written while it has the session.
+    fn socket(&self, hall: &Hall) -> Option<Arc<TcpStream>> {
+        let is_free = self.unread() == 0 && self.writable;
+        let may_write = hall.settings.replies == Replies::Engine && is_free;
+        may_write.then(|| Arc::clone(&self.stream))
+    }
+
+    /// Whether there is something to do as soon as its session is back.
+    pub fn awaits_session(&self) -> bool {
+        let more = self.unfinished || self.input.len() > self.submitted;
+        self.session.is_none() && (more || self.ended || self.gone)
     }
 
     /// Requests were executed; `flow` is that of the last one.
@@ -278,7 +296,7 @@ impl Connection {
     /// Writes replies as far as the socket takes them.
     pub fn write(&mut self, now: Instant) {
         while self.writable && !self.gone && self.unread() > 0 {
-            match self.stream.write(&self.output[self.written..]) {
+            match (&*self.stream).write(&self.output[self.written..]) {
                 Ok(bytes) => {
                     self.written += bytes;
                     self.progress = now;

@@ -15,25 +15,29 @@ pub struct Dispatch<'a> {
     io_thread: usize,
     /// What gathers.
     pub batch: Batch,
-    /// Batches that engines have.
+    /// Batches that others have.
     away: usize,
+    away_max: usize,
     spare: Vec<Batch>,
 }
 
 impl<'a> Dispatch<'a> {
-    pub fn new(queue: &'a RunQueue, io_thread: usize) -> Self {
+    pub fn new(queue: &'a RunQueue, io_thread: usize, has_disk_thread: bool) -> Self {
+        // One for each engine; with a disk's thread one that it makes durable, and one that is next.
+        let at_disk = if has_disk_thread { 2 } else { 0 };
         Self {
             queue,
             io_thread,
             batch: Batch::default(),
             away: 0,
+            away_max: queue.takers() + at_disk,
             spare: Vec::new(),
         }
     }
 
     /// How many of so many connections make a batch: enough that each engine has one.
     pub fn share(&self, connections: usize) -> usize {
-        connections.div_ceil(self.queue.engines())
+        connections.div_ceil(self.queue.takers())
     }
 
     /// A connection's requests have been added.
@@ -45,12 +49,17 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// Sends off what there is, if fewer batches are away than there are engines. Otherwise requests
-    /// gather: the more there is to do, the fewer messages and wake-ups each needs.
+    /// Sends off what there is, unless others have enough to do. Then requests gather: the more there
+    /// is to do, the fewer messages and wake-ups each needs.
     pub fn hand_over(&mut self) {
-        if self.away < self.queue.engines() && !self.batch.is_empty() {
+        if self.away < self.away_max && self.gathers() {
             self.send();
         }
+    }
+
+    /// Whether requests wait here until a batch comes back.
+    pub fn gathers(&self) -> bool {
+        !self.batch.is_empty()
     }
 
     fn send(&mut self) {

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 
 use concurve_latch::{Class, Mutex};
 
@@ -29,9 +29,16 @@ pub type IoInbox = Inbox<Message>;
 pub struct Inbox<T> {
     messages: Mutex<Vec<T>>,
     length: AtomicUsize,
-    asleep: AtomicBool,
+    /// One of [`AWAKE`], [`DOZES`] and [`SLEEPS`].
+    receiver: AtomicU8,
     waker: Waker,
 }
+
+/// What the receiver does: it looks for messages itself, sleeps until anything comes, or sleeps until
+/// something comes that was sent to wake it.
+const AWAKE: u8 = 0;
+const DOZES: u8 = 1;
+const SLEEPS: u8 = 2;
 
 impl<T> Inbox<T> {
     pub fn new() -> Result<Arc<Self>, Error> {
@@ -39,20 +46,33 @@ impl<T> Inbox<T> {
         Ok(Arc::new(Self {
             messages: Class::named("inbox").mutex(Vec::new()),
             length: AtomicUsize::new(0),
-            asleep: AtomicBool::new(false),
+            receiver: AtomicU8::new(AWAKE),
             waker,
         }))
     }
 
+    /// Wakes the receiver.
     pub fn send(&self, message: T) {
-        {
-            let mut messages = self.messages.lock();
-            messages.push(message);
-            self.length.store(messages.len(), SeqCst);
-        }
-        if self.asleep.swap(false, SeqCst) {
+        self.push(message);
+        if self.receiver.swap(AWAKE, SeqCst) != AWAKE {
             self.waker.wake();
         }
+    }
+
+    /// Wakes the receiver only if it waits for anything at all: it is soon enough when something
+    /// else does.
+    pub fn leave(&self, message: T) {
+        self.push(message);
+        let is_woken = self.receiver.compare_exchange(DOZES, AWAKE, SeqCst, SeqCst);
+        if is_woken.is_ok() {
+            self.waker.wake();
+        }
+    }
+
+    fn push(&self, message: T) {
+        let mut messages = self.messages.lock();
+        messages.push(message);
+        self.length.store(messages.len(), SeqCst);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,15 +89,17 @@ impl<T> Inbox<T> {
         self.length.store(0, SeqCst);
     }
 
-    /// Sleeps by calling `sleep`, unless a message is there.
-    pub fn sleep_if_empty(&self, sleep: impl FnOnce()) {
+    /// Sleeps by calling `sleep`, unless a message is there; `lightly`: until anything comes, even
+    /// what was only left.
+    pub fn sleep_if_empty(&self, lightly: bool, sleep: impl FnOnce()) {
         // The flag first, then the look: a sender does the same in the other order, so either it
         // sees the flag or we see its message.
-        self.asleep.store(true, SeqCst);
+        let how = if lightly { DOZES } else { SLEEPS };
+        self.receiver.store(how, SeqCst);
         if self.is_empty() {
             sleep();
         }
-        self.asleep.store(false, SeqCst);
+        self.receiver.store(AWAKE, SeqCst);
     }
 }
 
@@ -90,8 +112,34 @@ impl<T> AsFd for Inbox<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::net::poller::{Events, Poller};
+
+    #[test]
+    fn what_is_only_left_wakes_nobody_who_waits_for_more() {
+        let inbox = Inbox::new().unwrap();
+        let (poller, mut events) = (Poller::new().unwrap(), Events::default());
+        poller.watch_waker(&*inbox).unwrap();
+        let mut is_woken = || {
+            poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+            !events.is_empty()
+        };
+        let mut messages = Vec::new();
+        for (lightly, by_left) in [(false, false), (true, true)] {
+            inbox.sleep_if_empty(lightly, || {
+                inbox.leave(1);
+                assert_eq!(is_woken(), by_left);
+                inbox.send(2);
+                assert_eq!(is_woken(), !by_left, "once for both");
+            });
+            inbox.leave(3);
+            inbox.sleep_if_empty(lightly, || panic!("something is there"));
+            inbox.take(&mut messages);
+            assert_eq!(std::mem::take(&mut messages), [1, 2, 3]);
+        }
+    }
 
     const SENDERS: usize = 4;
     const MESSAGES: usize = 20_000;
@@ -107,7 +155,10 @@ mod tests {
                 let inbox = Arc::clone(&inbox);
                 std::thread::spawn(move || {
                     for number in 0..MESSAGES {
-                        inbox.send((sender, number));
+                        match number % 3 {
+                            0 => inbox.send((sender, number)),
+                            _ => inbox.leave((sender, number)),
+                        }
                         if number % 64 == 0 {
                             std::thread::yield_now(); // lets the receiver fall asleep
                         }
@@ -119,7 +170,7 @@ mod tests {
         while next != [MESSAGES; SENDERS] {
             inbox.take(&mut messages);
             if messages.is_empty() {
-                inbox.sleep_if_empty(|| poller.wait(&mut events, None).unwrap());
+                inbox.sleep_if_empty(true, || poller.wait(&mut events, None).unwrap());
             }
             for (sender, number) in messages.drain(..) {
                 assert_eq!(number, next[sender], "in order");

@@ -41,6 +41,8 @@ pub struct IoThread<'a> {
     turns: Vec<u32>,
     /// Connections that wait for a lock.
     waiting: Vec<u32>,
+    /// Connections with something to do as soon as their sessions are back.
+    awaited: usize,
     /// Where requests go; none: they are executed here.
     dispatch: Option<Dispatch<'a>>,
     scratch: Box<[u8]>,
@@ -71,7 +73,11 @@ impl<'a> IoThread<'a> {
             connections: Slab::default(),
             turns: Vec::new(),
             waiting: Vec::new(),
-            dispatch: hall.run_queue.as_ref().map(|it| Dispatch::new(it, number)),
+            awaited: 0,
+            dispatch: hall.run_queue.as_ref().map(|queue| {
+                let has_disk_thread = hall.disk_queue.is_some();
+                Dispatch::new(queue, number, has_disk_thread)
+            }),
             scratch: vec![0; READ_BYTES].into(),
             ticked: Instant::now(),
         })
@@ -117,8 +123,9 @@ impl<'a> IoThread<'a> {
             }
             self.queue_retries(now);
             let served = self.take_turns(now);
-            self.hall.commit(self.meter())?;
-            self.confirm(&served);
+            if self.dispatch.is_none() {
+                self.make_durable(&served)?;
+            }
             self.finish_turns(served, now);
             self.close_stalled(now);
             self.dispatch.iter_mut().for_each(Dispatch::hand_over);
@@ -165,10 +172,12 @@ impl<'a> IoThread<'a> {
         }
         let mut result = Ok(());
         let (poller, inbox) = (&self.poller, self.inbox);
+        let gathers = self.dispatch.as_ref().is_some_and(Dispatch::gathers);
+        let lightly = gathers || self.awaited > 0;
         self.hall.settings.idle.wait(self.meter(), |sleep| {
             if sleep {
                 let timeout = self.timeout();
-                inbox.sleep_if_empty(|| result = poller.wait(events, Some(timeout)));
+                inbox.sleep_if_empty(lightly, || result = poller.wait(events, Some(timeout)));
             } else {
                 result = poller.wait(events, Some(Duration::ZERO));
             }
@@ -219,7 +228,7 @@ impl<'a> IoThread<'a> {
         if let Some(session) = &mut connection.session {
             session.call_by(move || inbox.send(Message::Called(at)));
         }
-        connection.gone = self.poller.watch(&connection.stream, at).is_err();
+        connection.gone = self.poller.watch(&*connection.stream, at).is_err();
         self.queue(at);
     }
 
@@ -254,25 +263,27 @@ impl<'a> IoThread<'a> {
                 dispatch.added(share);
             } else {
                 let executed = connection.execute(self.hall, self.number, now);
-                self.executed(*at, executed, now);
+                let requests = &self.hall.per_thread[self.number].requests;
+                requests.fetch_add(executed, Relaxed);
+                self.executed(*at, now);
             }
         }
         self.dispatch.iter_mut().for_each(Dispatch::hand_over);
         turns
     }
 
-    /// Promises what was committed in these turns; what engines executed, they have promised.
-    fn confirm(&mut self, served: &[u32]) {
+    /// Makes durable what was executed in these turns, and promises it.
+    fn make_durable(&mut self, served: &[u32]) -> Result<(), Error> {
+        self.hall.commit(self.meter())?;
         for at in served {
             if let Some(connection) = self.connections.get_mut(*at) {
                 connection.confirm(self.hall, self.hall.meters.of_io_thread(self.number));
             }
         }
+        Ok(())
     }
 
-    fn executed(&mut self, at: u32, executed: u64, now: Instant) {
-        let requests = &self.hall.per_thread[self.number].requests;
-        requests.fetch_add(executed, Relaxed);
+    fn executed(&mut self, at: u32, now: Instant) {
         let connection = &mut self.connections[at];
         if connection.retry_at.is_some_and(|at| at > now) && !connection.waiting {
             connection.waiting = true;
@@ -287,16 +298,18 @@ impl<'a> IoThread<'a> {
             start = chunk.replies_end;
             let promises = &batch.promises[promised..chunk.promises_end];
             promised = chunk.promises_end;
+            let written = chunk.written.min(replies.len());
             let at = chunk.connection;
             if chunk.is_close {
                 continue;
             }
             let connection = &mut self.connections[at];
             connection.session = Some(chunk.session);
-            connection.answer(replies);
-            connection.answer(promises);
+            self.awaited -= usize::from(std::mem::take(&mut connection.awaited));
+            connection.answer(&replies[written..]);
+            connection.answer(&promises[chunk.written - written..]);
             connection.after(chunk.consumed, chunk.executed, chunk.flow, now);
-            self.executed(at, chunk.executed, now);
+            self.executed(at, now);
             self.queue(at);
         }
         if let Some(dispatch) = &mut self.dispatch {
@@ -315,6 +328,9 @@ impl<'a> IoThread<'a> {
                 self.close(at);
             } else if connection.wants_turn(self.hall, now) {
                 self.queue(at);
+            } else if connection.awaits_session() && !connection.awaited {
+                connection.awaited = true;
+                self.awaited += 1;
             }
         }
         if self.turns.is_empty() {
@@ -347,7 +363,7 @@ impl<'a> IoThread<'a> {
         let open = &self.hall.per_thread[self.number].open;
         open.fetch_sub(1, Relaxed);
         match &mut self.dispatch {
-            Some(dispatch) => dispatch.batch.add_chunk(at, session, true),
+            Some(dispatch) => dispatch.batch.add_close(at, session),
             None => session.close(self.hall),
         }
     }

@@ -1,4 +1,5 @@
-//! Requests that wait for an engine: any of the threads that execute takes what comes next.
+//! Requests that wait for an engine, or for the disk: any of the threads that serve a queue takes
+//! what comes next.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -6,7 +7,14 @@ use std::time::Duration;
 
 use concurve_latch::{Class, Condvar, Mutex};
 
+use crate::error::Error;
+use crate::monitor::meter::Meter;
 use crate::net::batch::Batch;
+use crate::net::idle::Idle;
+use crate::net::until::Until;
+
+/// How long one who serves sleeps at most before he looks whether he is to end.
+const SLEEP_MAX: Duration = Duration::from_millis(500);
 
 /// A batch and the number of the I/O thread that it came from.
 pub type Task = (usize, Batch);
@@ -17,22 +25,23 @@ pub struct RunQueue {
     length: AtomicUsize,
     /// Something came, or it is time to look whether all is over.
     changed: Condvar,
-    engines: usize,
+    /// Who take from it.
+    takers: usize,
 }
 
 impl RunQueue {
-    /// For so many engines.
-    pub fn new(engines: usize) -> Self {
+    /// With latches of this name, for so many who take from it.
+    pub fn new(name: &str, takers: usize) -> Self {
         Self {
-            tasks: Class::named("run queue").mutex(VecDeque::new()),
+            tasks: Class::named(name).mutex(VecDeque::new()),
             length: AtomicUsize::new(0),
             changed: Condvar::new(),
-            engines,
+            takers,
         }
     }
 
-    pub fn engines(&self) -> usize {
-        self.engines
+    pub fn takers(&self) -> usize {
+        self.takers
     }
 
     pub fn send(&self, task: Task) {
@@ -44,17 +53,45 @@ impl RunQueue {
         self.changed.notify_one();
     }
 
+    /// Has tasks served as they come, until that ends.
+    ///
+    /// # Errors
+    /// The first one of `work`, which must take all it is given.
+    pub fn serve(
+        &self,
+        idle: Idle,
+        meter: &Meter,
+        until: &Until,
+        mut work: impl FnMut(&mut Vec<Task>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut tasks = Vec::new();
+        while !until.is_over() {
+            self.take(&mut tasks);
+            if !tasks.is_empty() {
+                work(&mut tasks)?;
+                continue;
+            }
+            idle.wait(meter, |sleep| {
+                if sleep {
+                    self.sleep(|| until.is_over(), SLEEP_MAX);
+                }
+                !self.is_empty()
+            });
+        }
+        Ok(())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.length.load(SeqCst) == 0
     }
 
-    /// Takes an engine's share of what there is: all of it, if there is one engine.
+    /// Takes a fair share of what there is: all of it for one who is alone.
     pub fn take(&self, into: &mut Vec<Task>) {
         if self.is_empty() {
             return;
         }
         let mut tasks = self.tasks.lock();
-        let share = tasks.len().div_ceil(self.engines);
+        let share = tasks.len().div_ceil(self.takers);
         into.extend(tasks.drain(..share));
         self.length.store(tasks.len(), SeqCst);
     }
@@ -66,7 +103,7 @@ impl RunQueue {
         self.changed.wait_while_for(&mut tasks, nothing, most);
     }
 
-    /// Has all engines look whether all is over.
+    /// Has all who sleep look whether all is over.
     pub fn nudge(&self) {
         // Under the latch: who has just looked sleeps by then.
         let _tasks = self.tasks.lock();
@@ -86,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_task_is_taken_once_and_no_wake_up_is_lost() {
-        let (queue, over) = (RunQueue::new(3), AtomicBool::new(false));
+        let (queue, over) = (RunQueue::new("tasks", 3), AtomicBool::new(false));
         let (sum, count) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
