@@ -23,7 +23,8 @@ from concurve.figures import encode_figures
 from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey
 from concurve.measuring.run_head import RunHead, new_head
 from concurve.readings.measures import measure
-from concurve.store import RunRow, Store
+from concurve.store import Store
+from concurve.store.rows import RunRow
 from concurve.wire import (
     FORMAT,
     Exit,

@@ -21,7 +21,9 @@ from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_head import CampaignHead, new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign import terminal
-from concurve.store import STORE_FORMAT, CampaignRow, MemberRow, Store
+from concurve.store import Store
+from concurve.store.database import STORE_FORMAT
+from concurve.store.rows import CampaignRow, MemberRow
 from concurve.wire import TrialSpec
 from tests.campaigns import write_campaign
 from tests.fakes import FakeClock, FakeEngine

@@ -15,7 +15,8 @@ import pytest
 
 from concurve.analysis.run import findings_of
 from concurve.measuring.protocol import TrialKey
-from concurve.store import RecordRow, Store, TrialRow
+from concurve.store import Store
+from concurve.store.rows import RecordRow, TrialRow
 from concurve.wire import decode_record
 from tests import killed
 from tests.real import TARGETS, Lab, missing, wait_until

@@ -16,8 +16,10 @@ import sqlalchemy as sa
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
 from concurve.measuring.protocol import Outcome, TrialKey
-from concurve.store import STORE_FORMAT, RunRow, Store
-from concurve.store_place import default_url
+from concurve.store import Store
+from concurve.store.database import STORE_FORMAT
+from concurve.store.place import default_url
+from concurve.store.rows import RunRow
 from tests.postgres import Server
 from tests.real import PATIENCE, let_others_through
 

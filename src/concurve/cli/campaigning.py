@@ -24,7 +24,8 @@ from concurve.measuring.campaign_head import CampaignHead, decode_campaign, new_
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.run_head import again_line, draw_seed
 from concurve.report.progress import Progress
-from concurve.store import CampaignRow, MemberRow, Store
+from concurve.store import Store
+from concurve.store.rows import CampaignRow, MemberRow
 
 
 def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: Choices) -> None:

@@ -10,7 +10,8 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
-    from concurve.store import CampaignRow, Store
+    from concurve.store import Store
+    from concurve.store.rows import CampaignRow
 
 HELP = """Write the report of a stored run, or of a campaign by its id or name: HTML or Markdown, by
 the file's ending.

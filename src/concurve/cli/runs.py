@@ -12,7 +12,8 @@ from concurve.cli import options
 from concurve.definition.units import format_count
 
 if TYPE_CHECKING:
-    from concurve.store import CampaignRow, RunRow, Store
+    from concurve.store import Store
+    from concurve.store.rows import CampaignRow, RunRow
 
 HELP = """List the stored runs, the newest last; of one study, or of one campaign.
 

@@ -9,7 +9,8 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
-    from concurve.store import CampaignRow, Store
+    from concurve.store import Store
+    from concurve.store.rows import CampaignRow
 
 HELP = """Print a stored run, or a campaign by its id or name.
 

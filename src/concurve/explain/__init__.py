@@ -21,7 +21,8 @@ from concurve.explain.sentences import sentence
 from concurve.explain.waiting import KINDS
 from concurve.findings import CellExplanation, CellFindings, Explanation, Findings
 from concurve.measuring.run_head import RunHead, decode_head
-from concurve.store import RunRow, Store
+from concurve.store import Store
+from concurve.store.rows import RunRow
 from concurve.wire import decode_record
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.

@@ -9,7 +9,7 @@ import shlex
 import msgspec
 
 from concurve.definition.campaign import Campaign
-from concurve.store import CampaignRow, MemberRow
+from concurve.store.rows import CampaignRow, MemberRow
 
 
 class CampaignHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,7 +23,8 @@ from concurve.measuring.campaign_head import CampaignHead
 from concurve.measuring.forecast import check_allowance, forecast
 from concurve.measuring.laboratory import Progress, Runner, Silence
 from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
-from concurve.store import MemberRow, RunRow, Store
+from concurve.store import Store
+from concurve.store.rows import MemberRow, RunRow
 
 ENDED = ("complete", "failed", "not run")
 

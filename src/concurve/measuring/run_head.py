@@ -20,7 +20,7 @@ from concurve.errors import StudyError
 from concurve.host import machine, native
 from concurve.measuring.granted import LeftOut, granted
 from concurve.measuring.plan import Plan, make_plan
-from concurve.store import RunRow
+from concurve.store.rows import RunRow
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -26,7 +26,8 @@ from concurve.findings import (
 )
 from concurve.measuring.campaign_head import CampaignHead, decode_campaign
 from concurve.measuring.run_head import decode_head
-from concurve.store import CampaignRow, MemberRow, RunRow, Store
+from concurve.store import Store
+from concurve.store.rows import CampaignRow, MemberRow, RunRow
 
 
 def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> CampaignFindings:

@@ -24,7 +24,8 @@ from concurve.findings import Dot, Factor, Findings, Reject, RunInfo
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol, replay
 from concurve.measuring.run_head import RunHead, decode_head
-from concurve.store import RunRow, Store, TrialRow
+from concurve.store import Store
+from concurve.store.rows import RunRow, TrialRow
 from concurve.wire import TrialRecord, decode_record
 
 

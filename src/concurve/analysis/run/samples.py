@@ -13,7 +13,7 @@ from concurve.measuring.protocol import Protocol, TrialKey
 from concurve.measuring.run_head import RunHead
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.measures import is_probed
-from concurve.store import TrialRow
+from concurve.store.rows import TrialRow
 
 
 def samples_of(

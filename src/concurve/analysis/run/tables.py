@@ -12,7 +12,7 @@ from concurve.analysis.on_demand import OnDemand
 from concurve.figures import FigureTable
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol
-from concurve.store import TrialRow
+from concurve.store.rows import TrialRow
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,139 @@
+"""The database of a store: opened, checked, brought up to date, and its errors in our words.
+
+History of the format: 1 (2026-11) first version; 2 (2026-11) campaigns, in tables of their own.
+An older store is brought up to date when it is opened; one that may only be read stays as it is,
+and has no campaigns.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Self
+
+import sqlalchemy as sa
+
+from concurve.errors import StoreError
+from concurve.store import tables
+from concurve.store.place import check_there, default_url, open_engine, remedy
+
+STORE_FORMAT = 2
+
+#: The first format that has campaigns.
+FORMAT_OF_CAMPAIGNS = 2
+
+#: Statements that keep other makers of a store out until the transaction ends.
+_ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(20261121)"}
+
+_FORMAT_QUERY = sa.select(tables.meta.c.value).where(tables.meta.c.key == "format")
+
+
+class Database:
+    """A database in the format of a store: open with a file path or a database URL."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self.url = url or default_url()
+        self._engine = open_engine(self.url)
+        with self._errors("opened"):
+            self._format = self._stored_format()
+            if self._format < STORE_FORMAT:
+                self._bring_up_to_date()
+            self._keep_a_log()
+
+    @classmethod
+    def existing(cls, url: str | None = None) -> Self:
+        """Open for reading: a file that is not there is a slip, and no store is made of it.
+
+        Raises:
+            StoreError: there is none, or it cannot be opened.
+        """
+        url = url or default_url()
+        check_there(url)
+        return cls(url)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def shown(self) -> str:
+        """The store's place without a password."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    def _stored_format(self) -> int:
+        """Before anything is touched: is it a store, and one that this version understands?
+        0 for a new one.
+
+        Raises:
+            StoreError: it is something else.
+        """
+        with self._engine.connect() as connection:
+            found = sa.inspect(connection).get_table_names()
+            if tables.meta.name not in found:
+                self._check_foreign(found)
+                return 0
+            stored = connection.execute(_FORMAT_QUERY).scalar()
+        if stored is None:
+            return 0
+        if stored.isdigit() and int(stored) <= STORE_FORMAT:
+            return int(stored)
+        raise StoreError(
+            f"{self.shown()} has store format {stored}, this version reads up to "
+            f"{STORE_FORMAT}; nothing was changed",
+            "a newer version of concurve, or another --db",
+        )
+
+    def _check_foreign(self, found: list[str]) -> None:
+        """A file with tables of others was hardly meant; a server's database may have them."""
+        foreign = sorted(name for name in found if not name.startswith("concurve_"))
+        if foreign and self._engine.dialect.name == "sqlite":
+            raise StoreError(
+                f"{self.shown()} holds other tables ({', '.join(foreign[:3])}) and no runs; "
+                "nothing was changed",
+                "another file: --db FILE",
+            )
+
+    def _bring_up_to_date(self) -> None:
+        """Make the tables that are missing and write the format. An older store that may not be
+        changed is read as it is."""
+        try:
+            self._make_tables()
+        except sa.exc.DBAPIError:
+            if self._format == 0:
+                raise
+            return
+        self._format = STORE_FORMAT
+
+    def _make_tables(self) -> None:
+        """Whole or not at all, and alone: another process may open the same store."""
+        alone = _ALONE[self._engine.dialect.name]
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql(alone)
+            tables.METADATA.create_all(connection)
+            row = {"key": "format", "value": str(STORE_FORMAT)}
+            if connection.execute(_FORMAT_QUERY).scalar() is None:
+                connection.execute(tables.meta.insert().values(row))
+            else:
+                connection.execute(
+                    tables.meta.update().where(tables.meta.c.key == "format").values(row)
+                )
+
+    def _keep_a_log(self) -> None:
+        """SQLite's write-ahead log: others see a run while it goes on. The file remembers it."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._engine.connect() as connection, suppress(sa.exc.OperationalError):
+            # Refused where another process does it now, or where the file may only be read.
+            if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+    @contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        """Database errors in our words; what was stored before stays."""
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+            text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise StoreError(
+                f"the store {self.shown()} could not be {verb}: {text}", remedy(text)
+            ) from error

@@ -1,0 +1,55 @@
+"""What is stored, row by row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.measuring.protocol import Outcome, TrialKey
+
+
+class RunRow(NamedTuple):
+    """A run as listed; ``head`` is the encoded :class:`concurve.measuring.run_head.RunHead`."""
+
+    id: str
+    study: str
+    started: str
+    state: str
+    reason: str
+    head: bytes
+
+
+class CampaignRow(NamedTuple):
+    """A campaign as listed; ``head`` is an encoded
+    :class:`~concurve.measuring.campaign_head.CampaignHead`."""
+
+    id: str
+    name: str
+    started: str
+    state: str
+    reason: str
+    head: bytes
+
+
+class MemberRow(NamedTuple):
+    """A study of a campaign: the ``run`` it has (``""``: none yet) and what became of it:
+    ``planned``, ``begun``, ``complete``, ``failed`` or ``not run``."""
+
+    position: int
+    name: str
+    run: str = ""
+    state: str = "planned"
+    reason: str = ""
+
+
+class TrialRow(NamedTuple):
+    """A stored trial without its record."""
+
+    outcome: Outcome
+    figures: bytes
+
+
+class RecordRow(NamedTuple):
+    """A stored trial's raw record."""
+
+    key: TrialKey
+    record: bytes

@@ -1,0 +1,73 @@
+"""The tables of a store."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+
+meta = sa.Table(
+    "concurve_meta",
+    METADATA,
+    sa.Column("key", sa.String(40), primary_key=True),
+    sa.Column("value", sa.String(200), nullable=False),
+)
+
+runs = sa.Table(
+    "concurve_runs",
+    METADATA,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("study", sa.String(200), nullable=False, index=True),
+    sa.Column("started", sa.String(40), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("head", sa.LargeBinary, nullable=False),
+)
+
+trials = sa.Table(
+    "concurve_trials",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("run", sa.ForeignKey("concurve_runs.id"), nullable=False),
+    sa.Column("cell", sa.Integer, nullable=False),
+    sa.Column("block", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("verdict", sa.String(20), nullable=False),
+    sa.Column("cause", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("value", sa.Float),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("figures", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("run", "cell", "block", "attempt"),
+    sa.Index("concurve_trials_in_order", "run", "id"),
+)
+
+records = sa.Table(
+    "concurve_records",
+    METADATA,
+    sa.Column("trial", sa.ForeignKey("concurve_trials.id"), primary_key=True),
+    sa.Column("record", sa.LargeBinary, nullable=False),
+)
+
+campaigns = sa.Table(
+    "concurve_campaigns",
+    METADATA,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, index=True),
+    sa.Column("started", sa.String(40), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("head", sa.LargeBinary, nullable=False),
+)
+
+members = sa.Table(
+    "concurve_campaign_studies",
+    METADATA,
+    sa.Column("campaign", sa.ForeignKey("concurve_campaigns.id"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(200), nullable=False),
+    # Written before the run itself is, so that no run is ever without its campaign.
+    sa.Column("run", sa.String(40), nullable=False, index=True),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+)
