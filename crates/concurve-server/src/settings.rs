@@ -357,7 +357,7 @@ impl Options {
         Ok(Settings {
             locks: self.lock_settings(durability)?,
             records: self.record_settings(durability)?,
-            statements: (self.service == Service::Statements).then(|| self.statements.settings()),
+            statements: self.statement_settings()?,
             durability,
             service: self.service,
             address: SocketAddr::new(self.bind, self.port),
@@ -489,6 +489,20 @@ impl Options {
         }))
     }
 
+    fn statement_settings(&self) -> Result<Option<StatementSettings>, Error> {
+        if self.service == Service::Statements {
+            return Ok(Some(self.statements.settings()));
+        }
+        let service = name_of(self.service);
+        match self.statements.given() {
+            Some(option) => Err(refused(
+                option,
+                &format!("{service}: say --service statements"),
+            )),
+            None => Ok(None),
+        }
+    }
+
     fn password(&self) -> Result<Option<Password>, Error> {
         let text = match &self.password_file {
             Some(path) => {
@@ -590,10 +604,23 @@ mod tests {
                 "--service records --folder x --durability power",
                 "not for records: take none",
             ),
+            (
+                "--statement-cache off",
+                "--statement-cache is not for locks: say --service statements",
+            ),
+            (
+                "--service records --folder x --procedure-cache 16384",
+                "--procedure-cache is not for records: say --service statements",
+            ),
+            ("--spin only", "--spin is not for locks"),
         ] {
             let error = settings(line).unwrap_err();
             assert!(error.to_string().contains(why), "{line}: {error}");
         }
+        let statements = settings("--service statements --folder x --spin only").unwrap();
+        let statements = statements.statements.unwrap();
+        assert_eq!(statements.procedure_cache_kib, 16_384);
+        assert_eq!(statements.spin.to_string(), "only");
         let records = settings("--service records --folder x --latching file --cache-mib 1");
         let records = records.unwrap().records.unwrap();
         assert_eq!(records.engine.cache_pages, 128);

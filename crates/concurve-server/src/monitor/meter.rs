@@ -56,6 +56,25 @@ struct Page {
     spent_ns: [AtomicU64; State::ALL.len()],
 }
 
+/// What one engine spent between two readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// By its own clock, in the order of [`State::ALL`].
+    pub states_ns: [u64; State::ALL.len()],
+    /// By the kernel's.
+    pub cpu_ns: u64,
+}
+
+impl Spent {
+    pub fn of(&self, state: State) -> u64 {
+        self.states_ns[state as usize]
+    }
+
+    pub fn whole_ns(&self) -> u64 {
+        self.states_ns.iter().sum()
+    }
+}
+
 /// What a meter said at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -72,15 +91,21 @@ impl Reading {
         self.spent_ns[state as usize]
     }
 
-    /// Time since the engine began, without that between an engine's death and its successor.
-    pub fn whole_ns(&self) -> u64 {
-        self.spent_ns.iter().sum()
-    }
-
-    /// CPU time since an earlier reading; none if it is not known, or of another engine.
-    pub fn cpu_ns_since(&self, before: &Reading) -> Option<u64> {
-        let (before_ns, now_ns) = before.cpu_ns.zip(self.cpu_ns)?;
-        (before.clock == self.clock).then(|| now_ns.saturating_sub(before_ns))
+    /// What was spent since an earlier reading. None if the engine of one of them has died: its last
+    /// moments are not known, and the time since then looks like more of what it did last.
+    pub fn since(&self, before: &Reading) -> Option<Spent> {
+        let has_begun = before.clock != 0;
+        if has_begun && before.clock != self.clock {
+            return None;
+        }
+        let cpu_then_ns = if has_begun { before.cpu_ns? } else { 0 };
+        Some(Spent {
+            // One state alone may go back: see the tests.
+            states_ns: std::array::from_fn(|at| {
+                self.spent_ns[at].saturating_sub(before.spent_ns[at])
+            }),
+            cpu_ns: self.cpu_ns?.saturating_sub(cpu_then_ns),
+        })
     }
 }
 
@@ -261,6 +286,39 @@ mod tests {
         assert!(meter.read().of(State::Busy) < u64::MAX / 4);
         meter.begin(CpuClock::of_this_thread());
         assert!((busy_ns..u64::MAX / 4).contains(&meter.read().of(State::Busy)));
+    }
+
+    #[test]
+    fn what_was_spent_is_known_of_one_engine_that_lives() {
+        let meter = Meter::default();
+        let never = meter.read();
+        meter.begin(CpuClock::of_this_thread());
+        let first = meter.read();
+        let second = meter.read();
+        let spent = second.since(&first).unwrap();
+        assert_eq!(
+            spent.of(State::Busy),
+            second.of(State::Busy) - first.of(State::Busy)
+        );
+        assert_eq!(
+            Some(spent.cpu_ns),
+            second.cpu_ns.zip(first.cpu_ns).map(|(b, a)| b - a)
+        );
+        let whole = second.since(&never).unwrap();
+        assert_eq!(whole.whole_ns(), second.of(State::Busy));
+        assert_eq!(Some(whole.cpu_ns), second.cpu_ns);
+        let dead = Reading {
+            cpu_ns: None,
+            ..second
+        };
+        assert_eq!(dead.since(&first), None, "it may be dead for a while");
+        let successor = Reading {
+            clock: first.clock + 8,
+            ..second
+        };
+        assert_eq!(successor.since(&first), None);
+        assert_eq!(second.since(&dead), None);
+        assert_eq!(never.since(&never), None);
     }
 
     #[test]

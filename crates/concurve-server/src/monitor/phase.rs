@@ -5,7 +5,7 @@ use concurve_latch::Counts;
 use concurve_wire::reporter::{Reporter, ReporterError};
 
 use crate::hall::Hall;
-use crate::monitor::meter::{Reading, State};
+use crate::monitor::meter::{Reading, Spent, State};
 use crate::monitor::snapshot::Snapshot;
 
 /// The last phase that a client has marked.
@@ -38,87 +38,108 @@ impl Phase {
     }
 }
 
+/// If an engine died meanwhile, what it spent is not known, nor is any sum or mean with it: these
+/// figures are left out. What was counted is in memory that outlives engines.
 fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), ReporterError> {
     let wall_ns = end.at_ns - begin.at_ns;
-    let cpu_seconds = seconds(end.cpu_ns.saturating_sub(begin.cpu_ns));
+    let engines = spent(&begin.engines, &end.engines);
+    let io_threads = spent(&begin.io_threads, &end.io_threads);
+    let disks = spent(&begin.disks, &end.disks);
     reporter.indicator("phase_seconds", seconds(wall_ns), Some("s"))?;
-    reporter.indicator("phase_cpu_seconds", cpu_seconds, Some("s"))?;
-    for ((name, before), (_, after)) in begin.work.iter().zip(&end.work) {
-        let done = after.saturating_sub(*before) as f64;
-        reporter.indicator(&format!("phase_{name}"), done, None)?;
-        if cpu_seconds > 0.0 && *name != "aborts" {
-            let name = format!("{name}_per_cpu_second");
-            reporter.indicator(&name, done / cpu_seconds, Some("1/s"))?;
-        }
-    }
+    let is_whole = engines.iter().all(|(_, it)| it.is_some());
+    let cpu_seconds = is_whole.then(|| seconds(end.cpu_ns.saturating_sub(begin.cpu_ns)));
+    work(begin, end, cpu_seconds, reporter)?;
     for ((name, before), (_, after)) in begin.statements.iter().zip(&end.statements) {
         let name = format!("statements_{name}");
         reporter.indicator(&name, after.saturating_sub(*before) as f64, None)?;
     }
-    busy_threads(begin, end, wall_ns, reporter)?;
-    times("engine", &begin.engines, &end.engines, reporter)?;
-    times("io_thread", &begin.io_threads, &end.io_threads, reporter)?;
-    times("disk_thread", &begin.disks, &end.disks, reporter)?;
+    let all = engines.iter().chain(&io_threads).chain(&disks);
+    busy_threads(all, wall_ns, reporter)?;
+    times("engine", &engines, reporter)?;
+    times("io_thread", &io_threads, reporter)?;
+    times("disk_thread", &disks, reporter)?;
     latches(begin, end, reporter)
 }
 
-/// How many engines and threads beside them were busy on the average, by their own clocks: what stands beside
-/// the CPUs that the server used by the kernel's account.
-fn busy_threads(
+/// An engine or a thread beside them by name, and what it spent if that is known.
+type Worker = (String, Option<Spent>);
+
+fn spent(begin: &[(String, Reading)], end: &[(String, Reading)]) -> Vec<Worker> {
+    let pairs = begin.iter().zip(end);
+    pairs
+        .map(|((name, before), (_, after))| (name.clone(), after.since(before)))
+        .collect()
+}
+
+/// What was done, and for a second of CPU time of the whole server.
+fn work(
     begin: &Snapshot,
     end: &Snapshot,
+    cpu_seconds: Option<f64>,
+    reporter: &Reporter,
+) -> Result<(), ReporterError> {
+    if let Some(cpu_seconds) = cpu_seconds {
+        reporter.indicator("phase_cpu_seconds", cpu_seconds, Some("s"))?;
+    }
+    let cpu_seconds = cpu_seconds.filter(|it| *it > 0.0);
+    for ((name, before), (_, after)) in begin.work.iter().zip(&end.work) {
+        let done = after.saturating_sub(*before) as f64;
+        reporter.indicator(&format!("phase_{name}"), done, None)?;
+        if let Some(cpu_seconds) = cpu_seconds.filter(|_| *name != "aborts") {
+            let name = format!("{name}_per_cpu_second");
+            reporter.indicator(&name, done / cpu_seconds, Some("1/s"))?;
+        }
+    }
+    Ok(())
+}
+
+/// How many were busy on the average, by their own clocks: what stands beside the CPUs that the
+/// server used by the kernel's account.
+fn busy_threads<'a>(
+    mut workers: impl Iterator<Item = &'a Worker>,
     wall_ns: u64,
     reporter: &Reporter,
 ) -> Result<(), ReporterError> {
-    let busy_ns = |it: &Snapshot| -> u64 {
-        let busy = it.threads().map(|(_, reading)| reading.of(State::Busy));
-        busy.sum()
-    };
-    let busy = busy_ns(end).saturating_sub(busy_ns(begin)) as f64 / wall_ns.max(1) as f64;
-    reporter.indicator("busy_threads_mean", busy, None)
+    let busy_ns = workers.try_fold(0, |sum, (_, it)| Some(sum + it.as_ref()?.of(State::Busy)));
+    match busy_ns {
+        Some(ns) => {
+            let mean = ns as f64 / wall_ns.max(1) as f64;
+            reporter.indicator("busy_threads_mean", mean, None)
+        }
+        None => Ok(()),
+    }
 }
 
 /// Shares of the time, of each and on the average, by both meters.
-fn times(
-    kind: &str,
-    begin: &[(String, Reading)],
-    end: &[(String, Reading)],
-    reporter: &Reporter,
-) -> Result<(), ReporterError> {
-    let pairs = || begin.iter().zip(end);
-    // Readings are taken one after the other: each engine has a time of its own between its two.
-    let share = |ns: u64, before: &Reading, after: &Reading| {
-        let whole_ns = after.whole_ns().saturating_sub(before.whole_ns());
-        ns as f64 / whole_ns.max(1) as f64
-    };
+fn times(kind: &str, workers: &[Worker], reporter: &Reporter) -> Result<(), ReporterError> {
     for state in State::ALL {
         let name = format!("{kind}_{}_share", state.name());
-        let each = pairs().map(|((worker, before), (_, after))| {
-            // Of one that died in this state the last moments are not known.
-            let ns = after.of(state).saturating_sub(before.of(state));
-            (worker, Some(share(ns, before, after)))
-        });
-        shares(&name, each.collect(), reporter)?;
+        shares(&name, workers, |it| it.of(state), reporter)?;
     }
-    let each = pairs().map(|((worker, before), (_, after))| {
-        let cpu_ns = after.cpu_ns_since(before);
-        (worker, cpu_ns.map(|ns| share(ns, before, after)))
-    });
-    shares(&format!("{kind}_cpu_share"), each.collect(), reporter)
+    shares(
+        &format!("{kind}_cpu_share"),
+        workers,
+        |it| it.cpu_ns,
+        reporter,
+    )
 }
 
-/// Their mean stands for all, if it is known of each.
+/// A share of each one's own time, since readings are taken one after the other. Their mean stands
+/// for all, if it is known of each.
 fn shares(
     name: &str,
-    each: Vec<(&String, Option<f64>)>,
+    workers: &[Worker],
+    part_ns: impl Fn(&Spent) -> u64,
     reporter: &Reporter,
 ) -> Result<(), ReporterError> {
-    for (worker, share) in &each {
+    let share = |it: &Spent| part_ns(it) as f64 / it.whole_ns().max(1) as f64;
+    let each = || workers.iter().map(|(_, spent)| spent.as_ref().map(share));
+    for ((worker, _), share) in workers.iter().zip(each()) {
         if let Some(share) = share {
-            reporter.worker_indicator(name, *share, None, worker)?;
+            reporter.worker_indicator(name, share, None, worker)?;
         }
     }
-    let known: Option<Vec<f64>> = each.iter().map(|(_, share)| *share).collect();
+    let known: Option<Vec<f64>> = each().collect();
     match known {
         Some(known) if !known.is_empty() => {
             let mean = known.iter().sum::<f64>() / known.len() as f64;

@@ -48,17 +48,19 @@ impl std::fmt::Display for Spinning {
 #[command(next_help_heading = "Statements")]
 #[group(id = "statements")]
 pub struct Options {
-    /// How plans are found again by their text
-    #[arg(long, value_enum, default_value = "striped")]
-    statement_cache: Caching,
+    /// How plans are found again by their text [default: striped]
+    #[arg(long, value_enum)]
+    statement_cache: Option<Caching>,
 
-    /// Memory for plans: half of it in the engines' own parts, the rest behind one latch
-    #[arg(long, value_name = "KIB", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(2..=1 << 22))]
-    procedure_cache: u32,
+    /// Memory for plans: half of it in the engines' own parts, the rest behind one latch [default:
+    /// 16384]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(2..=1 << 22))]
+    procedure_cache: Option<u32>,
 
     /// How often a thread looks again before it sleeps for that latch; only: until it has it
-    #[arg(long, value_name = "LOOKS|only", default_value = "1000")]
-    spin: Spinning,
+    /// [default: 1000]
+    #[arg(long, value_name = "LOOKS|only")]
+    spin: Option<Spinning>,
 }
 
 /// What they mean.
@@ -72,10 +74,20 @@ pub struct StatementSettings {
 impl Options {
     pub fn settings(&self) -> StatementSettings {
         StatementSettings {
-            caching: self.statement_cache,
-            procedure_cache_kib: self.procedure_cache,
-            spin: self.spin,
+            caching: self.statement_cache.unwrap_or(Caching::Striped),
+            procedure_cache_kib: self.procedure_cache.unwrap_or(16_384),
+            spin: self.spin.unwrap_or(Spinning(Spin::Times(1000))),
         }
+    }
+
+    /// One that was given: other services have none of them.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--statement-cache", self.statement_cache.is_some()),
+            ("--procedure-cache", self.procedure_cache.is_some()),
+            ("--spin", self.spin.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is)| is.then_some(name))
     }
 }
 
