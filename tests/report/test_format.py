@@ -42,6 +42,9 @@ def around(value: float, half: float, unit: str = "") -> Estimate:
         (Estimate(value=2.23, low=1.2, high=4.14, n=5), "2.2 (1.2 to 4.1)"),
         (Estimate(value=1.88, low=1.54, high=2.3, n=8), "1.88 ± 0.38"),
         (Estimate(value=0.02, low=0.016, high=0.032, unit="s"), "20.0 ms (16.0 to 32.0 ms)"),
+        (around(0.002236067977, 0), "0.0022361"),
+        (around(0.002236067977, 1e-18), "0.0022361"),
+        (around(1.234567e-9, 0), "1.23e-9"),
         (around(0.9999969, 0.0000098), "0.9999969 ± 0.0000098"),
         (Estimate(value=0.00123, unit="s"), "1.23 ms"),
         (Estimate(value=12345.0), "12,345"),
@@ -51,6 +54,12 @@ def around(value: float, half: float, unit: str = "") -> Estimate:
 )
 def test_estimate(figure: Estimate, text: str) -> None:
     assert fmt.estimate(figure).text == text
+
+
+def test_what_follows_a_value_in_a_table() -> None:
+    skewed = Estimate(value=0.41, low=0.09, high=1.99, n=3)
+    shown = [fmt.estimate(figure).spread for figure in (around(1.5, 0.2), around(5, 0), skewed)]
+    assert shown == ["± 0.20", "", "(0.09 to 1.99)"]
 
 
 def digits_after_point(text: str) -> int:

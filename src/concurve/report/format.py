@@ -26,6 +26,8 @@ _DIGITS_MAX = 7
 _SKEWED_FROM = 0.2
 # Values in [0.1, 1) are written out with all the digits that are shown at most.
 _PLACE_MIN = -_DIGITS_MAX
+# Half widths below this share of the value are none.
+_EXACT_FROM = 1e-12
 # Wide enough that no float overflows when it is rounded to a place of another.
 _EXACT = Context(prec=700)
 # Integers stay whole up to this size without an interval.
@@ -62,6 +64,13 @@ class Shown(NamedTuple):
             return f"{with_unit(self.value, self.unit)} ({with_unit(self.span, self.unit)})"
         plus = f" ± {self.half}" if self.half else ""
         return with_unit(f"{self.value}{plus}", self.unit)
+
+    @property
+    def spread(self) -> str:
+        """What follows the value in a table: ``± 0.031`` or ``(1.2 to 4.1)``; empty where exact."""
+        if not self.half:
+            return ""
+        return f"({self.span})" if self.is_skewed else f"± {self.half}"
 
     @property
     def span(self) -> str:
@@ -122,6 +131,8 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         return Shown(plain(figure.value, scale), None, None, None, scale.symbol)
     assert figure.low is not None and figure.high is not None
     value, half = figure.value / scale.divisor, half / scale.divisor
+    if half < _EXACT_FROM * abs(value):  # a constant, but for the rounding of floats
+        half = 0.0
     middle = (figure.low + figure.high) / 2 / scale.divisor
     place = _place(value, half)
     return Shown(
@@ -241,7 +252,10 @@ def _place(value: float, half: float) -> int:
             return 0
         assert least is not None
         digits = Decimal(repr(value)).normalize().as_tuple().exponent
-        return max(least, min(int(digits), 0))
+        place = max(least, min(int(digits), 0))
+        # No further than what is written out, unless three digits need it.
+        three = _exponent(value) - _DIGITS_WITHOUT_INTERVAL + 1
+        return max(place, min(_PLACE_MIN, three))
     # Rounded to two digits before its place is taken: 0.0996 is 0.10.
     place = _exponent(float(f"{half:.1e}")) - 1
     return place if least is None else max(place, least)

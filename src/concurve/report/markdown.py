@@ -14,7 +14,7 @@ from concurve.report.explain_section import to_markdown as explained
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject
-from concurve.report.table import Column, Entry, Table, table
+from concurve.report.table import Column, Entry, Table, legend, table
 from concurve.report.told import to_markdown as told
 
 _REJECTS_LISTED_MAX = 50
@@ -209,15 +209,16 @@ def figures(contents: Table) -> Iterator[str]:
     right = range(len(contents.factors), len(heading) - (1 if status else 0))
     yield from grid(heading, rows, right)
     yield ""
-    if contents.confidence:
-        yield f"± is half the width of the {contents.confidence} interval."
+    behind = legend(contents.columns)
+    if behind:
+        yield f"{behind}."
         yield ""
 
 
 def _figure(column: Column, entry: Entry) -> str:
     if entry.shown is None:
         return fmt.MISSING
-    return f"{entry.shown.value} ± {entry.shown.half}" if entry.shown.half else entry.shown.value
+    return f"{entry.shown.value} {entry.shown.spread}".rstrip()
 
 
 def _rejects(findings: Findings) -> Iterator[str]:

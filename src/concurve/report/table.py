@@ -110,6 +110,18 @@ def confidence_of(columns: Iterable[Column]) -> str:
     return " or ".join(f"{value:.4g} %" for value in sorted(100 * value for value in found))
 
 
+def legend(columns: Iterable[Column]) -> str:
+    """What stands behind the figures of some columns; empty where none has an interval."""
+    columns = list(columns)
+    confidence = confidence_of(columns)
+    if not confidence:
+        return ""
+    entries = [entry.shown for column in columns for entry in column.entries if entry.shown]
+    skewed = any(shown.is_skewed and shown.half for shown in entries)
+    also = "; (low to high) is that interval where it is lopsided" if skewed else ""
+    return f"± is half the width of the {confidence} interval{also}"
+
+
 def table(findings: Findings) -> Table:
     """The findings' table."""
     varying = tuple(f.name for f in findings.factors if len(f.levels) > 1)

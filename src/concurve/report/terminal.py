@@ -24,7 +24,7 @@ from concurve.report.letters import cut, fit_encoding
 from concurve.report.prose import wrapped
 from concurve.report.published import beside, counts, heading, judged
 from concurve.report.scaling import scaling_rows
-from concurve.report.table import Column, Table, confidence_of, table
+from concurve.report.table import Column, Table, legend, table
 
 _GAP = "  "
 _WIDTH_PLAIN = 80
@@ -184,20 +184,20 @@ def _fitting(contents: Table, width: int, used: int) -> tuple[list[Column], list
 
 
 def _indicator_column(column: Column) -> list[str]:
-    """Heading and entries, the decimal points and the ± below one another."""
+    """Heading and entries, the decimal points and the intervals below one another."""
     shown = [entry.shown for entry in column.entries]
     fraction = max((len(_split(item.value)[1]) for item in shown if item), default=0)
     values = [
         item.value + " " * (fraction - len(_split(item.value)[1])) if item else "" for item in shown
     ]
     value_width = max(map(len, values), default=0)
-    halves = [item.half if item and item.half else "" for item in shown]
-    half_width = max(map(len, halves), default=0)
+    spreads = [item.spread if item else "" for item in shown]
+    spread_width = max(map(len, spreads), default=0)
     cells = []
-    for item, value, half in zip(shown, values, halves, strict=True):
+    for item, value, spread in zip(shown, values, spreads, strict=True):
         text = value.rjust(value_width) if item else fmt.MISSING.rjust(value_width - fraction)
-        if half_width:
-            text += f" ± {half.ljust(half_width)}" if half else " " * (half_width + 3)
+        if spread_width:
+            text += f" {spread.ljust(spread_width)}"
         cells.append(text.ljust(value_width))
     return _right([_short(column.heading), *cells])
 
@@ -253,9 +253,7 @@ def _remarks(contents: Table, width: int) -> Iterator[Text]:
 
 
 def _legend(shown: Iterable[Column], width: int) -> Iterator[Text]:
-    confidence = confidence_of(shown)
-    if confidence:
-        yield from wrapped(Text(f"± is half the width of the {confidence} interval", "dim"), width)
+    yield from wrapped(Text(legend(shown), "dim"), width)
 
 
 def _sentences(findings: Findings, width: int) -> Iterator[Text]:
