@@ -137,7 +137,8 @@ fn the_end_of_measuring_is_told_while_a_session_is_at_its_transaction() {
     let mut child = Command::new(PROGRAM)
         .arg(SQLITE.replace("FOLDER", folder.path().to_str().unwrap()))
         .args(SMALL.split(' '))
-        .args("--workload update --sessions 1 --duration 20ms".split(' '))
+        // Long enough for the session to come to its transaction, however busy the machine is.
+        .args("--workload update --sessions 1 --duration 3s".split(' '))
         .env("CONCURVE_REPORT", "1")
         .stdout(Stdio::piped())
         .spawn()
