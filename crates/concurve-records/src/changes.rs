@@ -48,10 +48,6 @@ impl Changes {
         self.list.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     pub fn clear(&mut self) {
         self.list.clear();
         self.bytes.clear();

@@ -9,8 +9,8 @@ use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
 use crate::control::{Checkpoint, Control};
-use crate::engine::Shared;
 use crate::error::{Fault, While};
+use crate::shared::Shared;
 
 /// When the next checkpoint is due, and what the last one was.
 pub struct Checkpoints {

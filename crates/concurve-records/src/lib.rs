@@ -65,6 +65,7 @@ mod room;
 pub mod session;
 pub mod settings;
 mod settle;
+mod shared;
 mod slots;
 pub mod statistics;
 pub mod status;

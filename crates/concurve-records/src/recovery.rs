@@ -10,13 +10,14 @@ use crate::cache::Cache;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoints;
 use crate::control::{Checkpoint, Control};
-use crate::engine::{Recovered, Shared};
+use crate::engine::Recovered;
 use crate::error::{Fault, While};
 use crate::file::{self, Header};
 use crate::log::read::each_record;
 use crate::log::record::{Record, SYSTEM};
 use crate::log::{Log, file_name, file_start};
 use crate::settings::{Settings, stripes};
+use crate::shared::Shared;
 use crate::storage::Storage;
 
 /// Opens the storage, and brings it to the state of all that committed.

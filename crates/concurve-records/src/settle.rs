@@ -7,10 +7,10 @@
 //! change to the first, and nobody else has touched it.
 
 use crate::changes::Changes;
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::log::record::{Record, SYSTEM, SlotChange};
+use crate::shared::Shared;
 use crate::slots::{self, Position, State};
 use crate::store::{Store, page_of};
 

@@ -2,6 +2,8 @@
 //!
 //! They look at the pages without locks: ask while nobody changes anything.
 
+use std::hash::Hash;
+
 use hashbrown::HashMap;
 
 use crate::command::{Field, Refusal, Sums};
@@ -35,10 +37,9 @@ pub fn groups(session: &Session, file: FileHandle, sums: Sums) -> Result<Groups,
 }
 
 /// How many groups have different sums; one that is not there has the sum 0.
-pub fn differing(one: &Groups, other: &Groups) -> i64 {
-    let differs =
-        |(value, sum): &(&Vec<u8>, &i64)| other.get(*value).copied().unwrap_or(0) != **sum;
-    let missing = |(value, sum): &(&Vec<u8>, &i64)| !one.contains_key(*value) && **sum != 0;
+pub fn differing<K: Eq + Hash>(one: &HashMap<K, i64>, other: &HashMap<K, i64>) -> i64 {
+    let differs = |(group, sum): &(&K, &i64)| other.get(*group).copied().unwrap_or(0) != **sum;
+    let missing = |(group, sum): &(&K, &i64)| !one.contains_key(*group) && **sum != 0;
     let count = one.iter().filter(differs).count() + other.iter().filter(missing).count();
     count as i64
 }

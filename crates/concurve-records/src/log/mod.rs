@@ -7,24 +7,22 @@
 pub mod read;
 pub mod record;
 mod spare;
+mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use concurve_latch::{Condvar, Mutex, MutexGuard};
+use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
 use crate::error::{Fault, While};
 use crate::log::record::Record;
 use crate::log::spare::Spares;
-use crate::status::Status;
-use crate::storage::{Disk, Storage};
+use crate::log::writer::Writer;
+use crate::storage::Storage;
 
 /// More than this in the buffer is written, whether somebody waits for it or not.
 const BUFFER_BYTES: usize = 1 << 20;
-
-/// How often it is looked whether somebody else writes one's records, before one sleeps.
-const LOOKS: usize = 300;
 
 /// What an acknowledged transaction survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,18 +62,6 @@ struct Buffer {
     /// LSN of its first byte.
     start: u64,
     bytes: Vec<u8>,
-}
-
-struct Writer {
-    file: Arc<dyn Disk>,
-    /// LSN of its first byte.
-    file_start: u64,
-    /// Files before that one that were not forced to the disk.
-    unsynced: Vec<Arc<dyn Disk>>,
-    /// The buffer that is not in use.
-    spare: Vec<u8>,
-    /// A write failed: what is on the disk is not known.
-    failure: Option<(String, Status)>,
 }
 
 /// The name of the file that begins at a byte of the log.
@@ -150,62 +136,6 @@ impl Log {
         self.written() - self.begin
     }
 
-    /// Makes all before `lsn` as durable as asked for.
-    pub fn make_durable(&self, lsn: u64, durability: Durability) -> Result<(), Fault> {
-        match durability {
-            Durability::None => self.write_to(lsn),
-            Durability::Group => self.sync_to(lsn),
-            Durability::Each => self.sync(self.writer()),
-        }
-    }
-
-    /// Gives all before `lsn` to the kernel.
-    pub fn write_to(&self, lsn: u64) -> Result<(), Fault> {
-        let Some(mut writer) = self.writer_unless(|| self.written() >= lsn) else {
-            return Ok(());
-        };
-        self.write(&mut writer)
-    }
-
-    /// The writer, or `None` as soon as somebody else has done what it is wanted for.
-    ///
-    /// A write takes a few microseconds: whoever sleeps meanwhile costs the writer a system call to
-    /// wake him, and finds that his records are written. So it is looked for a while.
-    fn writer_unless(&self, is_done: impl Fn() -> bool) -> Option<MutexGuard<'_, Writer>> {
-        for _ in 0..LOOKS {
-            if is_done() {
-                return None;
-            }
-            if let Some(writer) = self.writer.try_lock() {
-                return (!is_done()).then_some(writer);
-            }
-            std::hint::spin_loop();
-        }
-        let writer = self.writer();
-        (!is_done()).then_some(writer)
-    }
-
-    /// Forces all before `lsn` to the disk: one does it for all who wait.
-    pub fn sync_to(&self, lsn: u64) -> Result<(), Fault> {
-        if self.synced.load(Ordering::Acquire) >= lsn {
-            return Ok(());
-        }
-        let mut is_forcing = self.is_forcing.lock();
-        while *is_forcing {
-            // Not a queue for the writer: all whose records are there go on at once.
-            self.forced.wait(&mut is_forcing);
-            if self.synced.load(Ordering::Acquire) >= lsn {
-                return Ok(());
-            }
-        }
-        *is_forcing = true;
-        drop(is_forcing);
-        let done = self.sync(self.writer());
-        *self.is_forcing.lock() = false;
-        self.forced.notify_all();
-        done
-    }
-
     /// Writes the buffer if it has grown large. To be called without latches.
     pub fn relieve(&self) -> Result<(), Fault> {
         let (length, end) = {
@@ -239,68 +169,4 @@ impl Log {
         }
         Ok(())
     }
-
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock()
-    }
-
-    fn write(&self, writer: &mut Writer) -> Result<(), Fault> {
-        if let Some((text, status)) = &writer.failure {
-            return Err(Fault::Stopped(text.clone(), *status));
-        }
-        let written = self.write_buffer(writer);
-        note(writer, written)
-    }
-
-    fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
-        let start = {
-            let mut buffer = self.buffer.lock();
-            let start = buffer.start;
-            buffer.start += buffer.bytes.len() as u64;
-            std::mem::swap(&mut buffer.bytes, &mut writer.spare);
-            start
-        };
-        let end = start + writer.spare.len() as u64;
-        if start - writer.file_start >= self.file_bytes {
-            let file = self.spares.start_file(self.storage.as_ref(), start)?;
-            writer
-                .unsynced
-                .push(std::mem::replace(&mut writer.file, file));
-            writer.file_start = start;
-        }
-        writer
-            .file
-            .write_at(&writer.spare, start - writer.file_start)
-            .when(|| "append to the log".to_owned())?;
-        writer.spare.clear();
-        self.written.store(end, Ordering::Release);
-        Ok(())
-    }
-
-    fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
-        self.write(&mut writer)?;
-        let end = self.written.load(Ordering::Acquire);
-        let synced = sync_files(&writer);
-        note(&mut writer, synced)?;
-        writer.unsynced.clear();
-        self.syncs.fetch_add(1, Ordering::Relaxed);
-        self.synced.store(end, Ordering::Release);
-        Ok(())
-    }
-}
-
-/// After a failure, what is on the disk is not known, and nothing may be promised any more.
-fn note(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
-    if let Err(fault) = &result {
-        writer.failure = Some((fault.to_string(), fault.status()));
-    }
-    result
-}
-
-fn sync_files(writer: &Writer) -> Result<(), Fault> {
-    for file in writer.unsynced.iter().chain([&writer.file]) {
-        file.sync()
-            .when(|| "force the log to the disk".to_owned())?;
-    }
-    Ok(())
 }

@@ -4,7 +4,8 @@ use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::locks::{Asked, FILE_PARTS, LockName, Mode};
-use crate::session::{Active, FileHandle, OpenFile, Session};
+use crate::session::active::Active;
+use crate::session::{FileHandle, OpenFile, Session};
 use crate::status::Status;
 use crate::verify::each_record;
 
@@ -34,7 +35,10 @@ impl Session {
     /// If there is one of this name, or the definition cannot be kept.
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         if let Err(status) = self.shared.check() {
-            return Err(Fault::Stopped(self.shared.why_failed(), status));
+            return Err(Fault::Stopped(
+                self.shared.why_failed().unwrap_or_default(),
+                status,
+            ));
         }
         self.shared.create_file(name, definition)
     }

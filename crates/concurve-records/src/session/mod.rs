@@ -10,127 +10,33 @@
 //! entry of the key by which it found it. Next and Previous go on from the entry, even if the record
 //! is gone. Update and Delete are about the record, and are refused if others have changed it since.
 
+mod active;
 mod files;
 mod get;
+mod options;
 mod parking;
 mod statement;
 mod transaction;
+mod values;
 mod work;
 mod write;
 
+pub(crate) use active::Held;
+pub use options::{Get, LockBias, TransactionKind, Waiting};
+
 use std::sync::Arc;
 
-use concurve_latch::MutexGuard;
-
-use crate::engine::Shared;
 use crate::file::RecordFile;
-use crate::locks::{LockName, WaitCell, Waker};
+use crate::locks::WaitCell;
 use crate::registry::Place;
-use crate::session::parking::Parked;
-use crate::session::transaction::Transaction;
+use crate::session::active::Active;
+use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
 
 /// A file that a session has opened; of no use to other sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileHandle(usize);
-
-/// How a transaction shares files with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransactionKind {
-    /// Operation 19: each file that it touches is locked as a whole.
-    Exclusive,
-    /// Operation 1019: records are locked.
-    Concurrent,
-}
-
-impl TransactionKind {
-    /// Btrieve's operation code for its beginning.
-    pub fn code(self) -> u16 {
-        match self {
-            TransactionKind::Exclusive => 19,
-            TransactionKind::Concurrent => 1019,
-        }
-    }
-}
-
-/// How a read locks the record that it finds, so that nobody else reads it with a lock or changes it.
-///
-/// In a transaction, the lock is kept to its end, and *single* and *multiple* are the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LockBias {
-    /// In a transaction the record is locked against changes, but others may read it.
-    #[default]
-    None,
-    /// +100: one record of the file at a time; wait.
-    SingleWait,
-    /// +200: one record of the file at a time; [`Status::RecordInUse`] instead of waiting.
-    SingleNoWait,
-    /// +300: beside other records of the file; wait.
-    MultipleWait,
-    /// +400: beside other records of the file; [`Status::RecordInUse`] instead of waiting.
-    MultipleNoWait,
-}
-
-impl LockBias {
-    /// What it adds to an operation's code.
-    pub fn code(self) -> u16 {
-        match self {
-            LockBias::None => 0,
-            LockBias::SingleWait => 100,
-            LockBias::SingleNoWait => 200,
-            LockBias::MultipleWait => 300,
-            LockBias::MultipleNoWait => 400,
-        }
-    }
-
-    fn waits(self) -> bool {
-        !matches!(self, LockBias::SingleNoWait | LockBias::MultipleNoWait)
-    }
-
-    fn is_single(self) -> bool {
-        matches!(self, LockBias::SingleWait | LockBias::SingleNoWait)
-    }
-}
-
-/// Which record is asked for: by a key's number and a value of it as it stands in records, or from
-/// the session's position. Among equal values, those of lower places in the file come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Get<'a> {
-    /// Operation 5.
-    Equal(usize, &'a [u8]),
-    /// Operation 6.
-    Next,
-    /// Operation 7.
-    Previous,
-    /// Operation 8.
-    Greater(usize, &'a [u8]),
-    /// Operation 9.
-    AtLeast(usize, &'a [u8]),
-    /// Operation 10.
-    Less(usize, &'a [u8]),
-    /// Operation 11.
-    AtMost(usize, &'a [u8]),
-    /// Operation 12.
-    First(usize),
-    /// Operation 13.
-    Last(usize),
-}
-
-/// What a session does where an operation must wait.
-#[derive(Clone, Default)]
-pub enum Waiting {
-    /// Its thread sleeps: at first.
-    #[default]
-    Sleeps,
-    /// It never waits for locks: [`Status::RecordInUse`] or [`Status::FileInUse`], whatever the bias.
-    Refuses,
-    /// Its thread serves other sessions too. An operation that meets a lock answers
-    /// [`Status::Waiting`]; the waker is called, from any thread, when the lock is granted, and the
-    /// same is asked for again; after 10 ms too, 20, 40 …, which is when deadlocks are looked for. What
-    /// commits is promised only by [`Session::confirm`].
-    Parks(Waker),
-}
 
 /// One client of the engine.
 pub struct Session {
@@ -144,28 +50,6 @@ struct Own {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
     waiting: Waiting,
-}
-
-/// What a session holds that others may wait for. If its engine dies, another one gives it back.
-#[derive(Default)]
-pub struct Held {
-    transaction: Transaction,
-    /// Locks that reads with a bias took outside of transactions.
-    kept: Vec<KeptLock>,
-    /// It has a place at work, and gives it up where it sleeps.
-    is_at_work: bool,
-    /// The lock that it is in a queue for.
-    parked: Option<Parked>,
-    /// Its commit is in the log up to this byte, and maybe not on the disk.
-    unconfirmed: Option<u64>,
-}
-
-/// A session while it does something: what it holds is latched. Nobody else wants that latch; but an
-/// engine that dies while it holds one has left something half done.
-struct Active<'a> {
-    shared: &'a Shared,
-    place: &'a Place,
-    held: MutexGuard<'a, Held>,
 }
 
 struct OpenFile {
@@ -186,15 +70,6 @@ impl Current {
     fn position(&self) -> Position {
         Position::of_entry(&self.entry)
     }
-}
-
-/// A lock that a session keeps until it gives it back.
-struct KeptLock {
-    opened: FileHandle,
-    /// The file's number.
-    file: u32,
-    name: LockName,
-    is_single: bool,
 }
 
 impl Session {
@@ -291,46 +166,6 @@ impl Own {
 
     fn parks(&self) -> bool {
         matches!(self.waiting, Waiting::Parks(_))
-    }
-}
-
-impl<'a> Active<'a> {
-    fn new(shared: &'a Shared, place: &'a Place) -> Self {
-        Self {
-            shared,
-            place,
-            held: place.held.lock(),
-        }
-    }
-
-    fn in_transaction(&self) -> bool {
-        self.held.transaction.kind.is_some()
-    }
-
-    /// Gives back all that the session holds. One that ends in the middle of a transaction, or of one
-    /// operation, has not committed.
-    fn end(&mut self) {
-        self.leave_queue();
-        let _ = self.confirm();
-        self.place
-            .counts
-            .aborts
-            .add(u64::from(self.in_transaction()));
-        let _ = self.roll_back();
-        let owner = self.place.number;
-        for kept in std::mem::take(&mut self.held.kept) {
-            self.shared.locks.release(owner, kept.name);
-        }
-    }
-}
-
-impl Shared {
-    /// Ends the sessions of an engine that is dead, and was not in an operation of any of them.
-    pub fn end_sessions_of(&self, engine: u32) {
-        for place in self.sessions.of_engine(engine) {
-            Active::new(self, &place).end();
-            self.sessions.leave(place.number);
-        }
     }
 }
 

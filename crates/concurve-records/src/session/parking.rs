@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::locks::{Asked, LOOK, LockName, Mode, Queued, WaitCell, next_look};
+use crate::session::active::Active;
 use crate::session::statement::in_use;
-use crate::session::{Active, Own, Session, Waiting};
+use crate::session::{Own, Session, Waiting};
 use crate::status::Status;
 
 /// A lock that an operation met.

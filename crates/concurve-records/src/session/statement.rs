@@ -2,9 +2,10 @@
 
 use crate::error::Stop;
 use crate::locks::LockName;
+use crate::session::active::{Active, KeptLock};
 use crate::session::parking::Wanted;
 use crate::session::work::Work;
-use crate::session::{Active, FileHandle, Held, KeptLock, LockBias, Own};
+use crate::session::{FileHandle, Held, LockBias, Own};
 use crate::status::Status;
 
 impl Active<'_> {

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering::SeqCst;
 use smallvec::SmallVec;
 
 use crate::changes::Changes;
-use crate::engine::Shared;
 use crate::error::Fault;
 use crate::locks::LockName;
 use crate::log::record::{Record, SYSTEM};
 use crate::registry::Place;
-use crate::session::{Active, Held, Own, Session, TransactionKind, Waiting};
+use crate::session::active::Active;
+use crate::session::{Held, Own, Session, TransactionKind, Waiting};
+use crate::shared::Shared;
 use crate::status::Status;
 
 /// What a session holds and has changed since its transaction began.

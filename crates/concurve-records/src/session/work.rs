@@ -3,14 +3,15 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::cache::PageWrite;
-use crate::engine::Shared;
 use crate::error::{Fault, Stop};
 use crate::file::RecordFile;
 use crate::locks::{Asked, FILE_PARTS, Gap, LockName, Mode};
 use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::registry::Place;
+use crate::session::active::Active;
 use crate::session::transaction::Transaction;
-use crate::session::{Active, Current, FileHandle, Own, TransactionKind};
+use crate::session::{Current, FileHandle, Own, TransactionKind};
+use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
 

@@ -1,8 +1,13 @@
 //! Words → a command.
 
+mod rest;
+#[cfg(test)]
+mod tests;
+
 use crate::command::{AnswerForm, Command, Field, Refusal, Sums, Wanted, Words};
 use crate::definition::{FileDefinition, Key, Segment, SegmentKind};
 use crate::session::{LockBias, TransactionKind};
+use rest::{Rest, usage};
 
 /// Most records of one answer.
 const MANY_MAX: usize = 10_000;
@@ -16,7 +21,7 @@ impl Command {
     /// # Errors
     /// They are not one: what is wrong, and what would be right.
     pub fn parse(words: &(impl Words + ?Sized)) -> Result<Self, Refusal> {
-        let mut rest = Rest { words, at: 0 };
+        let mut rest = Rest::of(words);
         let command = rest.command()?;
         match rest.next() {
             None => Ok(command),
@@ -25,16 +30,10 @@ impl Command {
     }
 }
 
-/// What is left to be read.
-struct Rest<'a, W: ?Sized> {
-    words: &'a W,
-    at: usize,
-}
-
 impl<W: Words + ?Sized> Rest<'_, W> {
     fn command(&mut self) -> Result<Command, Refusal> {
         let name = self.need("an operation")?;
-        let capitals = self.words.word(name).to_ascii_uppercase();
+        let capitals = self.word(name).to_ascii_uppercase();
         Ok(match &capitals[..] {
             b"GET" => return self.get(),
             b"CREATE" => return self.create(),
@@ -98,7 +97,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
     fn get(&mut self) -> Result<Command, Refusal> {
         let which = self.need(READS)?;
         let file = self.file()?;
-        let capitals = self.words.word(which).to_ascii_uppercase();
+        let capitals = self.word(which).to_ascii_uppercase();
         let wanted = match &capitals[..] {
             b"EQUAL" => Wanted::Equal(self.key()?, self.value()?),
             b"GREATER" => Wanted::Greater(self.key()?, self.value()?),
@@ -202,42 +201,6 @@ impl<W: Words + ?Sized> Rest<'_, W> {
     fn value(&mut self) -> Result<usize, Refusal> {
         self.need("a key value")
     }
-
-    fn next(&mut self) -> Option<usize> {
-        let at = self.at;
-        self.at += 1;
-        (at < self.words.count()).then_some(at)
-    }
-
-    fn need(&mut self, what: &str) -> Result<usize, Refusal> {
-        self.next()
-            .ok_or_else(|| usage(format!("the statement ends where {what} is needed")))
-    }
-
-    fn is(&self, at: usize, word: &str) -> bool {
-        self.words.word(at).eq_ignore_ascii_case(word.as_bytes())
-    }
-
-    /// Passes a word if it is the next one.
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.is(self.at, word);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn number(&mut self, what: &str, least: usize, most: usize) -> Result<usize, Refusal> {
-        let at = self.need(what)?;
-        let text = std::str::from_utf8(self.words.word(at)).ok();
-        let number = text.and_then(|it| it.parse().ok());
-        let number = number.filter(|it| (least..=most).contains(it));
-        number.ok_or_else(|| usage(format!("'{}' is not {what}", self.shown(at))))
-    }
-
-    /// A word, shortened for a message.
-    fn shown(&self, at: usize) -> String {
-        let word = self.words.word(at);
-        String::from_utf8_lossy(&word[..word.len().min(2000)]).into_owned()
-    }
 }
 
 fn segment(text: &str) -> Option<Segment> {
@@ -253,122 +216,4 @@ fn segment(text: &str) -> Option<Segment> {
         },
     };
     parts.next().is_none().then_some(segment)
-}
-
-fn usage(text: String) -> Refusal {
-    Refusal::Usage(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Command, Refusal> {
-        let words: Vec<&[u8]> = text.split_ascii_whitespace().map(str::as_bytes).collect();
-        Command::parse(&words[..])
-    }
-
-    #[test]
-    fn reads_and_their_options() {
-        let get = |text: &str| match parse(text).unwrap() {
-            Command::Get {
-                file: 2,
-                wanted,
-                bias,
-                answer,
-            } => (wanted, bias, answer),
-            other => panic!("{text}: {other:?}"),
-        };
-        let record = AnswerForm::Record;
-        let field = AnswerForm::Field(Field {
-            offset: 24,
-            bytes: 12,
-        });
-        for (text, expected) in [
-            (
-                "GET EQUAL f 0 v",
-                (Wanted::Equal(0, 4), LockBias::None, record),
-            ),
-            (
-                "get atmost f 3 v single",
-                (Wanted::AtMost(3, 4), LockBias::SingleWait, record),
-            ),
-            (
-                "GET GREATER f 0 v SINGLE NOWAIT FIELD 24 12",
-                (Wanted::Greater(0, 4), LockBias::SingleNoWait, field),
-            ),
-            (
-                "GET FIRST f 1 MULTIPLE",
-                (Wanted::First(1), LockBias::MultipleWait, record),
-            ),
-            (
-                "GET LAST f 1 MULTIPLE NOWAIT",
-                (Wanted::Last(1), LockBias::MultipleNoWait, record),
-            ),
-            (
-                "GET NEXT f COUNT 7",
-                (Wanted::Next, LockBias::None, AnswerForm::Many(7)),
-            ),
-            (
-                "GET PREVIOUS f FIELD 24 12",
-                (Wanted::Previous, LockBias::None, field),
-            ),
-        ] {
-            assert_eq!(get(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn files_are_defined_by_words() {
-        let command = parse("CREATE f 36 KEY 0:12:text KEY 12:4:unsigned,16:8:integer DUPLICATES");
-        let Command::Create { file, definition } = command.unwrap() else {
-            panic!("no file");
-        };
-        assert_eq!((file, definition.record_bytes), (1, 36));
-        let first = Key::unique(0, 12, SegmentKind::Bytes);
-        let second = Key {
-            segments: vec![
-                Segment {
-                    offset: 12,
-                    bytes: 4,
-                    kind: SegmentKind::Unsigned,
-                },
-                Segment {
-                    offset: 16,
-                    bytes: 8,
-                    kind: SegmentKind::Integer,
-                },
-            ],
-            duplicates: true,
-        };
-        assert_eq!(definition.keys, [first, second]);
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        for (text, why) in [
-            ("", "ends where an operation is needed"),
-            ("FETCH f", "'FETCH' is no operation"),
-            ("GET SAME f", "GET 'SAME': it is one of EQUAL"),
-            ("GET EQUAL f x v", "'x' is not the number of a key"),
-            ("GET EQUAL f 0", "ends where a key value is needed"),
-            ("GET EQUAL f 0 v COUNT 3", "'COUNT' is one word too many"),
-            ("GET NEXT f COUNT 0", "'0' is not a number of records"),
-            ("GET NEXT f FIELD 0 21", "'21' is not the length of a field"),
-            ("INSERT f", "ends where a record is needed"),
-            ("END now", "'now' is one word too many"),
-            (
-                "CREATE f 9 KEY 0:4",
-                "'0:4' is no key: write offset:bytes:kind",
-            ),
-            (
-                "CREATE f 99999999",
-                "'99999999' is not the length of a record",
-            ),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert_eq!(error.word(), "ERR");
-            assert!(error.to_string().contains(why), "{text}: {error}");
-        }
-    }
 }

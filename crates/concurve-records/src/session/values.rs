@@ -1,0 +1,64 @@
+//! Values of keys that records get or give up: who else has them, and who may look for them.
+
+use crate::error::Stop;
+use crate::locks::{LockName, Mode};
+use crate::session::work::Work;
+use crate::settle::is_good;
+use crate::slots::{POSITION_BYTES, Position};
+use crate::status::Status;
+
+impl Work<'_> {
+    /// Locks a new value of a key without duplicates, and refuses one that a record has.
+    pub fn claim_value(&mut self, key: usize, record: &[u8]) -> Result<(), Stop> {
+        if self.file.definition.keys[key].duplicates {
+            return Ok(());
+        }
+        let mut bound = self.value(key, record);
+        self.lock_value(key, &bound)?;
+        let value = bound.clone();
+        bound.extend([0; POSITION_BYTES]);
+        let tree = self.file.tree(key);
+        let mut greater = false;
+        // Nobody else has changed a record to or from this value and not ended yet: the lock is ours.
+        loop {
+            let store = &self.shared.store;
+            let found = tree.first_from(store, &bound, greater, |entry| {
+                let has_value = |entry: &&[u8]| entry[..value.len()] == value;
+                Ok(entry.filter(has_value).map(<[u8]>::to_vec))
+            })?;
+            let Some(entry) = found else {
+                return Ok(());
+            };
+            if is_good(store, self.file, key, &entry)? {
+                return Err(Status::DuplicateKey.into());
+            }
+            (bound, greater) = (entry, true);
+        }
+    }
+
+    /// Locks what an entry that is given up stood for.
+    pub fn release_value(
+        &mut self,
+        key: usize,
+        old: &[u8],
+        position: Position,
+    ) -> Result<(), Stop> {
+        if !self.file.definition.keys[key].duplicates {
+            let value = self.value(key, old);
+            self.lock_value(key, &value)?;
+        }
+        let entry = self.file.entry(key, old, position);
+        self.lock_gap_change(key, &entry)
+    }
+
+    fn value(&self, key: usize, record: &[u8]) -> Vec<u8> {
+        let mut value = Vec::with_capacity(self.file.tree(key).compared);
+        self.file.definition.keys[key].extract(record, &mut value);
+        value
+    }
+
+    fn lock_value(&mut self, key: usize, value: &[u8]) -> Result<(), Stop> {
+        let name = LockName::value(self.file.id, key, value);
+        self.lock(name, Mode::Exclusive)
+    }
+}
