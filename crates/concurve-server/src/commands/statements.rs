@@ -220,7 +220,7 @@ pub fn compare(call: &mut Call) -> Result<Flow, Fault> {
     let service = call.service()?;
     let view = service.client.view(service.shared);
     let count = differing(&one, &other, &view, service.records)?;
-    call.reply.integer(count as i64);
+    call.reply.integer(count);
     Ok(Flow::Done)
 }
 

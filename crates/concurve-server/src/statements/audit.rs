@@ -2,7 +2,7 @@
 //!
 //! Pages are looked at without locks: to be asked while nobody changes anything.
 
-use concurve_records::Session;
+use concurve_records::{Session, command};
 use concurve_statements::{StatementError, Value};
 use hashbrown::HashMap;
 
@@ -20,8 +20,7 @@ pub struct Sums<'a> {
 
 impl Sums<'_> {
     fn of(&self, view: &View, session: &mut Session) -> Result<HashMap<Value, Value>, Refusal> {
-        let found = view.file_named(self.file);
-        let file = found.ok_or_else(|| StatementError::NoFile(self.file.to_owned()))?;
+        let file = view.file(self.file)?;
         let number = |name: &str| {
             let at = file.fields.iter().position(|it| it == name);
             at.ok_or_else(|| StatementError::NoField {
@@ -43,7 +42,7 @@ impl Sums<'_> {
     }
 }
 
-/// How many groups have sums in two files that differ; one that is in neither has the sum 0.
+/// How many groups have sums in two files that differ; one that is not there has the sum 0.
 ///
 /// # Errors
 /// If there is no such file or field, or a sum has no place in 64 bits.
@@ -52,12 +51,7 @@ pub fn differing(
     other: &Sums,
     view: &View,
     session: &mut Session,
-) -> Result<usize, Refusal> {
+) -> Result<i64, Refusal> {
     let (one, other) = (one.of(view, session)?, other.of(view, session)?);
-    let differs = |group: &&Value| {
-        one.get(*group).copied().unwrap_or(0) != other.get(*group).copied().unwrap_or(0)
-    };
-    let first = one.keys().filter(differs).count();
-    let beside = other.keys().filter(|it| !one.contains_key(*it));
-    Ok(first + beside.filter(differs).count())
+    Ok(command::differing(&one, &other))
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use concurve_latch::Section;
 use concurve_records::Session;
-use concurve_statements::{Answer, SessionOptions, StatementError, Value};
+use concurve_statements::{Answer, SessionOptions, Value};
 use hashbrown::HashMap;
 
 use super::catalogue::check_name;
@@ -17,10 +17,9 @@ pub const PREPARED_MAX: usize = 1000;
 /// The statements of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    options: SessionOptions,
     /// Texts by name: a plan is looked for at each execution, as long as nobody executes it it may go.
     prepared: HashMap<Box<[u8]>, Box<str>>,
-    opened: Opened,
+    executor: Executor,
     /// A statement of its transaction was refused.
     pub has_failed: bool,
     /// What is answered when it is promised.
@@ -29,13 +28,17 @@ pub struct Client {
     pub values: Vec<Value>,
 }
 
+/// Does statements, however they came.
+#[derive(Debug, Default)]
+struct Executor {
+    options: SessionOptions,
+    opened: Opened,
+}
+
 impl Client {
     /// The catalogue as its database has it.
     pub fn view<'a>(&'a self, service: &'a StatementService) -> View<'a> {
-        View {
-            catalogue: &service.catalogue,
-            database: &self.options.database,
-        }
+        self.executor.view(service)
     }
 
     /// Says for whom it works: plans are each user's own.
@@ -44,7 +47,7 @@ impl Client {
     /// If it is no name.
     pub fn set_user(&mut self, name: &str) -> Result<(), Refusal> {
         check_name(name, "a user")?;
-        self.options.user = name.to_owned();
+        self.executor.options.user = name.to_owned();
         Ok(())
     }
 
@@ -56,7 +59,7 @@ impl Client {
         if !name.is_empty() {
             check_name(name, "a database")?;
         }
-        self.options.database = name.to_owned();
+        self.executor.options.database = name.to_owned();
         Ok(())
     }
 
@@ -80,7 +83,7 @@ impl Client {
         let _whole = Section::enter(service.executing);
         let plan = service
             .statements
-            .plan(engine, text, &self.options, &view)?;
+            .plan(engine, text, &self.executor.options, &view)?;
         let parameters = plan.parameters;
         drop(plan);
         self.prepared.insert(name.into(), text.into());
@@ -117,13 +120,8 @@ impl Client {
         let Some(text) = self.prepared.get(name) else {
             return Err(no_statement(name));
         };
-        let Self {
-            options,
-            opened,
-            values,
-            ..
-        } = self;
-        execute(service, engine, text, options, values, session, opened)
+        let (executor, values) = (&mut self.executor, &self.values);
+        executor.execute(service, engine, text, values, session)
     }
 
     /// Executes a text with [`Client::values`].
@@ -137,13 +135,8 @@ impl Client {
         text: &str,
         session: &mut Session,
     ) -> Result<Answer, Refusal> {
-        let Self {
-            options,
-            opened,
-            values,
-            ..
-        } = self;
-        execute(service, engine, text, options, values, session, opened)
+        let (executor, values) = (&mut self.executor, &self.values);
+        executor.execute(service, engine, text, values, session)
     }
 
     /// Puts in records with these keys; the other fields are [`Client::values`].
@@ -157,8 +150,7 @@ impl Client {
         keys: RangeInclusive<Value>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
-        let found = self.view(service).file_named(name);
-        let file = found.ok_or_else(|| StatementError::NoFile(name.to_owned()))?;
+        let file = self.view(service).file(name)?;
         let (wanted, given) = (file.fields.len(), self.values.len() + 1);
         if wanted != given {
             return Err(Refusal::Usage(format!(
@@ -166,36 +158,46 @@ impl Client {
                 file.fields.join(", ")
             )));
         }
-        let mut files = RecordFiles {
-            catalogue: &service.catalogue,
-            session,
-            opened: &mut self.opened,
-        };
+        let mut files = self.executor.files(service, session);
         files.fill(file.id, keys, &self.values)
     }
 }
 
-fn execute(
-    service: &StatementService,
-    engine: usize,
-    text: &str,
-    options: &SessionOptions,
-    values: &[Value],
-    session: &mut Session,
-    opened: &mut Opened,
-) -> Result<Answer, Refusal> {
-    let view = View {
-        catalogue: &service.catalogue,
-        database: &options.database,
-    };
-    let _whole = Section::enter(service.executing);
-    let plan = service.statements.plan(engine, text, options, &view)?;
-    let mut files = RecordFiles {
-        catalogue: &service.catalogue,
-        session,
-        opened,
-    };
-    plan.execute(values, &mut files)
+impl Executor {
+    fn view<'a>(&'a self, service: &'a StatementService) -> View<'a> {
+        View {
+            catalogue: &service.catalogue,
+            database: &self.options.database,
+        }
+    }
+
+    fn files<'a>(
+        &'a mut self,
+        service: &'a StatementService,
+        session: &'a mut Session,
+    ) -> RecordFiles<'a> {
+        RecordFiles {
+            catalogue: &service.catalogue,
+            session,
+            opened: &mut self.opened,
+        }
+    }
+
+    fn execute(
+        &mut self,
+        service: &StatementService,
+        engine: usize,
+        text: &str,
+        values: &[Value],
+        session: &mut Session,
+    ) -> Result<Answer, Refusal> {
+        let view = self.view(service);
+        let _whole = Section::enter(service.executing);
+        let plan = service
+            .statements
+            .plan(engine, text, &self.options, &view)?;
+        plan.execute(values, &mut self.files(service, session))
+    }
 }
 
 fn no_statement(name: &[u8]) -> Refusal {
