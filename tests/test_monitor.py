@@ -76,7 +76,7 @@ def test_an_interval_has_the_differences_of_both_meters() -> None:
     assert found.seconds == pytest.approx(10)
     assert found.cpus == pytest.approx(0.5)
     engine, idle = found.engines
-    assert (engine.name, engine.replaced) == ("engine-1", False)
+    assert (engine.name, engine.died) == ("engine-1", False)
     assert engine.own == pytest.approx({"busy": 0.6, "spinning": 0, "disk": 0, "asleep": 0.4})
     assert engine.cpu == pytest.approx(0.5)
     assert idle.own["asleep"] == pytest.approx(1)
@@ -110,20 +110,38 @@ def test_without_any_work_there_is_nothing_to_divide_by() -> None:
     assert found.latches == ()
 
 
-def test_an_engine_that_died_meanwhile_is_told_from_its_successor() -> None:
-    after = AFTER.replace("clock=-94", "clock=-110")
-    engine, other = between(reading(BEFORE), reading(after), PLACE).engines
-    assert (engine.replaced, engine.cpu) == (True, None)
-    assert not other.replaced
-    shown = lines(between(reading(BEFORE), reading(after), PLACE), PLACE)
-    assert any("engine-1*" in line for line in shown)
+GONE = AFTER.replace(f"cpu_us={7_500_000},", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(BEFORE, AFTER.replace("clock=-94", "clock=-110")), (BEFORE, GONE), (GONE, AFTER)],
+)
+def test_what_an_engine_spent_that_died_is_not_known_nor_is_any_sum_with_it(
+    before: str, after: str
+) -> None:
+    before = before.replace("read_at_us:110", "read_at_us:100")
+    found = between(reading(before), reading(after), PLACE)
+    engine, other = found.engines
+    assert (engine.died, engine.cpu, engine.own) == (True, None, {})
+    assert not other.died and other.cpu == 0
+    assert found.cpus is None
+    assert all(item.per_cpu_second is None for item in found.work)
+    shown = lines(found, PLACE)
+    assert any(line.startswith("engine-1*") and line.count("–") == 5 for line in shown)
     assert any("died meanwhile" in line for line in shown)
 
 
-def test_an_engine_that_is_not_there_has_no_cpu_time() -> None:
-    gone = info(at=110.0, busy=3.0, cpu=12.0, requests=1000, transactions=10, engine_cpu=None,
-                found=50, compiled=4)  # fmt: skip
-    assert between(reading(BEFORE), reading(gone), PLACE).engines[0].cpu is None
+def test_an_engine_that_begins_has_spent_nothing_before() -> None:
+    never = BEFORE.replace("clock=-94", "clock=0").replace("cpu_us=2500000,", "")
+    engine = between(reading(never), reading(AFTER), PLACE).engines[0]
+    assert not engine.died and engine.cpu == pytest.approx(7.5 / 110)
+    (still, _) = between(reading(never), reading(never_later(never)), PLACE).engines
+    assert (still.died, still.cpu, still.own["busy"]) == (False, 0, 0)
+
+
+def never_later(text: str) -> str:
+    return text.replace("read_at_us:100", "read_at_us:101")
 
 
 @pytest.mark.parametrize("after", [BEFORE, info(at=200.0, requests=3)])
@@ -343,7 +361,7 @@ def test_a_real_server_accounts_for_all_of_its_time(server: resp.Server) -> None
         assert sum(engine.own.values()) == pytest.approx(1)
         assert engine.cpu is not None
     assert found.work[0].count >= 200
-    assert found.cpus > 0
+    assert found.cpus is not None and found.cpus > 0
     assert sum(latch.acquisitions for latch in found.latches if "lock" in latch.name) > 0
     assert max(map(len, lines(found, watched.place))) <= 80
 

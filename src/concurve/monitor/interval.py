@@ -17,18 +17,18 @@ class RestartedError(ConcurveError):
 class EngineShares(msgspec.Struct, frozen=True, kw_only=True):
     """How one engine or I/O thread divided its time: ``own`` by its own clock, for each state, and
     ``cpu`` by the kernel's account, as shares of the interval; ``cpu`` may exceed 1 where an
-    engine is a process of several threads. ``replaced``: it died meanwhile, and is another one
-    now, whose CPU time does not belong to the whole interval."""
+    engine is a process of several threads. ``died``: it is not there any more, or another one is in
+    its place. Then its last moments are not known: ``own`` is empty, and ``cpu`` is ``None``."""
 
     name: str
     own: Mapping[str, float]
     cpu: float | None
-    replaced: bool
+    died: bool
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What was done, and how often in a second and for a second of CPU time of the whole server;
-    ``None`` where it took no CPU time."""
+    ``None`` where it took no CPU time, or that is not known."""
 
     name: str
     count: int
@@ -48,13 +48,14 @@ class Latch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """A server over an interval. ``cpus`` is its CPU time over the interval's length.
+    """A server over an interval. ``cpus`` is its CPU time over the interval's length; ``None`` if
+    an engine died, and took the account of its own with it.
     ``found_share``: share of looks into the statement cache that found their text; ``None``
     without any. Latches are ordered by how often they were waited for."""
 
     server: Mapping[str, str]
     seconds: float
-    cpus: float
+    cpus: float | None
     engines: tuple[EngineShares, ...]
     work: tuple[Work, ...]
     statements: tuple[Work, ...]
@@ -74,15 +75,17 @@ def between(before: Reading, after: Reading, place: str) -> Interval:
             "another interval; its log says why it ended",
         )
     seconds = (after.at_us - before.at_us) / 1e6
-    cpu_seconds = max(after.cpu_us - before.cpu_us, 0) / 1e6
+    engines = tuple(
+        _shares(name, before.engines.get(name), times) for name, times in after.engines.items()
+    )
+    known = not any(engine.died for engine in engines)
+    cpu_seconds = max(after.cpu_us - before.cpu_us, 0) / 1e6 if known else None
     statements = _work(before.statements, after.statements, seconds, cpu_seconds)
     return Interval(
         server=after.facts,
         seconds=seconds,
-        cpus=cpu_seconds / seconds,
-        engines=tuple(
-            _shares(name, before.engines.get(name), times) for name, times in after.engines.items()
-        ),
+        cpus=None if cpu_seconds is None else cpu_seconds / seconds,
+        engines=engines,
         work=_work(before.work, after.work, seconds, cpu_seconds),
         statements=statements,
         found_share=_found_share({item.name: item.count for item in statements}),
@@ -97,21 +100,23 @@ def _goes_back(before: Reading, after: Reading) -> bool:
 
 def _shares(name: str, before: Times | None, after: Times) -> EngineShares:
     """Of the time between the engine's own two readings, which are taken one after the other."""
-    then = before.spent_us if before else dict.fromkeys(STATES, 0)
-    # Of one that died meanwhile the last moments are not known.
-    spent = {state: max(after.spent_us[state] - then[state], 0) for state in STATES}
+    if before is None or before.clock == 0:
+        # One that had not begun at the first reading has used nothing by then.
+        before = Times(spent_us=dict.fromkeys(STATES, 0), cpu_us=0, clock=after.clock)
+    if after.clock == 0:
+        return EngineShares(name=name, own=dict.fromkeys(STATES, 0.0), cpu=0.0, died=False)
+    if before.clock != after.clock or before.cpu_us is None or after.cpu_us is None:
+        return EngineShares(name=name, own={}, cpu=None, died=True)
+    # One state alone may go back: an engine that lost its CPU at a turn was read in the old one.
+    spent = {state: max(after.spent_us[state] - before.spent_us[state], 0) for state in STATES}
     whole = sum(spent.values()) or 1
     own = {state: us / whole for state, us in spent.items()}
-    # One that had not begun at the first reading has used nothing by then.
-    replaced = before is not None and before.clock not in (0, after.clock)
-    cpu_then = before.cpu_us if before and before.clock else 0
-    known = not replaced and after.cpu_us is not None and cpu_then is not None
-    cpu = (after.cpu_us - cpu_then) / whole if known else None  # type: ignore[operator]
-    return EngineShares(name=name, own=own, cpu=cpu, replaced=replaced)
+    cpu = (after.cpu_us - before.cpu_us) / whole
+    return EngineShares(name=name, own=own, cpu=cpu, died=False)
 
 
 def _work(before: Mapping[str, int], after: Mapping[str, int], seconds: float,
-          cpu_seconds: float) -> tuple[Work, ...]:  # fmt: skip
+          cpu_seconds: float | None) -> tuple[Work, ...]:  # fmt: skip
     counts = {name: count - before.get(name, 0) for name, count in after.items()}
     return tuple(
         Work(

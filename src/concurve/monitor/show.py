@@ -38,14 +38,14 @@ def _engines(interval: Interval) -> list[str]:
     rows = [_engine(engine) for engine in interval.engines]
     total = _row("whole server", ("",) * len(STATES) + (_percent(interval.cpus),), 10)
     notes = ["  busy … asleep: by the engine's own clock; CPU: by the kernel's account"]
-    if any(engine.replaced for engine in interval.engines):
-        notes.append("  *: died meanwhile, and another one took its place")
+    if any(engine.died for engine in interval.engines):
+        notes.append("  *: died meanwhile: what it spent is not known")
     return [head, *rows, total, *notes]
 
 
 def _engine(engine: EngineShares) -> str:
-    shares = [_percent(engine.own[state]) for state in STATES]
-    name = f"{engine.name}{'*' if engine.replaced else ''}"
+    shares = [_percent(engine.own.get(state)) for state in STATES]
+    name = f"{engine.name}{'*' if engine.died else ''}"
     return _row(name, (*shares, _percent(engine.cpu)), 10)
 
 
