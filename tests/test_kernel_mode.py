@@ -24,8 +24,8 @@ from tests.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["kernel-mode"]
 
-STUDIES = ("modes", "engines", "statements", "mariadb", "postgresql")
-OURS = ("modes", "engines", "statements")
+STUDIES = ("modes", "engines", "statements", "disk", "mariadb", "postgresql")
+OURS = ("modes", "engines", "statements", "disk")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_modes_differ_by_their_dials_alone(campaign: Campaign) -> None:
         argv(study_of(campaign, "modes"), mode=mode, **common) for mode in ("threads", "processes")
     )
     assert threads["load"] == processes["load"]
-    own = {"threads", "--execution", "worker", "--io-threads", "1"}
+    own = {"threads", "--execution", "worker", "--io-threads", "1", "--replies", "engine"}
     assert set(threads["target"]) - set(processes["target"]) == own
     assert set(processes["target"]) - set(threads["target"]) == {"processes"}
 
@@ -107,6 +107,7 @@ TINY = {
     "modes": 'idle = ["spin:100"], clients = [4]',
     "engines": 'engines = [1, 2], idle = ["block"], clients = [4]',
     "statements": 'cache = ["single"], new-statements = [0, 0.5], clients = [4]',
+    "disk": 'durability = ["none", "group"], clients = [4]',
     "mariadb": "clients = [4]",
     "postgresql": "version = [10, 18], clients = [4]",
 }
