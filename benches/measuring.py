@@ -29,7 +29,9 @@ from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.host import native
 from concurve.host.lock import measurement_lock
-from concurve.wire import RoleSpec, Sampling, TrialRecord, TrialSpec, decode_record, encode_spec
+from concurve.wire import decode_record, encode_spec
+from concurve.wire.record import TrialRecord
+from concurve.wire.spec import RoleSpec, Sampling, TrialSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ROOT / ".concurve"

@@ -30,7 +30,7 @@ from measuring import (
 
 from concurve.estimate import Estimate
 from concurve.host.machine import allowed_cpus, describe_machine
-from concurve.wire import Sampling
+from concurve.wire.spec import Sampling
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 PERCENT_MAX = {64: 1.0, 512: 3.0}

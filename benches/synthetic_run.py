@@ -25,8 +25,7 @@ from concurve.measuring.run_head import RunHead, new_head
 from concurve.readings.measures import measure
 from concurve.store import Store
 from concurve.store.rows import RunRow
-from concurve.wire import (
-    FORMAT,
+from concurve.wire.record import (
     Exit,
     InstrumentRecord,
     MachineRecord,
@@ -36,7 +35,8 @@ from concurve.wire import (
     TrialRecord,
     Usage,
 )
-from concurve.wire import Outcome as Ending
+from concurve.wire.record import Outcome as Ending
+from concurve.wire.spec import FORMAT
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 DISTINCT_RECORDS = 50

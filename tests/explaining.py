@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from concurve.explain.waiting import KINDS
-from concurve.wire import (
-    FORMAT,
+from concurve.wire.record import (
     FutexWaits,
     GrantedControls,
     IndicatorLine,
@@ -21,6 +20,7 @@ from concurve.wire import (
     Usage,
     Waits,
 )
+from concurve.wire.spec import FORMAT
 
 WALL = 1_000_000_000
 READINGS = 100

@@ -9,8 +9,7 @@ import msgspec
 
 from concurve.definition.study import DEFAULT_RULES, EFFORTS, Effort, Factor, Role, Rules, Study
 from concurve.engine import Problem
-from concurve.wire import (
-    FORMAT,
+from concurve.wire.record import (
     Exit,
     MachineRecord,
     Outcome,
@@ -18,9 +17,9 @@ from concurve.wire import (
     RoleRecord,
     ThreadsRecord,
     TrialRecord,
-    TrialSpec,
     Usage,
 )
+from concurve.wire.spec import FORMAT, TrialSpec
 
 WallOf = Callable[[TrialSpec, random.Random], float]
 

@@ -12,7 +12,7 @@ from concurve.definition.study import Rules
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import RunHead
 from concurve.store import Store
-from concurve.wire import TrialSpec
+from concurve.wire.spec import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 RUN = "20261121-000000-kill"

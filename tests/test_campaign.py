@@ -24,7 +24,7 @@ from concurve.report.campaign import terminal
 from concurve.store import Store
 from concurve.store.database import STORE_FORMAT
 from concurve.store.rows import CampaignRow, MemberRow
-from concurve.wire import TrialSpec
+from concurve.wire.spec import TrialSpec
 from tests.campaigns import write_campaign
 from tests.fakes import FakeClock, FakeEngine
 from tests.postgres import Server

@@ -22,7 +22,7 @@ from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign.document import document, numbered_charts
 from concurve.store import Store
-from concurve.wire import TrialSpec
+from concurve.wire.spec import TrialSpec
 from tests.campaigns import write_campaign
 from tests.explaining import WALL, record, role, thread
 from tests.fakes import FakeClock, FakeEngine

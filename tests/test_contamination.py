@@ -11,7 +11,8 @@ from concurve.definition.study import Indicator
 from concurve.measuring.judgement import Judge
 from concurve.measuring.plan import make_plan
 from concurve.readings.contamination import judge
-from concurve.wire import GrantedControls, PhaseRecord, RoleSpec, TrialRecord, TrialSpec
+from concurve.wire.record import GrantedControls, PhaseRecord, TrialRecord
+from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.fakes import record_of, small_study
 
 SPEC = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("x",)),))

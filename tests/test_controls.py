@@ -6,7 +6,7 @@ import pytest
 
 from concurve.definition.controls import ControlsTemplate, parse_cpus, parse_nice, parse_policy
 from concurve.errors import ConcurveError, HostError, StudyError
-from concurve.wire import Controls, Policy
+from concurve.wire.spec import Controls, Policy
 
 ALLOWED = (2, 3, 6, 7)
 

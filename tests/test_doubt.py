@@ -18,7 +18,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.report.claims import claim_rows
 from concurve.store import Store
-from concurve.wire import TrialSpec
+from concurve.wire.spec import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 SLOW, HALF = [2.0, 2.01, 1.99, 2.0], [1.0, 1.005, 0.995, 1.0]

@@ -25,7 +25,8 @@ from concurve.measuring.run_head import new_head
 from concurve.report.explain import bar, lines, to_json
 from concurve.report.explain_chart import composition
 from concurve.store import Store
-from concurve.wire import TrialRecord, TrialSpec
+from concurve.wire.record import TrialRecord
+from concurve.wire.spec import TrialSpec
 from tests.explaining import record, role, thread
 from tests.fakes import FakeClock, FakeEngine, small_study
 from tests.real import TARGETS, Lab, missing

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from concurve.readings.measures import fairness_info, measure
 from concurve.stats.fairness import fairness, poisson_floor, windows
-from concurve.wire import IndicatorLine
+from concurve.wire.record import IndicatorLine
 from tests.fakes import record_of
 from tests.test_contamination import SPEC
 

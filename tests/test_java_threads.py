@@ -33,7 +33,9 @@ from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.plan import Plan, make_plan, trial_spec
 from concurve.readings.thread_measures import thread_figures
-from concurve.wire import RoleRecord, RoleSpec, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import RoleRecord
+from concurve.wire.spec import RoleSpec
 from tests.fakes import small_study
 
 FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"

@@ -17,7 +17,9 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.protocol import TrialKey
 from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
 from concurve.store import Store
-from concurve.wire import IndicatorLine, TrialSpec, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import IndicatorLine
+from concurve.wire.spec import TrialSpec
 from tests.fakes import FakeClock, FakeEngine, small_study
 
 THREE = Rules(repeats_min=3, repeats_max=3)

@@ -10,7 +10,8 @@ import pytest
 
 from concurve.definition.study import Extract
 from concurve.readings.measures import INDICATORS, MissedExtractError, is_probed, measure
-from concurve.wire import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage
 from tests.fakes import record_of
 from tests.test_contamination import SPEC
 

@@ -13,7 +13,7 @@ from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Effort, Role, Rules
 from concurve.errors import HostError, StudyError
 from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
-from concurve.wire import Controls, RoleSpec, TrialSpec
+from concurve.wire.spec import Controls, RoleSpec, TrialSpec
 from tests.fakes import small_study
 
 

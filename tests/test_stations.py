@@ -10,8 +10,7 @@ from concurve.explain.causes import cause_of
 from concurve.explain.cells import Picture, picture
 from concurve.explain.parts import Parts
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
-from concurve.wire import (
-    Controls,
+from concurve.wire.record import (
     GrantedControls,
     IndicatorLine,
     MachineRecord,
@@ -23,6 +22,7 @@ from concurve.wire import (
     TrialRecord,
     Usage,
 )
+from concurve.wire.spec import Controls
 
 SECOND = 1_000_000_000
 

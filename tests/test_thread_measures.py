@@ -8,17 +8,15 @@ import pytest
 from concurve.readings.cpu_measures import cpu_figures, cpu_info
 from concurve.readings.measures import measure
 from concurve.readings.thread_measures import THREAD_INDICATORS, kernel_priority, thread_figures
-from concurve.wire import (
-    Controls,
+from concurve.wire.record import (
     GrantedControls,
     PhaseRecord,
-    Policy,
-    PolicyClass,
     RoleRecord,
     ThreadRecord,
     ThreadsRecord,
     Usage,
 )
+from concurve.wire.spec import Controls, Policy, PolicyClass
 from tests.fakes import record_of
 from tests.test_contamination import SPEC
 

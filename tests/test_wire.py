@@ -13,17 +13,9 @@ import pytest
 from referencing import Registry, Resource
 
 from concurve.errors import StoreError
-from concurve.wire import (
-    FORMAT,
-    Controls,
-    Policy,
-    RoleSpec,
-    TrialRecord,
-    TrialSpec,
-    Waits,
-    decode_record,
-    encode_spec,
-)
+from concurve.wire import decode_record, encode_spec
+from concurve.wire.record import TrialRecord, Waits
+from concurve.wire.spec import FORMAT, Controls, Policy, RoleSpec, TrialSpec
 from tests.fakes import record_of
 
 SCHEMA = Path(__file__).parents[1] / "schema"

@@ -26,7 +26,8 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import draw_seed, new_head
 from concurve.report.rows import Rows, cell_rows, trial_rows
 from concurve.store import Store
-from concurve.wire import TrialRecord, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
 
 if TYPE_CHECKING:
     import pandas as pd

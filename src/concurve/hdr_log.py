@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from concurve.errors import ConcurveError
-from concurve.wire import RoleRecord, TrialRecord
+from concurve.wire.record import RoleRecord, TrialRecord
 
 _COMPRESSED = 0x1C849314
 _PLAIN = 0x1C849313

@@ -2,7 +2,7 @@
 //! measured program may write on its report channel; [`reporter`] writes them for programs in
 //! Rust. Nothing else lives here.
 //!
-//! The same types stand in `src/concurve/wire.py`; the JSON Schemas in `schema/` and the
+//! The same types stand in `src/concurve/wire/`; the JSON Schemas in `schema/` and the
 //! golden files in `schema/golden/` are read by the tests of both languages.
 //!
 //! History of the format:

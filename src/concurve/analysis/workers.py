@@ -8,7 +8,8 @@ from concurve.findings import CellFindings, CellShares, Findings, WorkerShares
 from concurve.measuring.run_head import decode_head
 from concurve.readings.measures import FAIRNESS
 from concurve.store import Store
-from concurve.wire import TrialRecord, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
 
 #: Cells that are shown: of those with most workers.
 _CELLS_MAX = 8

@@ -11,7 +11,7 @@ from concurve.measuring.forecast import forecast
 from concurve.measuring.granted import granted
 from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.store import Store
-from concurve.wire import Controls
+from concurve.wire.spec import Controls
 
 
 def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:

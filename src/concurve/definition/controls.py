@@ -11,7 +11,7 @@ import msgspec
 
 from concurve.definition.templates import Value, render
 from concurve.errors import HostError, StudyError
-from concurve.wire import Controls, Policy, PolicyClass
+from concurve.wire.spec import Controls, Policy, PolicyClass
 
 #: The CPUs that no other role of the study is bound to.
 SPARE = "spare"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from concurve.wire import TrialSpec
+from concurve.wire.spec import TrialSpec
 
 
 class Problem(NamedTuple):

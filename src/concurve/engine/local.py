@@ -14,7 +14,8 @@ from concurve.engine import Problem
 from concurve.errors import HostError, RunError
 from concurve.host import native
 from concurve.host.folders import remove_abandoned
-from concurve.wire import TrialSpec, encode_spec
+from concurve.wire import encode_spec
+from concurve.wire.spec import TrialSpec
 
 #: Set by the runner in the environment of every process of a trial, to the trial's name.
 TRIAL_VARIABLE = "CONCURVE_TRIAL"

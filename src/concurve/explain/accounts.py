@@ -18,7 +18,7 @@ from concurve.explain.threads import Dealer, active_threads, dealer_of, present
 from concurve.explain.waiting import Word, readings_of, waits_of, word_of
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.wire import RoleRecord, TrialRecord, Usage
+from concurve.wire.record import RoleRecord, TrialRecord, Usage
 
 #: Fewer readings than this say little.
 READINGS_MIN = 30

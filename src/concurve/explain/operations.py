@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurve.definition.study import Extract
 from concurve.explain.parts import Parts, is_role
 from concurve.readings.measures import MissedExtractError, extracted
-from concurve.wire import RoleRecord, TrialRecord
+from concurve.wire.record import RoleRecord, TrialRecord
 
 
 def clients_of(record: TrialRecord, parts: Parts) -> list[str]:

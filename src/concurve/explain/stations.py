@@ -16,7 +16,7 @@ from typing import NamedTuple
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.servers import NAME as ATTENDANT
 from concurve.stats.moments import mean
-from concurve.wire import RoleRecord, ThreadRecord, TrialRecord
+from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
 
 #: A thread that runs this share of the time is used up; start and end are in it, too.
 THREAD_USED_UP = 0.85

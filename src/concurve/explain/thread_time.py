@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.explain.threads import life_of
-from concurve.wire import RoleRecord, ThreadRecord, Usage
+from concurve.wire.record import RoleRecord, ThreadRecord, Usage
 
 #: Threads whose lives are longer than the measured phase by more are counted inside it only.
 PHASE_SLACK = 1.1

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.wire import RoleRecord, ThreadRecord, Usage, Waits
+from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
 
 #: A thread is active from this share of the busiest one's activity on.
 ACTIVE_SHARE = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.wire import RoleRecord, ThreadRecord, Waits
+from concurve.wire.record import RoleRecord, ThreadRecord, Waits
 
 #: What a blocked thread may wait for, as the samples tell.
 KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")

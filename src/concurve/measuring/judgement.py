@@ -11,7 +11,7 @@ from concurve.measuring.protocol import Verdict
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
-from concurve.wire import TrialRecord
+from concurve.wire.record import TrialRecord
 
 
 class Judgement(NamedTuple):

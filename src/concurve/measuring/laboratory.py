@@ -29,7 +29,8 @@ from concurve.measuring.protocol import Protocol as TrialProtocol
 from concurve.measuring.run_head import RunHead
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
-from concurve.wire import TrialSpec, decode_record
+from concurve.wire import decode_record
+from concurve.wire.spec import TrialSpec
 
 
 class Progress(Protocol):

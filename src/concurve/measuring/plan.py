@@ -30,7 +30,7 @@ from concurve.definition.study import (
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
 from concurve.findings import Level
-from concurve.wire import RoleSpec, TrialSpec
+from concurve.wire.spec import RoleSpec, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:
 #: :func:`concurve.host.native.command`.

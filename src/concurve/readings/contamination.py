@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.wire import RoleRecord, TrialRecord
+from concurve.wire.record import RoleRecord, TrialRecord
 
 #: Share of the CPU time that the machine could give above which others disturbed the trial.
 STEAL_SHARE_MAX = 0.02

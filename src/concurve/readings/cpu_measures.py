@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from concurve.findings import IndicatorInfo
-from concurve.wire import TrialRecord
+from concurve.wire.record import TrialRecord
 
 #: More CPUs than a reader looks at one by one.
 CPUS_MAX = 8

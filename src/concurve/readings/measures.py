@@ -18,7 +18,7 @@ from concurve.findings import IndicatorInfo
 from concurve.readings.cpu_measures import cpu_figures
 from concurve.readings.thread_measures import thread_figures
 from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows
-from concurve.wire import RoleRecord, TrialRecord, Usage
+from concurve.wire.record import RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
 

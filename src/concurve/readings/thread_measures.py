@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from concurve.findings import IndicatorInfo
-from concurve.wire import Policy, RoleRecord, ThreadRecord
+from concurve.wire.record import RoleRecord, ThreadRecord
+from concurve.wire.spec import Policy
 
 WORKER = re.compile(r"(Thread|worker)-\d+")
 CARRIER = re.compile(r"ForkJoinPool-.*")

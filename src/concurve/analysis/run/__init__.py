@@ -26,7 +26,8 @@ from concurve.measuring.protocol import Protocol, replay
 from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialRow
-from concurve.wire import TrialRecord, decode_record
+from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
 
 
 def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True) -> Findings:

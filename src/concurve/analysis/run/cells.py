@@ -15,7 +15,7 @@ from concurve.measuring.run_head import RunHead
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled
-from concurve.wire import TrialRecord
+from concurve.wire.record import TrialRecord
 
 
 def cell_findings(

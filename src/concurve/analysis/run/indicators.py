@@ -9,7 +9,7 @@ from concurve.measuring.run_head import RunHead
 from concurve.readings.cpu_measures import cpu_info
 from concurve.readings.measures import INDICATORS, fairness_info, measure
 from concurve.readings.thread_measures import THREAD_INDICATORS
-from concurve.wire import TrialRecord
+from concurve.wire.record import TrialRecord
 
 
 def indicator_infos(

@@ -1,12 +1,4 @@
-"""The datum: spec and record of one trial, as they cross the seam to the runner.
-
-The Rust twin is ``crates/concurve-wire``; ``schema/`` holds the JSON Schemas and golden files
-that the tests of both languages read.
-
-History of the format (``FORMAT``):
-
-- 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
-  were added lack them without a reason; those before ``marked_by`` have no phases of servers.
+"""What comes back from the runner: the raw result of one trial.
 
 A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
 reason under the same name. Times are integers in nanoseconds, memory in bytes.
@@ -14,71 +6,15 @@ reason under the same name. Times are integers in nanoseconds, memory in bytes.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from concurve.errors import StoreError
-
-FORMAT = 1
-
-PolicyClass = Literal["other", "batch", "idle", "fifo", "rr", "deadline", "ext"]
-
-
-class _Spec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Base of what is sent: unknown keys are refused on both sides."""
+from concurve.wire.spec import Controls, Policy
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base of what comes back: keys of a newer runner are tolerated."""
-
-
-class Policy(_Spec, frozen=True):
-    """A Linux scheduling policy; ``priority`` is 0 for all classes but fifo and rr."""
-
-    class_: PolicyClass = msgspec.field(name="class")
-    priority: int = 0
-
-
-class Controls(_Spec, frozen=True):
-    """What is done to a role before it starts; ``None``: inherited."""
-
-    cpus: tuple[int, ...] | None = None
-    nice: int | None = None
-    policy: Policy | None = None
-
-
-class Sampling(_Spec, frozen=True, omit_defaults=False):
-    """Bounds of the sampler: shortest interval, and greatest share of one CPU."""
-
-    interval_ns_min: int = 10_000_000
-    cpu_share_max: float = 0.005
-
-
-class RoleSpec(_Spec, frozen=True):
-    """A process group of a trial: command line, controls and end rule."""
-
-    name: str
-    argv: tuple[str, ...]
-    env: dict[str, str] = {}
-    cwd: str | None = None
-    controls: Controls = Controls()
-    end: Literal["exit", "serve"] = "exit"
-    ready: Literal["launch", "report"] = "launch"
-    after: tuple[str, ...] = ()
-
-
-class TrialSpec(_Spec, frozen=True, omit_defaults=False):
-    """One fresh-process measurement of one cell, as sent to ``concurve-trial``."""
-
-    trial: str
-    roles: tuple[RoleSpec, ...]
-    format: int = FORMAT
-    time_limit_ns: int | msgspec.UnsetType = msgspec.UNSET
-    stop_grace_ns: int = 5_000_000_000
-    output_bytes_max: int = 65_536
-    threads_listed_max: int = 1024
-    sampling: Sampling = Sampling()
 
 
 class Usage(_Record, frozen=True):
@@ -315,31 +251,3 @@ class TrialRecord(_Record, frozen=True):
     def role(self, name: str) -> RoleRecord | None:
         """The role of that name, or ``None`` if the trial has none."""
         return next((role for role in self.roles if role.name == name), None)
-
-
-_spec_encoder = msgspec.json.Encoder()
-_record_decoder = msgspec.json.Decoder(TrialRecord)
-
-
-def encode_spec(spec: TrialSpec) -> bytes:
-    """The JSON that the runner reads on its standard input."""
-    return _spec_encoder.encode(spec)
-
-
-def decode_record(raw: bytes | str) -> TrialRecord:
-    """Read a record, also one of an older format.
-
-    Raises:
-        StoreError: the text is no record, or one of a newer format than this code knows.
-    """
-    try:
-        record = _record_decoder.decode(raw)
-    except msgspec.MsgspecError as error:
-        raise StoreError(f"not a trial record: {error}", "was it cut or edited?") from error
-    if record.format > FORMAT:
-        raise StoreError(
-            f"trial record {record.trial} has format {record.format}, this version reads up to "
-            f"{FORMAT}",
-            "use the version of concurve that wrote it, or a newer one",
-        )
-    return record

@@ -1,0 +1,45 @@
+"""The datum: spec and record of one trial, as they cross the seam to the runner.
+
+The Rust twin is ``crates/concurve-wire``; ``schema/`` holds the JSON Schemas and golden files
+that the tests of both languages read.
+
+History of the format (``FORMAT``):
+
+- 1 (2026-11): first version. Records written before ``waits``, ``lived_ns`` and ``busy_ns_by_cpu``
+  were added lack them without a reason; those before ``marked_by`` have no phases of servers.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from concurve.errors import StoreError
+from concurve.wire.record import TrialRecord
+from concurve.wire.spec import FORMAT, TrialSpec
+
+_spec_encoder = msgspec.json.Encoder()
+_record_decoder = msgspec.json.Decoder(TrialRecord)
+
+
+def encode_spec(spec: TrialSpec) -> bytes:
+    """The JSON that the runner reads on its standard input."""
+    return _spec_encoder.encode(spec)
+
+
+def decode_record(raw: bytes | str) -> TrialRecord:
+    """Read a record, also one of an older format.
+
+    Raises:
+        StoreError: the text is no record, or one of a newer format than this code knows.
+    """
+    try:
+        record = _record_decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"not a trial record: {error}", "was it cut or edited?") from error
+    if record.format > FORMAT:
+        raise StoreError(
+            f"trial record {record.trial} has format {record.format}, this version reads up to "
+            f"{FORMAT}",
+            "use the version of concurve that wrote it, or a newer one",
+        )
+    return record
