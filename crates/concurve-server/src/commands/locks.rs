@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::{Call, Fault, Flow, number, shown};
 use crate::hall::{Notes, count};
 use crate::locks::argument::{LENGTH_MAX, overlap};
-use crate::locks::book::{Counts, Holder, Listed, Refusal, Request, Subject};
 use crate::locks::entry::OwnerId;
 use crate::locks::mode::{Mode, Scope};
 use crate::locks::overflow::picture;
 use crate::locks::owners::Part;
+use crate::locks::request::{Counts, Holder, Listed, Refusal, Request, Subject};
 
 /// Longest wait for a lock, and the most locks on a page of a list.
 const WAIT_MS_MAX: u64 = 60_000;

@@ -2,6 +2,7 @@
 
 use crate::locks::argument::Text;
 use crate::locks::mode::Mode;
+use crate::locks::request::Counts;
 use crate::locks::slab::Slab;
 
 /// Number of an owner, given by [`super::owners::Owners`].
@@ -45,6 +46,16 @@ pub struct Entry {
     pub mode: Mode,
     /// The update part is written to the backup file.
     pub backup: bool,
+}
+
+impl Entry {
+    /// How often it is held.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            dialog: self.dialog,
+            update: self.update,
+        }
+    }
 }
 
 pub type Groups = Slab<Group>;

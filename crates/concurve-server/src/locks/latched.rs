@@ -12,9 +12,10 @@ use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
 use crate::locks::argument::is_generic;
-use crate::locks::book::{Book, Counts, Journal, Listed, Refusal, Request, Subject};
+use crate::locks::book::Book;
 use crate::locks::entry::OwnerId;
 use crate::locks::mode::{Rules, Scope};
+use crate::locks::request::{Counts, Journal, Listed, Refusal, Request, Subject};
 use crate::locks::room::Room;
 
 /// Latches of the exact arguments under `Record`.

@@ -9,6 +9,7 @@ pub mod mode;
 pub mod overflow;
 pub mod owners;
 pub mod patterns;
+pub mod request;
 pub mod room;
 pub mod slab;
 pub mod trie;

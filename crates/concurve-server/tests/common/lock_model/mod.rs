@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use concurve_engines::Mode as Engines;
-use concurve_server::locks::book::{Counts, Journal, Refusal, Subject};
 use concurve_server::locks::latched::{Latching, LockTable};
 use concurve_server::locks::mode::{Mode, Rules, Scope};
+use concurve_server::locks::request::{Counts, Journal, Refusal, Subject};
 use concurve_server::locks::room::Room;
 
 use crate::turns::Tried;

@@ -4,89 +4,24 @@
 //! overlaps with ([`Patterns`]). What a generic request overlaps with is found in a [`Trie`].
 //! Locks of an argument and locks of an owner are chained through the entries.
 
-use std::ops::ControlFlow;
+mod chains;
+mod collision;
+mod family;
+mod find;
+mod store;
+
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::{Text, is_generic, overlap};
-use crate::locks::entry::{Entries, Entry, Groups, OwnerId};
+use crate::locks::argument::Text;
+use crate::locks::entry::{Entries, Groups, OwnerId};
 use crate::locks::index::Index;
 use crate::locks::mode::{Mode, Rules, Scope};
+use crate::locks::request::{Counts, Journal, Refusal, Request};
 use crate::locks::room::Room;
 use crate::locks::slab::{NONE, Slab};
-
-mod family;
-mod storage;
-
 use family::Family;
-
-/// What is locked.
-#[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    pub table: &'a [u8],
-    pub argument: &'a [u8],
-}
-
-/// A request for a lock.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    pub subject: Subject<'a>,
-    pub mode: Mode,
-    pub owner: OwnerId,
-    pub scope: Scope,
-    /// Keep the update part over a crash.
-    pub backup: bool,
-}
-
-/// How often a lock is held now, by each part of its owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    pub dialog: u32,
-    pub update: u32,
-}
-
-impl Counts {
-    pub const NONE: Counts = Counts {
-        dialog: 0,
-        update: 0,
-    };
-}
-
-/// Why a lock was not granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// Somebody holds a lock that excludes it; one of them, if one was met soon.
-    Collision(Option<Holder>),
-    /// The table holds as many locks as it may.
-    Full,
-    /// The owner holds no such lock.
-    NotHeld,
-}
-
-/// A lock in the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    pub owner: OwnerId,
-    pub mode: Mode,
-}
-
-/// Told of each change to a lock that outlives a crash.
-pub trait Journal {
-    /// The update part of `owner` now holds the lock `count` times; 0: no longer.
-    fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32);
-}
-
-impl Journal for () {
-    fn held(&mut self, _: Subject, _: Mode, _: OwnerId, _: u32) {}
-}
-
-/// A lock as the list shows it.
-#[derive(Debug, Clone, Copy)]
-pub struct Listed<'a> {
-    pub subject: Subject<'a>,
-    pub entry: &'a Entry,
-}
 
 #[derive(Debug)]
 pub struct Book {
@@ -114,6 +49,25 @@ struct Table {
     /// Arguments of it on which somebody holds a lock.
     groups: u32,
     families: Vec<Family>,
+}
+
+impl Table {
+    fn family(&self, length: usize) -> Option<&Family> {
+        self.families.iter().find(|it| it.length == length)
+    }
+
+    fn family_mut(&mut self, length: usize) -> Option<&mut Family> {
+        self.families.iter_mut().find(|it| it.length == length)
+    }
+
+    fn family_made(&mut self, length: usize) -> &mut Family {
+        let at = self.families.iter().position(|it| it.length == length);
+        let at = at.unwrap_or_else(|| {
+            self.families.push(Family::new(length));
+            self.families.len() - 1
+        });
+        &mut self.families[at]
+    }
 }
 
 #[derive(Debug)]
@@ -156,55 +110,6 @@ impl Book {
             Some(collision) => Err(collision),
             None => self.grant(asked, journal),
         }
-    }
-
-    /// Makes what [`Book::collision`] needs to answer a generic request without looking at the
-    /// whole table: a trie of the exact arguments, at the first such request in a table and length.
-    pub fn prepare(&mut self, subject: Subject) {
-        let length = subject.argument.len();
-        if !is_generic(subject.argument) {
-            return;
-        }
-        let Some(table) = self.table(subject.table) else {
-            return;
-        };
-        let made = self.tables[table]
-            .family_made(length)
-            .prepare(table, &mut self.groups);
-        self.tries_made += u64::from(made);
-    }
-
-    /// What is in the way of a request, if anything. Generic requests: after [`Book::prepare`].
-    pub fn collision(&self, asked: &Request) -> Option<Refusal> {
-        self.collision_under(asked, self.rules)
-    }
-
-    /// What keeps an owner's O from becoming an E: another owner's lock that is not optimistic.
-    pub fn promotion_collision(&self, asked: &Request) -> Option<Refusal> {
-        let rules = Rules {
-            optimistic_blocks_exclusive: false,
-        };
-        let mode = Mode::Exclusive;
-        self.collision_under(&Request { mode, ..*asked }, rules)
-    }
-
-    fn collision_under(&self, asked: &Request, rules: Rules) -> Option<Refusal> {
-        let table = self.table(asked.subject.table)?;
-        let argument = asked.subject.argument;
-        let identical = self.group(table, argument);
-        if let Some(group) = identical
-            && let Some(refusal) = self.collision_in(group, asked, rules)
-        {
-            return Some(refusal);
-        }
-        let family = self.tables[table].family(argument.len())?;
-        let mut visit = |at| match self.collision_in(at, asked, rules) {
-            Some(refusal) if overlap(self.groups[at].argument.as_bytes(), argument) => {
-                ControlFlow::Break(refusal)
-            }
-            _ => ControlFlow::Continue(()),
-        };
-        family.overlapping(argument, &mut visit).break_value()
     }
 
     /// Grants a request that nothing is in the way of, if there is room.

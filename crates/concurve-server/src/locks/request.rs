@@ -1,0 +1,71 @@
+//! What is asked of the lock table, what it answers, and what it tells a journal.
+
+use crate::locks::entry::{Entry, OwnerId};
+use crate::locks::mode::{Mode, Scope};
+
+/// What is locked.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub table: &'a [u8],
+    pub argument: &'a [u8],
+}
+
+/// A request for a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub subject: Subject<'a>,
+    pub mode: Mode,
+    pub owner: OwnerId,
+    pub scope: Scope,
+    /// Keep the update part over a crash.
+    pub backup: bool,
+}
+
+/// How often a lock is held now, by each part of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    pub dialog: u32,
+    pub update: u32,
+}
+
+impl Counts {
+    pub const NONE: Counts = Counts {
+        dialog: 0,
+        update: 0,
+    };
+}
+
+/// Why a lock was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Somebody holds a lock that excludes it; one of them, if one was met soon.
+    Collision(Option<Holder>),
+    /// The table holds as many locks as it may.
+    Full,
+    /// The owner holds no such lock.
+    NotHeld,
+}
+
+/// A lock in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    pub owner: OwnerId,
+    pub mode: Mode,
+}
+
+/// Told of each change to a lock that outlives a crash.
+pub trait Journal {
+    /// The update part of `owner` now holds the lock `count` times; 0: no longer.
+    fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32);
+}
+
+impl Journal for () {
+    fn held(&mut self, _: Subject, _: Mode, _: OwnerId, _: u32) {}
+}
+
+/// A lock as the list shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed<'a> {
+    pub subject: Subject<'a>,
+    pub entry: &'a Entry,
+}
