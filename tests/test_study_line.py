@@ -63,6 +63,14 @@ def test_which_parameter_counts_as_concurrency() -> None:
     two = (("n", "1,2"), ("m", "1,2"))
     assert choose_work(study_of("m", parameters=two)) is None, "not told, so not guessed"
     assert choose_work(study_of("m", parameters=two, work="m")) == "m"
+    zero = study_of("m", parameters=(("n", "0,1"),))
+    assert choose_work(zero) is None, "nothing is a multiple of none"
+    load = (("load", "1,2"),)
+    assert choose_work(study_of("m", parameters=load, background=["{load}@nice=0"])) is None
+    nice = ControlsTemplate(nice="{load}")
+    assert choose_work(study_of("m", parameters=load, controls=nice)) is None, "a priority"
+    cpus = ControlsTemplate(cpus="{load}")
+    assert choose_work(study_of("m", parameters=load, controls=cpus)) == "load"
     clients = (("n", "1,2"), ("clients", "1,2"))
     assert choose_work(study_of("m", parameters=clients)) == "clients"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from concurve.definition.units import format_count
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings import (
@@ -103,7 +104,9 @@ def _kept(found: list[list[ChangePoint]]) -> list[list[ChangePoint]]:
 def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
     """The series with its change points; the level of a stretch is the mean of its runs."""
     if len(cell.points) < LENGTH_MIN:
-        note = f"{len(cell.points)} runs are too few for change points, {LENGTH_MIN} are needed"
+        have = len(cell.points)
+        which = f"{format_count(have, 'run')} {'is' if have == 1 else 'are'}"
+        note = f"{which} too few for change points, {LENGTH_MIN} are needed"
         return msgspec.structs.replace(cell, note=note)
     values = [point.figure.value for point in cell.points]
     bounds = [0, *(change.start for change in changes), len(values)]

@@ -82,7 +82,7 @@ fresh processes, interleaved in randomised blocks; every trial is stored before 
 @click.option(
     "--work",
     metavar="NAME",
-    help="Parameter that counts as concurrency (default: threads and the like).",
+    help="Parameter that counts as concurrency (default: threads and the like, or the only one).",
 )
 @click.option(
     "--base",

@@ -224,7 +224,8 @@ def with_java(study: Study, java: str) -> Study:
 
 def choose_work(study: Study) -> str | None:
     """The factor that counts as concurrency: the one named, else a numeric one with a usual name,
-    else the only one if it is numeric."""
+    else the only one if its levels are numbers above 0, and it is more than a priority or a number
+    of competitors."""
     if study.work:
         return study.work
     numeric = [
@@ -235,7 +236,19 @@ def choose_work(study: Study) -> str | None:
     usual = [name for name in WORK_NAMES if name in numeric]
     if usual:
         return usual[0]
-    return numeric[0] if numeric and len(study.factors) == 1 else None
+    if not numeric or len(study.factors) > 1 or _is_condition(study, numeric[0]):
+        return None
+    return numeric[0] if all(float(level) > 0 for level in study.factors[0].levels) else None
+
+
+def _is_condition(study: Study, factor: str) -> bool:
+    """Does it stand in priorities and in numbers of other roles alone?"""
+    places = [place for place, text in texts(study) if factor in placeholders(text)]
+    own_copies = f"role {study.target}, copies"
+    return bool(places) and all(
+        place.endswith((", nice", ", policy", ", copies")) and place != own_copies
+        for place in places
+    )
 
 
 def texts(study: Study) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,9 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 #: A year: longer ones are slips, and nanoseconds of very long ones do not fit the wire.
 LONGEST_SECONDS = 366 * 24 * 3600.0
 
+#: Parts of a second, each up to where three digits would be rounded to 1e+03.
+_PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 
 
@@ -37,10 +40,9 @@ def parse_duration(text: str | float, where: str) -> float:
 
 def format_duration(seconds: float) -> str:
     """A duration for people: ``24.6 µs``, ``850 ms``, ``12 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if 0 < seconds < 0.9995e-3:
-        return f"{seconds * 1e6:.3g} µs"
-    if seconds < 0.9995:  # more would be rounded to 1e+03 ms
-        return f"{seconds * 1000:.3g} ms"
+    for below, in_a_second, unit in _PARTS:
+        if 0 < seconds < below:
+            return f"{seconds * in_a_second:.3g} {unit}"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 90:
