@@ -22,8 +22,9 @@ from concurve.exports import render
 from concurve.findings import Explanation
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
-from concurve.report.explain import bar, lines, to_json
-from concurve.report.explain_chart import composition
+from concurve.report.explain.chart import composition
+from concurve.report.explain.json import to_json
+from concurve.report.explain.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec

@@ -85,7 +85,7 @@ def verb(
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
     from concurve.report.comparison import lines, to_json
-    from concurve.report.terminal import print_lines
+    from concurve.report.console import print_lines
     from concurve.store import Store
 
     chosen = Options(

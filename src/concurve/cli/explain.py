@@ -26,8 +26,9 @@ coherency, io, client, contamination (others on the machine), or none.
 def verb(run: str, json: bool, db: str | None) -> None:
     """Print the explanation of a run."""
     from concurve.explain import explain_run
-    from concurve.report.explain import lines, to_json
-    from concurve.report.terminal import print_lines
+    from concurve.report.console import print_lines
+    from concurve.report.explain.json import to_json
+    from concurve.report.explain.terminal import lines
     from concurve.store import Store
 
     store = Store.existing(db)

@@ -10,7 +10,7 @@ import click
 from concurve.errors import ConcurveError
 
 if TYPE_CHECKING:
-    from concurve.report.fit import Subject
+    from concurve.report.fit.subject import Subject
 
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
@@ -73,7 +73,6 @@ def verb(
 ) -> None:
     """Read, fit, predict, show."""
     from concurve import models
-    from concurve.report import fit as report
 
     numbers = _numbers(predict)
     if export_svg is not None:
@@ -84,11 +83,17 @@ def verb(
     result = models.fit_all(subject.n, subject.x, absolute=absolute, confidence=confidence)
     predictions = models.predict(result, numbers)
     if json:
-        print(report.to_json(result, predictions, subject).decode())
+        from concurve.report.fit.json import to_json
+
+        print(to_json(result, predictions, subject).decode())
     else:
-        report.show(result, predictions, subject)
+        from concurve.report.fit.terminal import show
+
+        show(result, predictions, subject)
     if export_svg is not None:
-        _draw(export_svg, report.chart(result, predictions, subject).to_svg())
+        from concurve.report.fit.chart import chart
+
+        _draw(export_svg, chart(result, predictions, subject).to_svg())
 
 
 def _numbers(texts: tuple[str, ...]) -> list[float]:
@@ -114,7 +119,7 @@ def _subject(
     """The columns asked for, completed and checked by Little's law."""
     from concurve.columns import read_columns
     from concurve.models import little
-    from concurve.report.fit import Subject
+    from concurve.report.fit.subject import Subject
 
     names = [name for name in (n, x, r) if name is not None]
     if len(names) < 2:

@@ -28,8 +28,8 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     from concurve.analysis.history import history_of
     from concurve.analysis.run import findings_of
     from concurve.errors import ComparisonError
+    from concurve.report.console import print_lines
     from concurve.report.history import lines, to_json
-    from concurve.report.terminal import print_lines
     from concurve.store import Store
 
     store = Store.existing(db)

@@ -20,8 +20,8 @@ def verb() -> None:
     """Print each packaged study with its question, and each campaign with its studies."""
     from rich.text import Text
 
+    from concurve.report.console import print_lines
     from concurve.report.prose import wrapped
-    from concurve.report.terminal import print_lines
 
     def shown(width: int) -> Iterator[Text]:
         for line in _lines():

@@ -19,8 +19,8 @@ from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
 from concurve.report.claims import claim_rows
 from concurve.report.dependence import dependence_rows
-from concurve.report.explain_chart import composition
-from concurve.report.explain_section import section
+from concurve.report.explain.chart import composition
+from concurve.report.explain.section import section
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, judged, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject

@@ -174,7 +174,8 @@ def _models(findings: Findings) -> list[dict[str, Any]] | msgspec.UnsetType:
     asked for or none is possible. A group without a fit has the reason instead."""
     if not findings.scaling:
         return msgspec.UNSET
-    from concurve.report.fit import Subject, as_dict
+    from concurve.report.fit.json import as_dict
+    from concurve.report.fit.subject import Subject
 
     found = []
     for item in findings.scaling:
@@ -193,7 +194,7 @@ def _explanation(findings: Findings) -> msgspec.Raw | msgspec.UnsetType:
     were read."""
     if findings.explanation is None:
         return msgspec.UNSET
-    from concurve.report.explain import to_json as explained
+    from concurve.report.explain.json import to_json as explained
 
     return msgspec.Raw(explained(findings.explanation))
 

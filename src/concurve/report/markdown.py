@@ -10,7 +10,7 @@ from concurve.findings import Findings, PublishedTable
 from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import ClaimRow, claim_rows
-from concurve.report.explain_section import to_markdown as explained
+from concurve.report.explain.section import to_markdown as explained
 from concurve.report.machine import facts
 from concurve.report.published import heading, how, not_comparable, published_row
 from concurve.report.scaling import expected_heading, scaling_rows, subject

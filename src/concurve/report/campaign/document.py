@@ -15,8 +15,8 @@ from concurve.report.charts import charts as charts_of
 from concurve.report.charts.chart import Chart
 from concurve.report.claims import ClaimRow, claim_rows
 from concurve.report.dependence import DependenceRow, dependence_rows
-from concurve.report.explain_chart import composition
-from concurve.report.explain_section import Curves, Section, curves, section
+from concurve.report.explain.chart import composition
+from concurve.report.explain.section import Curves, Section, curves, section
 from concurve.report.scaling import ScalingRow, expected_heading, scaling_rows, subject
 from concurve.report.table import Table, table
 from concurve.report.told import ToldRow, told_rows

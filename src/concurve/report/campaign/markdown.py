@@ -18,7 +18,7 @@ from concurve.report.campaign.document import (
     title_of,
 )
 from concurve.report.campaign.html import blocks
-from concurve.report.explain_section import cells_to_markdown, curves_to_markdown
+from concurve.report.explain.section import cells_to_markdown, curves_to_markdown
 from concurve.report.machine import facts
 from concurve.report.markdown import (
     MARKS,

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from concurve.findings import CampaignFindings, StudyFindings
 from concurve.report import format as fmt
+from concurve.report.console import print_lines
 from concurve.report.prose import wrapped
 from concurve.report.published import counts
-from concurve.report.terminal import print_lines
 
 _STATES = {"complete": "", "failed": "red", "not run": "red"}
 _MARKS = {"answer": ("", ""), "warning": ("! ", "yellow"), "note": ("", "dim")}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.findings import CellExplanation, Explanation, Level
 from concurve.report import format as fmt
-from concurve.report.explain import named, percent, remarks
+from concurve.report.explain.words import named, percent, remarks
 
 
 class Row(NamedTuple):

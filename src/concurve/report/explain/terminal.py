@@ -1,23 +1,18 @@
-"""What limits each cell, on the terminal and as JSON."""
+"""What limits each cell, on the terminal."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-import msgspec
 from rich.cells import cell_len
 from rich.text import Text
 
-from concurve.estimate import Estimate
-from concurve.findings import CellExplanation, Explanation, Level
+from concurve.findings import CellExplanation, Explanation
 from concurve.report import format as fmt
+from concurve.report.explain.words import named, percent, remarks
 from concurve.report.letters import cut
 from concurve.report.prose import wrapped
-
-FORMAT = 1
 
 #: The parts of a bar: their letter, and how to call them.
 PARTS: dict[str, tuple[str, str]] = {
@@ -33,16 +28,12 @@ PARTS: dict[str, tuple[str, str]] = {
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
-_EVIDENCE = {
-    "waits": "what threads wait for",
-    "run_queue": "the time in run queues",
-    "cpu": "CPU time",
-    "steal": "CPU time that a hypervisor took",
-    "foreign_cpu": "CPU time of processes outside the trial",
-}
-
 _GAP = "  "
+
+
 _BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
+
+
 _FACTOR_WIDTH_MIN = 6
 _STYLES = {"contamination": "yellow", "none": ""}
 
@@ -61,26 +52,6 @@ def lines(explanation: Explanation, width: int) -> Iterator[Text]:
     yield Text()
     for text in remarks(explanation):
         yield from wrapped(Text(fmt.clean(text), "dim"), width)
-
-
-def named(cell: CellExplanation) -> str:
-    """The cause, with what is used up where that is known."""
-    return f"{cell.cause}: {fmt.clean(cell.limit)}" if cell.limit else cell.cause
-
-
-def remarks(explanation: Explanation) -> Iterator[str]:
-    """What is missing, and how to read the rest."""
-    for name, why in explanation.missing.items():
-        yield f"Not granted here: {_EVIDENCE.get(name, name)}: {why}."
-    alone = Counter(
-        (name, why)
-        for cell in explanation.cells
-        for name, why in cell.missing.items()
-        if explanation.missing.get(name) != why
-    )
-    for (name, why), count in alone.items():
-        yield f"In {fmt.count(count, 'cell')}: {_EVIDENCE.get(name, name)}: {why}."
-    yield from explanation.notes
 
 
 def _table(explanation: Explanation, width: int) -> Iterator[Text]:
@@ -145,11 +116,6 @@ def _blocked(cell: CellExplanation) -> str:
     return percent(math.fsum(rest))
 
 
-def percent(share: float) -> str:
-    """A share in whole percent; a small one as such."""
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
 def _fitted(columns: list[list[str]], factors: int, width: int) -> list[list[str]]:
     """Shares give way first, from the left, then the factors are cut short."""
     while len(columns) > factors + 2 and _total_width(columns) > width:
@@ -170,70 +136,3 @@ def _total_width(columns: list[list[str]]) -> int:
 def _right(column: list[str]) -> list[str]:
     size = max(map(cell_len, column))
     return [" " * (size - cell_len(text)) + text for text in column]
-
-
-# -- JSON -------------------------------------------------------------------------------------
-
-
-#: Always there; ``null`` where it was not read, and ``missing`` gives the reason.
-_PROMISED = ("cpu", "run_queue", "blocked")
-
-
-class _Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    parameters: dict[str, Level]
-    cause: str
-    per_operation_ns: dict[str, float | None]
-    evidence: str
-    limit: str = ""
-    blocked_by_kind_ns: dict[str, float] = {}
-    intervals_ns: dict[str, list[float]] = {}
-    base: dict[str, Level] | None = None
-    excess_ns: dict[str, dict[str, float]] = {}
-    threads: int | None = None
-    trials: int | None = None
-    missing: dict[str, str] = {}
-
-
-def to_json(explanation: Explanation) -> bytes:
-    """The explanation as JSON, as ``schema/explain.schema.json`` describes it."""
-    return msgspec.json.encode(
-        {
-            "format": FORMAT,
-            "run": explanation.run,
-            "study": explanation.study,
-            "operation": explanation.operation,
-            "cells": [_cell(cell) for cell in explanation.cells],
-            "missing": explanation.missing,
-            "notes": explanation.notes,
-        }
-    )
-
-
-def _cell(cell: CellExplanation) -> _Cell:
-    return _Cell(
-        parameters=cell.parameters,
-        cause=cell.cause,
-        per_operation_ns=dict.fromkeys(_PROMISED)
-        | {name: figure.value for name, figure in cell.per_operation.items()},
-        evidence=cell.evidence,
-        limit=cell.limit,
-        blocked_by_kind_ns={name: figure.value for name, figure in cell.by_kind.items()},
-        intervals_ns=dict(_intervals({**cell.per_operation, **cell.by_kind})),
-        base=cell.base,
-        excess_ns={name: _figure(figure) for name, figure in cell.excess.items()},
-        threads=cell.threads,
-        trials=cell.trials,
-        missing=cell.missing,
-    )
-
-
-def _intervals(figures: Mapping[str, Estimate]) -> Iterator[tuple[str, list[float]]]:
-    for name, figure in figures.items():
-        if figure.low is not None and figure.high is not None:
-            yield name, [figure.low, figure.high]
-
-
-def _figure(figure: Estimate) -> dict[str, Any]:
-    if figure.low is None or figure.high is None:
-        return {"value": figure.value}
-    return {"value": figure.value, "low": figure.low, "high": figure.high}

@@ -9,7 +9,7 @@ from concurve.findings import CellExplanation, Explanation
 from concurve.report import format as fmt
 from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import PALETTE, styled
-from concurve.report.explain import percent
+from concurve.report.explain.words import percent
 
 #: Parts as drawn, from the bottom up; the last holds what says little of a limit.
 _PARTS = {

@@ -1,0 +1,1 @@
+"""What limits each cell of a run: on the terminal, as JSON, as a section and as a chart."""
