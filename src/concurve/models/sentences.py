@@ -29,6 +29,11 @@ def in_words(item: ModelFit) -> str:
     return f"{_capital(_title(item))}: {', '.join([*found[1:], found[0]])}."
 
 
+def in_digits(value: float, digits: int = 4) -> str:
+    """A figure to so many digits, written out up to the billions: ``2,554,000``."""
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
+
+
 def _title(item: ModelFit) -> str:
     from concurve.models.all_models import MODELS
 
@@ -46,7 +51,7 @@ def _unit(unit: str) -> str:
 def _bound(value: float | None) -> str:
     if value is None:
         return "–"
-    return ("∞" if value > 0 else "-∞") if math.isinf(value) else f"{value:.3g}"
+    return ("∞" if value > 0 else "-∞") if math.isinf(value) else in_digits(value, 3)
 
 
 def _limit(result: FitResult, best: ModelFit) -> str:
@@ -65,7 +70,7 @@ def _cap(result: FitResult, best: ModelFit, top: float) -> str:
     if "alpha" in best.parameters and best.parameters["alpha"].value > 0:
         before = f", with contention of α = {best.parameters['alpha'].value:.3g} before that"
     return (
-        f"Throughput is capped at {cap:.6g} from N = {reached:.3g} on{before}: "
+        f"Throughput is capped at {in_digits(cap)} from N = {reached:.3g} on{before}: "
         "something is used up there (CPUs, a device, the client)."
     )
 
@@ -87,7 +92,7 @@ def _costs(best: ModelFit, top: float) -> str:
         limit = best.parameters["gamma"].value / alpha
         return (
             f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
-            f"and throughput cannot pass γ/α = {limit:.6g}."
+            f"and throughput cannot pass γ/α = {in_digits(limit)}."
         )
     coherency = best.parameters["beta"].value * _phi(best.name, top) * (top - 1)
     larger, smaller = ("coherency", "contention")
@@ -136,7 +141,7 @@ def peak_sentence(peak: PeakEstimate) -> str:
         )
     return (
         f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}) with a throughput of "
-        f"{peak.throughput.value:.6g}."
+        f"{in_digits(peak.throughput.value)}."
     )
 
 
