@@ -8,7 +8,7 @@ use concurve_records::Fault;
 use concurve_wire::reporter::ReporterError;
 use thiserror::Error;
 
-use crate::backup::file::BackupError;
+use crate::backup::BackupError;
 
 /// Why the server did not start, or could not go on.
 #[derive(Debug, Error)]

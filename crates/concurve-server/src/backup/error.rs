@@ -1,0 +1,40 @@
+//! What can go wrong with the backup file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::backup::record::HEADER;
+
+#[derive(Debug, Error)]
+pub enum BackupError {
+    #[error("backup file {path}: cannot {action}: {source}")]
+    Io {
+        path: PathBuf,
+        action: &'static str,
+        source: io::Error,
+    },
+    #[error(
+        "backup file {path} is not one of ours: it does not begin with {:?}; name another file",
+        String::from_utf8_lossy(HEADER)
+    )]
+    Foreign { path: PathBuf },
+    #[error(
+        "backup file {path} is damaged at byte {at}, and {after} whole records follow, so this is \
+         no torn end: restore it from a copy, or move it away and start without its locks"
+    )]
+    Damaged { path: PathBuf, at: u64, after: u64 },
+    #[error("backup file {path} is in use by another server; name another file, or stop that one")]
+    InUse { path: PathBuf },
+}
+
+/// Wraps the error of an action on a file.
+pub fn failed(path: &Path, action: &'static str, source: io::Error) -> BackupError {
+    let path = path.to_owned();
+    BackupError::Io {
+        path,
+        action,
+        source,
+    }
+}

@@ -1,0 +1,149 @@
+//! Lists of locks, a page at a time.
+
+use super::owners::find_owner;
+use crate::commands::{Call, Fault, Flow, number, shown};
+use crate::locks::argument::overlap;
+use crate::locks::entry::OwnerId;
+use crate::locks::mode::Mode;
+use crate::locks::request::{Counts, Listed};
+
+/// The most locks on a page.
+const PAGE_MAX: u64 = 1000;
+/// Places looked at for a page, however few of them match.
+const LOOKED_AT_MAX: usize = 100_000;
+
+/// Which locks a list shows.
+#[derive(Default)]
+struct Filter<'a> {
+    table: Option<&'a [u8]>,
+    argument: Option<&'a [u8]>,
+    owner: Option<&'a [u8]>,
+    mode: Option<Mode>,
+}
+
+fn held_mode(letter: &[u8]) -> Result<Mode, Fault> {
+    let mode = Mode::from_letter(letter);
+    mode.ok_or_else(|| Fault::usage(format!("mode '{}' is none of S, E, X, O", shown(letter))))
+}
+
+pub fn list(call: &mut Call) -> Result<Flow, Fault> {
+    let (mut filter, mut cursor, mut page) = (Filter::default(), 0, 100);
+    let mut options = call.arguments.from(1);
+    while let Some(option) = options.next() {
+        let value = options
+            .next()
+            .ok_or_else(|| Fault::usage(format!("option '{}' needs a value", shown(option))))?;
+        match &option.to_ascii_uppercase()[..] {
+            b"CURSOR" => cursor = number(value, "CURSOR")?,
+            b"COUNT" => page = number(value, "COUNT")?.clamp(1, PAGE_MAX),
+            b"TABLE" => filter.table = Some(value),
+            b"ARGUMENT" => filter.argument = Some(value),
+            b"OWNER" => filter.owner = Some(value),
+            b"MODE" => filter.mode = Some(held_mode(value)?),
+            _ => {
+                let option = shown(option);
+                let allowed = "CURSOR, COUNT, TABLE, ARGUMENT, OWNER, MODE";
+                return Err(Fault::usage(format!(
+                    "option '{option}' is none of {allowed}"
+                )));
+            }
+        }
+    }
+    let owner = filter.owner.map(|name| find_owner(call, name));
+    let mut rows = Vec::new();
+    let next = walk(call, cursor, page as usize, &mut |listed| {
+        let subject = listed.subject;
+        let shows = filter.table.is_none_or(|it| it == subject.table)
+            && filter
+                .argument
+                .is_none_or(|it| overlap(it, subject.argument))
+            && owner.is_none_or(|it| it == Some(listed.entry.owner))
+            && filter.mode.is_none_or(|it| it == listed.entry.mode);
+        if shows {
+            rows.push(Row::new(listed));
+        }
+        shows
+    });
+    call.reply.array(2);
+    call.reply.bulk(next.to_string().as_bytes());
+    call.reply.array(rows.len());
+    for row in rows {
+        row.write(call);
+    }
+    Ok(Flow::Done)
+}
+
+/// Calls with locks from a cursor on, until `page` of them were taken or enough were looked at.
+/// Returns the cursor to go on with, 0 at the end. It says in which book, and from which place on.
+fn walk(call: &Call, cursor: u64, page: usize, take: &mut dyn FnMut(Listed) -> bool) -> u64 {
+    let (first_book, first_place) = ((cursor >> 32) as usize, cursor as u32);
+    let (mut taken, mut looked_at, mut book_number, mut next) = (0, 0, 0, 0);
+    call.hall.locks.each_book(|book| {
+        let number = book_number;
+        book_number += 1;
+        if number < first_book || next != 0 {
+            return;
+        }
+        let start = if number == first_book { first_place } else { 0 };
+        for place in start..book.places() as u32 {
+            if taken == page || looked_at == LOOKED_AT_MAX {
+                next = (number as u64) << 32 | u64::from(place);
+                return;
+            }
+            looked_at += 1;
+            taken += usize::from(book.listed(place).is_some_and(&mut *take));
+        }
+    });
+    next
+}
+
+/// A lock, copied out while its book was latched.
+struct Row {
+    table: Box<[u8]>,
+    argument: Box<[u8]>,
+    mode: Mode,
+    owner: OwnerId,
+    counts: Counts,
+    backup: bool,
+}
+
+impl Row {
+    fn new(listed: Listed) -> Self {
+        Self {
+            table: listed.subject.table.into(),
+            argument: listed.subject.argument.into(),
+            mode: listed.entry.mode,
+            owner: listed.entry.owner,
+            counts: listed.entry.counts(),
+            backup: listed.entry.backup,
+        }
+    }
+
+    fn write(&self, call: &mut Call) {
+        let owner = {
+            let owners = call.hall.owners.lock();
+            owners.name(self.owner).to_owned()
+        };
+        let reply = &mut call.reply;
+        reply.map(7);
+        let texts: [(&str, &[u8]); 4] = [
+            ("table", &self.table),
+            ("argument", &self.argument),
+            ("mode", self.mode.letter().as_bytes()),
+            ("owner", &owner),
+        ];
+        for (name, text) in texts {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text);
+        }
+        let numbers = [
+            ("dialog", self.counts.dialog),
+            ("update", self.counts.update),
+            ("backup", u32::from(self.backup)),
+        ];
+        for (name, value) in numbers {
+            reply.bulk(name.as_bytes());
+            reply.integer(i64::from(value));
+        }
+    }
+}
