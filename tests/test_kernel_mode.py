@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from concurve import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
-from concurve.findings import CellShares, WorkerShares
+from concurve.findings.workers import CellShares, WorkerShares
 from concurve.host.folders import remove_abandoned
 from concurve.measuring.plan import make_plan
 from concurve.report.charts.workers import bars
@@ -71,8 +71,26 @@ def test_all_servers_have_the_same_clients_from_the_same_driver(campaign: Campai
 
 def test_new_statements_and_their_cache_are_dials(campaign: Campaign) -> None:
     roles = argv(study_of(campaign, "statements"), **{"cache": "striped", "new-statements": 0.5})
-    assert roles["target"][roles["target"].index("--statement-cache") + 1] == "striped"
-    assert roles["load"][roles["load"].index("--new-statements") + 1] == "0.5"
+    assert after("--statement-cache", roles["target"]) == "striped"
+    assert after("--new-statements", roles["load"]) == "0.5"
+
+
+def test_without_a_statement_cache_no_page_is_in_an_engines_own_part(campaign: Campaign) -> None:
+    """So that the latch of the procedure cache, of which the document speaks, is really used."""
+    study = study_of(campaign, "statements")
+    (claim,) = (claim for claim in study.claims if claim.id == "procedure-cache-contends-more")
+    for side in (claim.test["of"], claim.test["over"]):
+        target = argv(study, **{"new-statements": 0, "clients": 8, **side})["target"]
+        pages, engines = int(after("--procedure-cache", target)) // 2, 2
+        assert int(after("--engine-count", target)) == engines
+        assert after("--statement-cache", target) == "off"
+        # Half of the pages would be theirs; a plan in use takes one.
+        assert engines <= pages < 2 * engines
+
+
+def after(option: str, words: Sequence[str]) -> str:
+    """The value of an option in a command line."""
+    return words[words.index(option) + 1]
 
 
 def test_every_statement_of_the_document_is_a_claim(campaign: Campaign) -> None:
