@@ -11,7 +11,7 @@ from measuring import Bound, Figure, alone, busy_iterations, scratch, target
 import concurve
 from concurve.analysis.comparison import compare_levels
 from concurve.estimate import Estimate
-from concurve.findings import Level
+from concurve.findings.study import Level
 
 FALSE_MAX = 0.05
 FOUND_MIN = 0.90

@@ -17,7 +17,8 @@ import concurve
 from concurve.api import Run
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
-from concurve.findings import CellExplanation, Explanation, Level
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.study import Level
 
 RUNS = 20
 RIGHT_MIN = 0.95

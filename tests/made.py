@@ -10,7 +10,8 @@ import msgspec
 
 from concurve.analysis.run import findings_of
 from concurve.definition.study import Rules
-from concurve.findings import Findings, Level
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.store import Store

@@ -10,7 +10,8 @@ import pytest
 from concurve.analysis.agreement import published_tables
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import Compare, PublishedFigure
-from concurve.findings import Level, PublishedComparison, PublishedTable
+from concurve.findings.published import PublishedComparison, PublishedTable
+from concurve.findings.study import Level
 from concurve.measuring.plan import describe
 from concurve.report.campaign.charts import comparison_chart
 from concurve.report.published import how, not_comparable, published_row

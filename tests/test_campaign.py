@@ -16,7 +16,7 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
-from concurve.findings import CampaignFindings
+from concurve.findings.campaign import CampaignFindings
 from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_head import CampaignHead, new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner

@@ -17,7 +17,8 @@ from concurve.cli import app
 from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import complete_campaign, render_campaign
-from concurve.findings import CampaignFindings, Findings
+from concurve.findings.campaign import CampaignFindings
+from concurve.findings.run import Findings
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign.document import document, numbered_charts

@@ -10,7 +10,7 @@ import pytest
 
 from concurve.analysis.history import history_of
 from concurve.errors import ComparisonError
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report.history import lines, to_json
 from concurve.stats.changes import LENGTH_MIN, change_points
 from concurve.store import Store

@@ -13,7 +13,8 @@ from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
-from concurve.findings import ClaimFinding, Level
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.study import Level
 from concurve.stats.best import best_set
 from concurve.stats.variation import variation_estimate
 from tests.fakes import small_study

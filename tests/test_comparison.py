@@ -16,7 +16,9 @@ from concurve.analysis.comparison import compare_levels, compare_runs
 from concurve.analysis.comparison.options import Options
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
-from concurve.findings import Comparison, Findings, Level
+from concurve.findings.comparison import Comparison
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.report.comparison import lines, to_json
 from concurve.stats.comparison import (

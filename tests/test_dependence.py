@@ -13,7 +13,8 @@ import msgspec
 from concurve.analysis.dependence import dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
-from concurve.findings import Dependence, Level
+from concurve.findings.claims import Dependence
+from concurve.findings.study import Level
 from concurve.report import dependence as shown
 from concurve.report.html import environment
 from concurve.report.json import to_json

@@ -13,7 +13,9 @@ from concurve.analysis.run import findings_of
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
-from concurve.findings import ClaimFinding, Level, PublishedComparison
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.published import PublishedComparison
+from concurve.findings.study import Level
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.report.claims import claim_rows

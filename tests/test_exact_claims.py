@@ -14,7 +14,8 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
-from concurve.findings import ClaimFinding, Level
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.study import Level
 from concurve.stats.interaction import ratio_of_ratios
 from tests.fakes import small_study
 

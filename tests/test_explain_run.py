@@ -19,7 +19,7 @@ from concurve.cli import main
 from concurve.definition.study import Rules, Study
 from concurve.errors import RunError
 from concurve.exports import render
-from concurve.findings import Explanation
+from concurve.findings.explanation import Explanation
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.report.explain.chart import composition

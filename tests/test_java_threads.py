@@ -28,7 +28,7 @@ from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
-from concurve.findings import Level
+from concurve.findings.study import Level
 from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.plan import Plan, make_plan, trial_spec

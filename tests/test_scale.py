@@ -11,7 +11,7 @@ import pytest
 from concurve.analysis.run import findings_of
 from concurve.estimate import Estimate
 from concurve.exports import raw_trials
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.measuring.run_head import RunHead
 from concurve.report import csv
 from concurve.store import Store

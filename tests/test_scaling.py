@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from concurve.analysis.scaling import scaling_of, throughput_of, with_models
 from concurve.cli import app
 from concurve.exports import render
-from concurve.findings import Findings, ScalingFinding
+from concurve.findings.run import Findings
+from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
 from concurve.readings.measures import INDICATORS
 from concurve.report.charts import charts

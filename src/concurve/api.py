@@ -20,7 +20,11 @@ from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.engine.local import LocalEngine
 from concurve.explain import explain_run
-from concurve.findings import BestFinding, Comparison, Explanation, Findings, Level
+from concurve.findings.best import BestFinding
+from concurve.findings.comparison import Comparison
+from concurve.findings.explanation import Explanation
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import draw_seed, new_head

@@ -13,7 +13,8 @@ from concurve.analysis.run import findings_of
 from concurve.analysis.told import with_facts
 from concurve.analysis.workers import with_shares
 from concurve.errors import ConcurveError
-from concurve.findings import CampaignFindings, Findings
+from concurve.findings.campaign import CampaignFindings
+from concurve.findings.run import Findings
 from concurve.report.json import RawTrial
 from concurve.store import Store
 from concurve.wire import decode_record

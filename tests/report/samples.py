@@ -8,17 +8,9 @@ import random
 from collections.abc import Callable, Mapping
 
 from concurve.estimate import Estimate
-from concurve.findings import (
-    CellFindings,
-    Dot,
-    Factor,
-    Finding,
-    Findings,
-    IndicatorInfo,
-    Level,
-    Reject,
-    RunInfo,
-)
+from concurve.findings.cells import CellFindings, Dot, Reject
+from concurve.findings.run import Finding, Findings, RunInfo
+from concurve.findings.study import Factor, IndicatorInfo, Level
 
 HOSTILE = '<script>alert("x")</script> | `tick` \x1b[31mred\x1b[0m\nline'
 

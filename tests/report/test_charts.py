@@ -7,7 +7,7 @@ import json
 import msgspec
 
 from concurve.definition.study import Rules
-from concurve.findings import Factor
+from concurve.findings.study import Factor
 from concurve.report.charts import charts
 from concurve.store import Store
 from tests.made import made_run

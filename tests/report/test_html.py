@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules
-from concurve.findings import Findings, Level
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.report.charts import charts, write_static
 from concurve.report.charts.chart import Chart
 from concurve.report.html import to_html

@@ -9,7 +9,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report import terminal
 from tests.report import samples
 

@@ -14,7 +14,8 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Study
 from concurve.estimate import Estimate
-from concurve.findings import Agreement, Level, PublishedComparison, PublishedTable
+from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
+from concurve.findings.study import Level
 from concurve.measuring.plan import describe
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.definition.units import format_share
-from concurve.findings import BestFinding, IndicatorInfo, Level
+from concurve.findings.best import BestFinding
+from concurve.findings.study import IndicatorInfo, Level
 from concurve.measuring.plan import Cell, Plan
 from concurve.stats.best import BestSet, best_set, trials_to_tell
 from concurve.stats.moments import mean

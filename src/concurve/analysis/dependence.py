@@ -17,7 +17,9 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, Ratio, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
-from concurve.findings import Dependence, Finding, Level
+from concurve.findings.claims import Dependence
+from concurve.findings.run import Finding
+from concurve.findings.study import Level
 from concurve.stats.intervals import paired_ratio
 
 #: A change is told where its whole interval lies beyond none.

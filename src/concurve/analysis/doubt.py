@@ -14,7 +14,9 @@ from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
 from concurve.analysis.samples import Samples
 from concurve.definition.study import Study
-from concurve.findings import ClaimFinding, Level, PublishedComparison, PublishedTable
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.published import PublishedComparison, PublishedTable
+from concurve.findings.study import Level
 
 #: Kinds of claims on readings that no neighbour changes, such as a priority.
 EXACT = ("mapping", "same", "distinct", "linear", "overlap", "step")

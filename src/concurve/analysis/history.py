@@ -10,15 +10,9 @@ import msgspec
 from concurve.definition.units import format_count
 from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
-from concurve.findings import (
-    CellHistory,
-    Findings,
-    History,
-    HistoryPoint,
-    IndicatorInfo,
-    Level,
-    Step,
-)
+from concurve.findings.history import CellHistory, History, HistoryPoint, Step
+from concurve.findings.run import Findings
+from concurve.findings.study import IndicatorInfo, Level
 from concurve.host.same_machine import is_same_machine
 from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
 from concurve.stats.comparison import benjamini_hochberg

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings import Level
+from concurve.findings.study import Level
 from concurve.stats.intervals import paired_ratio, ratio_estimate
 
 

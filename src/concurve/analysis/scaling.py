@@ -1,5 +1,6 @@
 """Scaling models of a run: its throughput against the work factor, for each combination of the
-other factors. Pure; findings in, findings with :class:`~concurve.findings.ScalingFinding` out.
+other factors. Pure; findings in, findings with
+:class:`~concurve.findings.scaling.ScalingFinding` out.
 
 Apart from the analysis, so that views without curves need not wait for them.
 """
@@ -13,11 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.errors import ConcurveError
-from concurve.findings import CellFindings, CurvePoint, Factor, Findings, Level, ScalingFinding
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.scaling import CurvePoint, ScalingFinding
+from concurve.findings.study import Factor, Level
 from concurve.models import FitResult, Prediction, fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
-from concurve.models.sentences import in_words
+from concurve.models.sentences import in_digits, in_words
 from concurve.readings.means import greatest_of
 
 #: The throughput that the laboratory itself measures.
@@ -167,9 +171,10 @@ def _ahead(work: str, result: FitResult, expected: Prediction) -> str:
     assert figure.low is not None and figure.high is not None
     unit = f" {figure.unit}" if figure.unit else ""
     return (
-        f"At {work}={expected.n:g}, twice the greatest level measured, {figure.value:.4g}{unit} is "
-        f"expected over all models ({figure.low:.4g} to {figure.high:.4g}); further out any "
-        "prediction is a guess."
+        f"At {work}={expected.n:g}, twice the greatest level measured, "
+        f"{in_digits(figure.value)}{unit} is expected over all models "
+        f"({in_digits(figure.low)} to {in_digits(figure.high)}); further out any prediction is a "
+        "guess."
     )
 
 

@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
-from concurve.findings import BestFinding, CellFindings, Finding, Level, Reject
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings, Reject
+from concurve.findings.run import Finding
+from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol
 from concurve.measuring.run_head import RunHead

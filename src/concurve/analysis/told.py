@@ -11,7 +11,10 @@ from typing import Any
 
 import msgspec
 
-from concurve.findings import CellFindings, Findings, Level, ToldFact
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
+from concurve.findings.workers import ToldFact
 from concurve.measuring.run_head import decode_head
 from concurve.store import Store
 

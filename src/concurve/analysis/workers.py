@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from concurve.findings import CellFindings, CellShares, Findings, WorkerShares
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.workers import CellShares, WorkerShares
 from concurve.measuring.run_head import decode_head
 from concurve.readings.measures import FAIRNESS
 from concurve.store import Store

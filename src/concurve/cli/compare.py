@@ -10,7 +10,7 @@ from concurve.cli import options
 
 if TYPE_CHECKING:
     from concurve.analysis.comparison.options import Options
-    from concurve.findings import Comparison
+    from concurve.findings.comparison import Comparison
     from concurve.stats.comparison import Method
     from concurve.store import Store
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from concurve.analysis.run import findings_of
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report import terminal
 from concurve.store import Store
 

@@ -20,7 +20,7 @@ from concurve.definition.study_tables import (
 from concurve.definition.templates import Value
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
-from concurve.findings import Level, TestCase
+from concurve.findings.study import Level, TestCase
 from concurve.host.native import JAVA_PROGRAMS
 
 

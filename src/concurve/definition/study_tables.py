@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from concurve.findings import Level
+from concurve.findings.study import Level
 
 Text = str | int
 

@@ -1,4 +1,4 @@
-"""What limits each cell of a run: records → :class:`~concurve.findings.Explanation`.
+"""What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
 ``threads`` says whose time it is, ``accounts`` reads a record, ``cells`` puts the trials of a cell
 together and holds them against the base, ``causes`` names the factor, ``sentences`` says it.
@@ -19,7 +19,9 @@ from concurve.explain.cells import Picture, excess, picture
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
 from concurve.explain.waiting import KINDS
-from concurve.findings import CellExplanation, CellFindings, Explanation, Findings
+from concurve.findings.cells import CellFindings
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.run import Findings
 from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import Store
 from concurve.store.rows import RunRow

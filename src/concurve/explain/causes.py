@@ -27,7 +27,7 @@ from concurve.explain.others import is_doubtful, strangers
 from concurve.explain.thresholds import WHOLE_SHARE
 from concurve.explain.verdict import Here, Verdict
 from concurve.explain.words import mixture, percent, times
-from concurve.findings import Cause
+from concurve.findings.explanation import Cause
 
 #: Share of the base's time per operation from which an excess is one.
 LOSS_MIN = 0.02

@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.cells import Picture, excess
 from concurve.explain.verdict import Verdict
-from concurve.findings import CellFindings, Level
+from concurve.findings.cells import CellFindings
+from concurve.findings.study import Level
 
 
 def sentence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.explain.cells import Picture
-from concurve.findings import Cause
+from concurve.findings.explanation import Cause
 
 
 class Verdict(NamedTuple):

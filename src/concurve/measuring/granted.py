@@ -9,7 +9,7 @@ import msgspec
 
 from concurve.definition.study import Study
 from concurve.errors import HostError
-from concurve.findings import Level
+from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, ProgramFinder, describe, make_plan, trial_spec
 
 

@@ -16,7 +16,7 @@ from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
-from concurve.findings import Level
+from concurve.findings.study import Level
 from concurve.host import machine, native
 from concurve.host.folders import passing_folder
 from concurve.host.lock import measurement_lock

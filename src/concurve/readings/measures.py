@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.study import Extract
-from concurve.findings import IndicatorInfo
+from concurve.findings.study import IndicatorInfo
 from concurve.readings.cpu_measures import cpu_figures
 from concurve.readings.thread_measures import thread_figures
 from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows

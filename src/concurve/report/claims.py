@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from concurve.findings import ClaimFinding, Findings
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 
 

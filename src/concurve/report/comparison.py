@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from concurve.estimate import Estimate
-from concurve.findings import CellComparison, Comparison, IndicatorInfo, Level
+from concurve.findings.comparison import CellComparison, Comparison
+from concurve.findings.study import IndicatorInfo, Level
 from concurve.report import format as fmt
 from concurve.report.letters import cut
 from concurve.report.prose import wrapped

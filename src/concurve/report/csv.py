@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report.rows import Rows, cell_rows, trial_rows
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from rich.text import Text
 
 from concurve.estimate import Estimate
-from concurve.findings import Dependence, Findings
+from concurve.findings.claims import Dependence
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.prose import wrapped
 

@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from concurve.estimate import Estimate
-from concurve.findings import CellHistory, History, HistoryPoint, Level
+from concurve.findings.history import CellHistory, History, HistoryPoint
+from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.prose import wrapped
 

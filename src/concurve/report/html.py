@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from concurve.findings import Explanation, Findings, Reject
+from concurve.findings.cells import Reject
+from concurve.findings.explanation import Explanation
+from concurve.findings.run import Findings
 from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.charts import charts

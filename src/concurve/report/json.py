@@ -17,16 +17,12 @@ from typing import Any
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings import (
-    BestFinding,
-    CellFindings,
-    ClaimFinding,
-    Dependence,
-    Finding,
-    Findings,
-    Level,
-    ToldFact,
-)
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings
+from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.findings.run import Finding, Findings
+from concurve.findings.study import Level
+from concurve.findings.workers import ToldFact
 
 FORMAT = 1
 

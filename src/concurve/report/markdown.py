@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from concurve.findings import Findings, PublishedTable
+from concurve.findings.published import PublishedTable
+from concurve.findings.run import Findings
 from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import ClaimRow, claim_rows

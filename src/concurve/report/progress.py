@@ -18,7 +18,7 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from concurve.estimate import Estimate
-from concurve.findings import Level
+from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.letters import cut, fit_encoding
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from concurve.estimate import Estimate
-from concurve.findings import Agreement, PublishedComparison, PublishedTable
+from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.report import format as fmt
 
 _HOW = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report.table import order
 
 _RESERVED_CELL = {"cell", "status", "trials"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from concurve.findings import Findings, ScalingFinding
+from concurve.findings.run import Findings
+from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
 
 #: Groups that are told in sentences; all of them stand in the table.

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from concurve.estimate import Estimate
-from concurve.findings import CellFindings, Findings, Level
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.report import format as fmt
 
 # What comes after the primary indicator, its speed-up and what was asked for; others in the order

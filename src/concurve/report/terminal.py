@@ -12,7 +12,7 @@ from typing import TextIO
 
 from rich.text import Text
 
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.claims import claim_rows

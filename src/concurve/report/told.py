@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from concurve.findings import Findings, ToldFact
+from concurve.findings.run import Findings
+from concurve.findings.workers import ToldFact
 from concurve.report import format as fmt
 
 

@@ -1,4 +1,4 @@
-"""The runs of a campaign → :class:`~concurve.findings.CampaignFindings`.
+"""The runs of a campaign → :class:`~concurve.findings.campaign.CampaignFindings`.
 
 ``summary`` says what matters, ``deviations`` what did not go as the procedure wants it.
 """
@@ -15,15 +15,9 @@ from concurve.analysis.campaign.deviations import deviations
 from concurve.analysis.campaign.summary import causes, name_of, summary, summed
 from concurve.analysis.run import findings_of
 from concurve.definition.study import Rules
-from concurve.findings import (
-    CampaignFindings,
-    CampaignInfo,
-    Finding,
-    Findings,
-    Procedure,
-    StudyFindings,
-    VerdictName,
-)
+from concurve.findings.campaign import CampaignFindings, CampaignInfo, Procedure, StudyFindings
+from concurve.findings.claims import VerdictName
+from concurve.findings.run import Finding, Findings
 from concurve.measuring.campaign_head import CampaignHead, decode_campaign
 from concurve.measuring.run_head import decode_head
 from concurve.store import Store

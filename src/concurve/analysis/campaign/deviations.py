@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from concurve.findings import Deviation, Findings, StudyFindings
+from concurve.findings.campaign import Deviation, StudyFindings
+from concurve.findings.run import Findings
 from concurve.host.machine_check import inspect
 from concurve.host.same_machine import machine_differences
 

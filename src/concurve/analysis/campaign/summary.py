@@ -9,15 +9,11 @@ from typing import Any, TypeVar
 from concurve.analysis.campaign.deviations import missing
 from concurve.definition.study import Claim
 from concurve.definition.units import format_duration
-from concurve.findings import (
-    Agreement,
-    ClaimFinding,
-    Explanation,
-    Finding,
-    Findings,
-    StudyFindings,
-    VerdictName,
-)
+from concurve.findings.campaign import StudyFindings
+from concurve.findings.claims import ClaimFinding, VerdictName
+from concurve.findings.explanation import Explanation
+from concurve.findings.published import Agreement
+from concurve.findings.run import Finding, Findings
 from concurve.measuring.campaign_head import CampaignHead
 
 #: Refuted claims of a study that the summary names one by one.

@@ -18,7 +18,8 @@ from concurve.analysis.claims.ratios import best_ratio, ratio, ratio_of_ratios, 
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
-from concurve.findings import ClaimFinding, Level
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.study import Level
 
 
 def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell
 from concurve.estimate import Estimate
-from concurve.findings import Level, VerdictName
+from concurve.findings.claims import VerdictName
+from concurve.findings.study import Level
 
 
 class Answer(NamedTuple):

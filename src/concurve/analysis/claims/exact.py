@@ -9,7 +9,8 @@ from concurve.analysis.claims.answer import Answer, bounded, by_level
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Distinct, Linear, Mapping_, Overlap, Same, Step
 from concurve.estimate import Estimate
-from concurve.findings import Level, VerdictName
+from concurve.findings.claims import VerdictName
+from concurve.findings.study import Level
 
 
 def mapping(test: Mapping_, samples: Samples) -> Answer:

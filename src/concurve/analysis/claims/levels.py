@@ -6,7 +6,8 @@ from concurve.analysis.claims.answer import Answer, by_level, setting_in_words
 from concurve.analysis.samples import Samples
 from concurve.definition.claim_kinds import BestSetting, ConstantWithin, Order
 from concurve.estimate import Estimate
-from concurve.findings import Level, VerdictName
+from concurve.findings.claims import VerdictName
+from concurve.findings.study import Level
 from concurve.stats.best import best_set
 from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean

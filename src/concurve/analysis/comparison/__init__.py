@@ -1,5 +1,5 @@
-"""Two runs, or two levels of a factor, cell by cell → :class:`~concurve.findings.Comparison`.
-Pure.
+"""Two runs, or two levels of a factor, cell by cell →
+:class:`~concurve.findings.comparison.Comparison`. Pure.
 
 ``sides`` holds the cells that stand against one another, ``cells`` compares each pair, ``blocks``
 says which trials of one run may be compared, ``figures`` what is compared, and ``doubts`` what
@@ -26,7 +26,9 @@ from concurve.analysis.comparison.sides import (
     varying,
 )
 from concurve.errors import ComparisonError
-from concurve.findings import Comparison, Findings, Level
+from concurve.findings.comparison import Comparison
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 from concurve.stats.comparison import directions
 
 

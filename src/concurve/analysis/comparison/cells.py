@@ -10,7 +10,8 @@ from concurve.analysis.comparison.blocks import Blocks, interleaved
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Pair, Side
 from concurve.estimate import Estimate
-from concurve.findings import CellComparison, Change, IndicatorInfo, Level
+from concurve.findings.comparison import CellComparison, Change
+from concurve.findings.study import IndicatorInfo, Level
 from concurve.stats.comparison import Direction, LogRatio, Method, compared, compared_in_pairs
 from concurve.stats.moments import mean
 from concurve.stats.welch import growth

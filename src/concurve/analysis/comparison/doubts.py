@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from concurve.errors import ComparisonError
-from concurve.findings import Findings
+from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine, machine_differences
 
 

@@ -9,7 +9,8 @@ import msgspec
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
-from concurve.findings import Findings, IndicatorInfo
+from concurve.findings.run import Findings
+from concurve.findings.study import IndicatorInfo
 
 
 def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[IndicatorInfo, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from concurve.findings import CellFindings, Findings, Level
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
 
 #: Cells that a warning names one by one.
 _NAMED_MAX = 3

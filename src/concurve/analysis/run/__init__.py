@@ -1,4 +1,4 @@
-"""Stored trials → :class:`~concurve.findings.Findings`: the computing between store and views.
+"""Stored trials → :class:`~concurve.findings.run.Findings`: the computing between store and views.
 
 ``tables`` sorts the figures by cell, ``indicators`` says what they are, ``cells`` makes estimates
 of them, ``best`` names the settings to run, and ``samples`` is what the tests of claims read.
@@ -20,7 +20,9 @@ from concurve.analysis.run.samples import quiet_samples, samples_of
 from concurve.analysis.run.tables import in_use_of, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.figures import FigureTable, decode_figures
-from concurve.findings import Dot, Factor, Findings, Reject, RunInfo
+from concurve.findings.cells import Dot, Reject
+from concurve.findings.run import Findings, RunInfo
+from concurve.findings.study import Factor
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol, replay
 from concurve.measuring.run_head import RunHead, decode_head

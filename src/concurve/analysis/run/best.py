@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from concurve.analysis.best_setting import best_settings
 from concurve.analysis.run.tables import Table
 from concurve.errors import RunError
-from concurve.findings import BestFinding, IndicatorInfo
+from concurve.findings.best import BestFinding
+from concurve.findings.study import IndicatorInfo
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol
 from concurve.measuring.run_head import RunHead

@@ -8,7 +8,8 @@ from functools import partial
 from concurve.analysis.on_demand import OnDemand
 from concurve.analysis.run.tables import Table
 from concurve.estimate import Estimate
-from concurve.findings import CellFindings, CellStatus, IndicatorInfo
+from concurve.findings.cells import CellFindings, CellStatus
+from concurve.findings.study import IndicatorInfo
 from concurve.measuring.plan import Cell, Plan
 from concurve.measuring.protocol import CellState, Protocol
 from concurve.measuring.run_head import RunHead

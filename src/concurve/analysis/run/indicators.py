@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurve.analysis.run.tables import Table
-from concurve.findings import IndicatorInfo
+from concurve.findings.study import IndicatorInfo
 from concurve.measuring.plan import Plan
 from concurve.measuring.run_head import RunHead
 from concurve.readings.cpu_measures import cpu_info

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from concurve.findings import PublishedComparison, PublishedTable
+from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.report import format as fmt
 from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import PALETTE, SOFT, styled

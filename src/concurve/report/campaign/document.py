@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from concurve.findings import CampaignFindings, Findings, PublishedTable, StudyFindings
+from concurve.findings.campaign import CampaignFindings, StudyFindings
+from concurve.findings.published import PublishedTable
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.campaign.charts import comparison_chart
 from concurve.report.charts import charts as charts_of

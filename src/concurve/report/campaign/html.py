@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import NamedTuple
 
-from concurve.findings import CampaignFindings
+from concurve.findings.campaign import CampaignFindings
 from concurve.report import format as fmt
 from concurve.report.campaign.document import COMPARED, PROTOCOL, document, share, title_of
 from concurve.report.html import DARK, environment, picture

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from concurve.findings import CampaignFindings, StudyFindings
+from concurve.findings.campaign import CampaignFindings, StudyFindings
 from concurve.report.json import RawTrial, to_json
 
 FORMAT = 1

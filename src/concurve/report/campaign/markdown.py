@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from concurve.findings import CampaignFindings, StudyFindings
+from concurve.findings.campaign import CampaignFindings, StudyFindings
 from concurve.report import dependence
 from concurve.report import format as fmt
 from concurve.report.campaign.document import (

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from rich.text import Text
 
-from concurve.findings import CampaignFindings, StudyFindings
+from concurve.findings.campaign import CampaignFindings, StudyFindings
 from concurve.report import format as fmt
 from concurve.report.console import print_lines
 from concurve.report.prose import wrapped

@@ -13,7 +13,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from concurve.findings import Factor, Findings
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor
 from concurve.report.charts.against_work import against_work
 from concurve.report.charts.cells import of_cells
 from concurve.report.charts.chart import Chart, write_charts

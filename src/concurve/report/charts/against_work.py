@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from concurve.findings import CellFindings, Factor, Findings
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
 from concurve.report.charts.captions import alternative, capital, file_name

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from concurve.findings import CellFindings, Factor, Findings
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor
 from concurve.report import format as fmt
 
 # A span of values beyond this needs a logarithmic axis to be read.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from concurve.findings import CellFindings, Findings
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
 from concurve.report.charts.captions import alternative, capital, file_name

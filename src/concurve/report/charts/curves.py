@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from concurve.findings import CurvePoint, ScalingFinding
+from concurve.findings.scaling import CurvePoint, ScalingFinding
 from concurve.report import format as fmt
 
 Fitted = dict[tuple[str, str], ScalingFinding]

@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from concurve.findings import CellFindings, Dot, Factor, Findings
+from concurve.findings.cells import CellFindings, Dot
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_ROOM
 from concurve.report.charts.series import Series

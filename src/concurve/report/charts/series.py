@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from concurve.findings import CellFindings, Factor, Findings
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.style import PALETTE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from concurve.findings import WorkerShares
+from concurve.findings.workers import WorkerShares
 from concurve.report import format as fmt
 from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import PALETTE, styled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from concurve.findings import CellExplanation, Explanation
+from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.report import format as fmt
 from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import PALETTE, styled

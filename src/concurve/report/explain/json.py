@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings import CellExplanation, Explanation, Level
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.study import Level
 
 FORMAT = 1
 #: Always there; ``null`` where it was not read, and ``missing`` gives the reason.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from concurve.findings import CellExplanation, Explanation, Level
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.explain.words import named, percent, remarks
 

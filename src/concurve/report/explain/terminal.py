@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from concurve.findings import CellExplanation, Explanation
+from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.report import format as fmt
 from concurve.report.explain.words import named, percent, remarks
 from concurve.report.letters import cut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from concurve.findings import CellExplanation, Explanation
+from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.report import format as fmt
 
 _EVIDENCE = {

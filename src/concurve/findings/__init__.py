@@ -1,0 +1,5 @@
+"""What a run says: the one input of every view.
+
+The types stand here, the computation in :mod:`concurve.analysis`. Views do no arithmetic: what
+they show is in these types.
+"""

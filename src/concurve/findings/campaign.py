@@ -1,0 +1,103 @@
+"""What a campaign says, whole."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from concurve.findings.claims import VerdictName
+from concurve.findings.published import Agreement
+from concurve.findings.run import Finding, Findings
+from concurve.findings.study import TestCase
+
+MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
+
+
+class Procedure(msgspec.Struct, frozen=True, kw_only=True):
+    """How a study was run: cells, the rules in force and what came of them. ``stopped`` counts
+    cells by the reason for which they got no more trials."""
+
+    cells: int
+    blocks: int
+    repeats_min: int
+    repeats_max: int
+    precision: float
+    redo_max: int
+    redo_share: float
+    time_allowed_seconds: float
+    timeout_seconds: float | None
+    trials: int
+    rejected: int
+    duration_seconds: float
+    stopped: dict[str, int]
+
+
+class Deviation(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that did not go as the procedure wants it; ``study`` is empty where it concerns
+    all of them."""
+
+    study: str
+    kind: Literal["missing", "warning", "rejected", "not testable", "machine"]
+    says: str
+
+
+class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """A study of a campaign: what became of it, and what its run found, if it has one.
+
+    ``verdicts`` counts its claims, ``agreements`` the published figures.
+    """
+
+    name: str
+    question: str
+    test_case: TestCase | None
+    state: MemberState
+    reason: str
+    run: Findings | None = None
+    procedure: Procedure | None = None
+    verdicts: dict[VerdictName, int] = {}
+    agreements: dict[Agreement, int] = {}
+
+
+class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which campaign this is, and how to run it again."""
+
+    id: str
+    name: str
+    title: str
+    question: str
+    source: str
+    effort: str
+    seed: int
+    started: str
+    state: Literal["running", "complete", "interrupted", "incomplete"]
+    reason: str
+    again: str
+    version: str
+
+
+class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the campaign's author says in its report. Paragraphs are parted by an empty line;
+    lines that begin with ``-`` are a list."""
+
+    introduction: str = ""
+    scope: str = ""
+    platform: str = ""
+    procedure: str = ""
+    deviations: str = ""
+
+
+class CampaignFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a view of a campaign shows. ``summary`` is for a reader who has a minute."""
+
+    campaign: CampaignInfo
+    texts: CampaignTexts
+    glossary: dict[str, str]
+    summary: tuple[Finding, ...]
+    studies: tuple[StudyFindings, ...]
+    deviations: tuple[Deviation, ...]
+    machine: dict[str, Any]
+    trials: int
+    duration_seconds: float
+    verdicts: dict[VerdictName, int]
+    agreements: dict[Agreement, int]

@@ -1,0 +1,45 @@
+"""What a run says of its source's claims."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from concurve.estimate import Estimate
+from concurve.findings.study import Level
+
+VerdictName = Literal["supported", "refuted", "undecided", "not testable here"]
+
+
+class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run says of a claim of its source: ``estimate`` against ``threshold``, with the
+    published figure beside it. ``cell`` is the one that the claim is about, if it is about one;
+    ``doubt`` says why a verdict was withheld on a machine that was not quiet."""
+
+    id: str
+    says: str
+    source: str
+    kind: str
+    verdict: VerdictName
+    reason: str
+    threshold: str = ""
+    estimate: Estimate | None = None
+    published: float | None = None
+    indicator: str = ""
+    cell: dict[str, Level] = {}
+    doubt: str = ""
+
+
+class Dependence(msgspec.Struct, frozen=True, kw_only=True):
+    """How a ratio that a claim of a simulation is about hangs on one of its assumptions: at a
+    ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and how many
+    times that at the first level it is, which has no ``change``."""
+
+    claim: str
+    says: str
+    factor: str
+    level: Level
+    settings: int
+    ratio: Estimate
+    change: Estimate | None = None

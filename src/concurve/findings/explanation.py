@@ -1,0 +1,52 @@
+"""Where the thread time of an operation goes, and what limits it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from concurve.estimate import Estimate
+from concurve.findings.study import Level
+
+Cause = Literal["cpu", "lock", "coherency", "io", "client", "contamination", "none"]
+
+
+class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the thread time of an operation goes in one cell, and what limits it.
+
+    ``per_operation`` divides ``total`` into ``cpu``, ``run_queue`` and ``blocked`` (in ns of the
+    time of active threads); ``by_kind`` divides what is blocked, and is empty without samples.
+    ``shares`` are the parts of ``total`` in the order of a bar. ``excess`` is what exceeds the
+    cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
+    kinds of evidence that the records lack, and why. ``limit`` is what is used up where a server
+    was loaded: CPUs, a kind of threads, or the load.
+    """
+
+    parameters: dict[str, Level]
+    cause: Cause
+    evidence: str
+    index: int = 0
+    limit: str = ""
+    base: dict[str, Level] | None = None
+    per_operation: dict[str, Estimate] = {}
+    by_kind: dict[str, Estimate] = {}
+    shares: dict[str, float] = {}
+    excess: dict[str, Estimate] = {}
+    threads: int | None = None
+    trials: int = 0
+    missing: dict[str, str] = {}
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
+    counts as one; ``missing`` and ``notes`` hold for all cells."""
+
+    run: str
+    study: str
+    factors: tuple[str, ...]
+    work: str | None
+    operation: str
+    cells: tuple[CellExplanation, ...]
+    missing: dict[str, str] = {}
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,105 @@
+"""What a run says, whole."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings, Dot, Reject
+from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.findings.explanation import Explanation
+from concurve.findings.published import PublishedTable
+from concurve.findings.scaling import ScalingFinding
+from concurve.findings.study import Factor, IndicatorInfo, TestCase
+from concurve.findings.workers import ToldFact, WorkerShares
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Which run this is, and how to run it again.
+
+    ``pilot``: trials of a cell whose spread has set how many more it got. ``simulation``: the
+    figures come from a clock of the program's own, so what the machine did says nothing of them.
+    """
+
+    id: str
+    study: str
+    effort: str
+    seed: int
+    started: str
+    state: Literal["running", "complete", "interrupted", "failed"]
+    reason: str
+    trials: int
+    rejected: int
+    duration_seconds: float
+    again: str
+    version: str
+    pilot: int | None = None
+    simulation: bool = False
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence of the answer. ``kind`` groups them: answer, warning, or note."""
+
+    kind: Literal["answer", "warning", "note"]
+    sentence: str
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a view of one run shows. ``asked`` names the indicators that the study or
+    the command line asked for by name, the primary one included."""
+
+    run: RunInfo
+    question: str
+    source: str
+    factors: tuple[Factor, ...]
+    primary: str
+    indicators: tuple[IndicatorInfo, ...]
+    asked: tuple[str, ...] = ()
+    cells: tuple[CellFindings, ...]
+    sentences: tuple[Finding, ...]
+    rejects: tuple[Reject, ...]
+    dots: tuple[Dot, ...]
+    machine: dict[str, Any]
+    roles: tuple[str, ...]
+    claims: tuple[ClaimFinding, ...] = ()
+    dependences: tuple[Dependence, ...] = ()
+    best: tuple[BestFinding, ...] = ()
+    scaling: tuple[ScalingFinding, ...] = ()
+    published: tuple[PublishedTable, ...] = ()
+    test_case: TestCase | None = None
+    explanation: Explanation | None = None
+    facts: tuple[ToldFact, ...] = ()
+    shares: WorkerShares | None = None
+
+    def indicator(self, name: str) -> IndicatorInfo:
+        """The indicator's description; an unknown name describes itself."""
+        found = next((item for item in self.indicators if item.name == name), None)
+        return found or IndicatorInfo(name=name, label=name)
+
+    def columns(self, name: str) -> dict[int, list[float]]:
+        """Values of an indicator in the trials in use, by cell, in the order of the trials."""
+        columns: dict[int, list[float]] = {}
+        for dot in self.dots:
+            if dot.used and name in dot.values:
+                columns.setdefault(dot.cell, []).append(dot.values[name])
+        return columns
+
+    def blocks(self, name: str) -> dict[int, dict[int, float]]:
+        """The same by cell and block."""
+        blocks: dict[int, dict[int, float]] = {}
+        for dot in self.dots:
+            if dot.used and name in dot.values:
+                blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
+        return blocks
+
+    @property
+    def best_overall(self) -> BestFinding | None:
+        """The finding over all cells of the run, if there is one: not where conditions differ."""
+        return next((item for item in self.best if not item.group), None)
+
+    @property
+    def work(self) -> Factor | None:
+        """The factor that counts as concurrency, if one does."""
+        return next((factor for factor in self.factors if factor.work), None)

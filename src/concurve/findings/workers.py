@@ -1,0 +1,36 @@
+"""What the measured program and its single workers said of themselves."""
+
+from __future__ import annotations
+
+import msgspec
+
+from concurve.findings.study import Level
+
+
+class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the measured program said of itself in ``cells`` of the ``among`` cells that
+    have the levels ``where``; without ``where`` in all cells, or in some that share no level."""
+
+    name: str
+    value: str
+    where: dict[str, Level] = {}
+    cells: int
+    among: int
+
+
+class CellShares(msgspec.Struct, frozen=True, kw_only=True):
+    """What each worker or client did in one trial of a cell, in the order of their reports."""
+
+    parameters: dict[str, Level]
+    shares: tuple[float, ...]
+
+
+class WorkerShares(msgspec.Struct, frozen=True, kw_only=True):
+    """The shares of single workers or clients, as the program reported them: ``indicator`` in some
+    cells, each by the trial whose spread is the middle one. ``remark`` says which are left out."""
+
+    indicator: str
+    label: str
+    factors: tuple[str, ...]
+    cells: tuple[CellShares, ...]
+    remark: str = ""
