@@ -55,7 +55,7 @@ impl Engine {
         storage: Arc<dyn Storage>,
         settings: Settings,
     ) -> Result<(Self, Recovered), Fault> {
-        let (mut engine, recovered) = Self::open_without_threads(storage, settings)?;
+        let (mut engine, recovered) = Self::open_shared_in(storage, settings)?;
         engine.checkpointer = Some(engine.start_checkpointer()?);
         Ok((engine, recovered))
     }
@@ -66,10 +66,11 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_shared(folder: &Path, settings: Settings) -> Result<(Self, Recovered), Fault> {
-        Self::open_without_threads(Arc::new(Folder::open(folder)?), settings)
+        Self::open_shared_in(Arc::new(Folder::open(folder)?), settings)
     }
 
-    fn open_without_threads(
+    /// The same in another kind of storage.
+    pub fn open_shared_in(
         storage: Arc<dyn Storage>,
         settings: Settings,
     ) -> Result<(Self, Recovered), Fault> {

@@ -4,87 +4,29 @@
 mod common;
 #[path = "common/power.rs"]
 mod power;
+#[path = "common/until_the_end.rs"]
+mod until_the_end;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{LATCHINGS, Teller, audit, make_bank, settings};
 use concurve_records::storage::Storage;
-use concurve_records::{Durability, Engine, Latching, Settings, Status, TransactionKind};
+use concurve_records::{Durability, Engine, Latching, Status, TransactionKind};
 use power::{End, Simulated};
-
-/// Numbers that each client was told were done.
-type Acknowledged = BTreeMap<u32, u32>;
-
-fn random(seed: u64) -> impl FnMut(u32) -> u32 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as u32 % below
-    }
-}
-
-/// Small, so that pages are written for want of room, and checkpoints are many.
-fn small(latching: Latching, durability: Durability) -> Settings {
-    Settings {
-        cache_pages: 64,
-        checkpoint_bytes: 40_000,
-        ..settings(latching, durability)
-    }
-}
+use until_the_end::{Acknowledged, check, random, small, work_until_the_end};
 
 /// Clients work until the storage ends; returns what they were told, with their next numbers.
-fn work_until_the_end(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
+fn all_work_until_the_end(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
     let mut told = from.clone();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|client| {
-                scope.spawn(move || {
-                    let next = from.get(&client).copied().unwrap_or(0);
-                    let Ok(mut teller) = Teller::new(engine, client) else {
-                        return (client, next);
-                    };
-                    teller.next = next;
-                    loop {
-                        let before = teller.next;
-                        match teller.transact() {
-                            Ok(()) => {}
-                            Err(status) => {
-                                assert_eq!(status, expected);
-                                return (client, before);
-                            }
-                        }
-                    }
-                })
-            })
-            .collect();
-        for thread in threads {
-            let (client, next) = thread.join().unwrap();
-            told.insert(client, next);
-        }
+        let start = |client| {
+            let next = from.get(&client).copied().unwrap_or(0);
+            scope.spawn(move || (client, work_until_the_end(engine, client, next, expected)))
+        };
+        let threads: Vec<_> = (0..3).map(start).collect();
+        told.extend(threads.into_iter().map(|it| it.join().unwrap()));
     });
     told
-}
-
-/// Checks what is there against what was told, and returns each client's next number.
-fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> Acknowledged {
-    let found: BTreeMap<u32, Vec<u32>> = audit(engine).into_iter().collect();
-    let mut next = Acknowledged::new();
-    for (client, told) in told {
-        let numbers = found.get(client).cloned().unwrap_or_default();
-        let count = numbers.len() as u32;
-        assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{case}");
-        let lost = is_durable && count < *told;
-        assert!(
-            !lost,
-            "{case}: client {client} was told {told}, found {count}"
-        );
-        assert!(count <= told + 1, "{case}: {count} of {told}");
-        next.insert(*client, count);
-    }
-    next
 }
 
 /// Whether the clients got enough done for the checks to mean something.
@@ -130,7 +72,7 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
                 // It may end while the engine starts.
                 if let Ok((engine, _)) = opened {
                     make_and_drop_files(&engine, round);
-                    told = work_until_the_end(&engine, &told, Status::Io);
+                    told = all_work_until_the_end(&engine, &told, Status::Io);
                 }
                 storage = storage.after_power_loss(&mut random);
                 let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
@@ -157,7 +99,7 @@ fn a_full_disk_is_an_error_and_no_damage() {
         let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
         let mut random = random(round);
         storage.end_after(20 + u64::from(random(200)), End::Full);
-        told = work_until_the_end(&engine, &told, Status::DiskFull);
+        told = all_work_until_the_end(&engine, &told, Status::DiskFull);
         assert!(engine.failure().is_some());
         drop(engine);
         storage.end_after(u64::MAX, End::Full);

@@ -1,9 +1,11 @@
 //! A storage that loses power, or has no room left.
+#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use concurve_latch::Mutex;
 use concurve_records::storage::{Disk, Storage};
 
 const SECTOR: usize = 512;
@@ -17,7 +19,7 @@ pub enum End {
     Full,
 }
 
-/// Files in memory, with what of them would survive a loss of power.
+/// Files in memory, which processes may share, with what of them would survive a loss of power.
 pub struct Simulated {
     state: Arc<Mutex<State>>,
 }
@@ -89,7 +91,7 @@ impl Simulated {
 
     /// Ends after so many writes, syncs and changes of names.
     pub fn end_after(&self, writes: u64, end: End) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         (state.left, state.end) = (writes, end);
     }
 
@@ -102,7 +104,7 @@ impl Simulated {
     /// What is there after power comes back. Each sector that was written and not forced to the disk
     /// may be there or not.
     pub fn after_power_loss(&self, mut random: impl FnMut(u32) -> u32) -> Self {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         let names = if random(2) == 0 {
             state.names.clone()
         } else {
@@ -124,7 +126,7 @@ impl Simulated {
 
     /// Changes a byte of a file, as a failing disk does.
     pub fn damage(&self, name: &str, at: usize) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let file = state.names[name];
         let file = &mut state.files[file];
         file.now[at] ^= 0x55;
@@ -132,7 +134,7 @@ impl Simulated {
     }
 
     pub fn length(&self, name: &str) -> usize {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         state.files[state.names[name]].now.len()
     }
 }
@@ -167,7 +169,7 @@ fn write(to: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 
 impl Storage for Simulated {
     fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.check_power()?;
         let file = match state.names.get(name) {
             Some(file) => *file,
@@ -186,7 +188,7 @@ impl Storage for Simulated {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.spend()?;
         let file = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), file);
@@ -194,20 +196,20 @@ impl Storage for Simulated {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.check_power()?;
         state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
         Ok(())
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         state.check_power()?;
         Ok(state.names.keys().cloned().collect())
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.spend()?;
         state.durable_names = state.names.clone();
         Ok(())
@@ -216,7 +218,7 @@ impl Storage for Simulated {
 
 impl Disk for SimulatedDisk {
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         state.check_power()?;
         let bytes = &state.files[self.file].now;
         let bytes = bytes.get(at as usize..).unwrap_or(&[]);
@@ -226,7 +228,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let spent = state.spend();
         // The write during which it ends may be there in part.
         let part = if spent.is_ok() {
@@ -242,7 +244,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.spend()?;
         let file = &mut state.files[self.file];
         file.durable = file.now.clone();
@@ -251,13 +253,13 @@ impl Disk for SimulatedDisk {
     }
 
     fn length(&self) -> io::Result<u64> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         state.check_power()?;
         Ok(state.files[self.file].now.len() as u64)
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.spend()?;
         let file = &mut state.files[self.file];
         file.now.resize(length as usize, 0);

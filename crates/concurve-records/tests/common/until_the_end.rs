@@ -1,0 +1,63 @@
+//! Clients that work until their storage ends, and what must be there after the next start.
+
+use std::collections::BTreeMap;
+
+use concurve_records::{Durability, Engine, Latching, Settings, Status};
+
+use crate::common::{Teller, audit, settings};
+
+/// Numbers that each client was told were done.
+pub type Acknowledged = BTreeMap<u32, u32>;
+
+pub fn random(seed: u64) -> impl FnMut(u32) -> u32 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as u32 % below
+    }
+}
+
+/// Small, so that pages are written for want of room, and checkpoints are many.
+pub fn small(latching: Latching, durability: Durability) -> Settings {
+    Settings {
+        cache_pages: 64,
+        checkpoint_bytes: 40_000,
+        ..settings(latching, durability)
+    }
+}
+
+/// A client works until the storage ends; the number of its next transaction.
+pub fn work_until_the_end(engine: &Engine, client: u32, next: u32, expected: Status) -> u32 {
+    let Ok(mut teller) = Teller::new(engine, client) else {
+        return next;
+    };
+    teller.next = next;
+    loop {
+        let before = teller.next;
+        if let Err(status) = teller.transact() {
+            assert_eq!(status, expected);
+            return before;
+        }
+    }
+}
+
+/// Checks what is there against what was told, and returns each client's next number.
+pub fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> Acknowledged {
+    let found: BTreeMap<u32, Vec<u32>> = audit(engine).into_iter().collect();
+    let mut next = Acknowledged::new();
+    for (client, told) in told {
+        let numbers = found.get(client).cloned().unwrap_or_default();
+        let count = numbers.len() as u32;
+        assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{case}");
+        let lost = is_durable && count < *told;
+        assert!(
+            !lost,
+            "{case}: client {client} was told {told}, found {count}"
+        );
+        assert!(count <= told + 1, "{case}: {count} of {told}");
+        next.insert(*client, count);
+    }
+    next
+}

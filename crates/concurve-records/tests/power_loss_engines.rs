@@ -1,0 +1,160 @@
+//! Loss of power, and disks that are full, with clients in processes that share one engine: what was
+//! acknowledged by any of them is there after the next start. A program of its own: it forks.
+
+mod common;
+#[path = "common/power.rs"]
+mod power;
+#[path = "common/until_the_end.rs"]
+mod until_the_end;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use common::{LATCHINGS, make_bank};
+use concurve_engines::memory::SharedAllocator;
+use concurve_engines::{self as engines, EnginesError, Event, Mode, Plan, Service, Start, serve};
+use concurve_records::{Durability, Engine, Latching, Status};
+use power::{End, Simulated};
+use until_the_end::{Acknowledged, check, random, small, work_until_the_end};
+
+#[global_allocator]
+static ALLOCATOR: SharedAllocator = SharedAllocator;
+
+const ENGINES: u32 = 3;
+const ROUNDS: u64 = 8;
+
+fn main() -> ExitCode {
+    for latching in LATCHINGS {
+        for durability in [Durability::Group, Durability::Each, Durability::None] {
+            for end in [End::PowerLoss, End::Full] {
+                if let Err(error) = try_some(latching, durability, end) {
+                    eprintln!("{latching:?}, {durability:?}, {end:?}: {error}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn try_some(latching: Latching, durability: Durability, end: End) -> Result<(), EnginesError> {
+    let plan = Plan {
+        mode: Mode::Processes,
+        engines: ENGINES,
+        memory_bytes: 256 << 20,
+        memory_remedy: "raise memory_bytes in the test",
+        quick_deaths_max: 1,
+        stop_within: Duration::from_secs(120),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut done = 0;
+    for round in 0..ROUNDS {
+        let told = &folder.path().join(round.to_string());
+        let (latching, durability, end) = (latching, durability, end);
+        serve(
+            &plan,
+            &Ending {
+                latching,
+                durability,
+                end,
+                round,
+                told,
+            },
+        )?;
+        done += std::fs::read_to_string(told)
+            .unwrap()
+            .parse::<u32>()
+            .unwrap();
+    }
+    assert!(done > 50, "they got something done: {done}");
+    Ok(())
+}
+
+/// Engines whose storage ends.
+struct Ending<'a> {
+    latching: Latching,
+    durability: Durability,
+    end: End,
+    round: u64,
+    /// Where it tells how much was acknowledged.
+    told: &'a Path,
+}
+
+struct Shared {
+    storage: Simulated,
+    /// None, if the storage ended while it started.
+    engine: Option<Engine>,
+    told: [AtomicU32; ENGINES as usize],
+}
+
+impl Ending<'_> {
+    fn open(&self, storage: &Simulated) -> Result<Engine, String> {
+        let settings = small(self.latching, self.durability);
+        let opened = Engine::open_shared_in(Arc::new(storage.share()), settings);
+        opened.map(|it| it.0).map_err(|fault| fault.to_string())
+    }
+
+    fn random(&self) -> impl FnMut(u32) -> u32 {
+        random(self.round + 1000 * self.durability as u64)
+    }
+}
+
+impl Service for Ending<'_> {
+    type Shared = Shared;
+
+    fn open(&self, start: Start) -> Result<Shared, String> {
+        if start.generation > 1 {
+            return Err("an engine died".to_owned());
+        }
+        let storage = Simulated::new();
+        let engine = self.open(&storage)?;
+        make_bank(&engine);
+        engine.close().map_err(|fault| fault.to_string())?;
+        storage.end_after(20 + u64::from(self.random()(400)), self.end);
+        Ok(Shared {
+            engine: self.open(&storage).ok(),
+            storage,
+            told: Default::default(),
+        })
+    }
+
+    fn run(&self, shared: &Shared, engine: &engines::Engine) -> Result<(), String> {
+        let Some(records) = &shared.engine else {
+            return Ok(());
+        };
+        let is_first = engine.number == 1;
+        let checkpointer = is_first.then(|| records.start_checkpointer());
+        let _checkpointer = checkpointer.transpose().map_err(|it| it.to_string())?;
+        let expected = match self.end {
+            End::PowerLoss => Status::Io,
+            End::Full => Status::DiskFull,
+        };
+        let client = engine.number - 1;
+        let told = work_until_the_end(records, client, 0, expected);
+        shared.told[client as usize].store(told, SeqCst);
+        Ok(())
+    }
+
+    fn close(&self, shared: Shared) -> Result<(), String> {
+        drop(shared.engine);
+        let storage = match self.end {
+            End::PowerLoss => shared.storage.after_power_loss(self.random()),
+            End::Full => shared.storage.share(),
+        };
+        storage.end_after(u64::MAX, End::Full);
+        let engine = self.open(&storage)?;
+        let told = shared.told.iter().map(|it| it.load(SeqCst));
+        let told: Acknowledged = (0..).zip(told).collect();
+        let is_durable = self.end == End::Full || self.durability != Durability::None;
+        check(&engine, &told, is_durable, &format!("round {}", self.round));
+        let done: u32 = told.values().sum();
+        std::fs::write(self.told, done.to_string()).map_err(|it| it.to_string())?;
+        engine.close().map_err(|fault| fault.to_string())
+    }
+
+    fn tell(&self, _: &Event) {}
+}
