@@ -501,14 +501,17 @@ def found(server: Server) -> dict[str, str]:
     return by_key
 
 
-@pytest.mark.parametrize("dials", ["worker", "answering", "inline", "processes"])
-def test_kills_under_load_lose_nothing_and_bring_nothing_back(tmp_path: Path, dials: str) -> None:
-    kill_under_load(tmp_path / "locks", 3, *DIALS[dials])
+@pytest.mark.parametrize("durability", ["process", "power"])
+@pytest.mark.parametrize("dials", DIALS)
+def test_kills_under_load_lose_nothing_and_bring_nothing_back(
+    tmp_path: Path, dials: str, durability: str
+) -> None:
+    kill_under_load(tmp_path / "locks", 3, *DIALS[dials], "--durability", durability)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["process", "power"])
-@pytest.mark.parametrize("dials", ["worker", "answering", "inline", "processes"])
+@pytest.mark.parametrize("dials", DIALS)
 def test_twenty_kills_under_load(tmp_path: Path, dials: str, durability: str) -> None:
     kill_under_load(tmp_path / "locks", 20, *DIALS[dials], "--durability", durability)
 
