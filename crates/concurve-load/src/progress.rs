@@ -55,6 +55,10 @@ impl Progress {
 
     /// Shows the counts of an interval.
     pub fn interval(&mut self, interval: &Interval) {
+        let begins_ns = interval.number as f64 * self.interval_seconds * 1e9;
+        if matches!(self.end, End::After { ns } if begins_ns >= ns as f64) {
+            return; // the last answers: they say nothing of a rate
+        }
         let mut all = KindTally::default();
         for kind in &interval.kinds {
             all.add(kind);

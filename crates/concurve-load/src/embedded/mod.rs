@@ -14,10 +14,13 @@ mod client;
 pub mod lmdb;
 mod query;
 pub mod records;
-mod records_desk;
 pub mod sqlite;
+mod words;
 
 pub use client::run;
+
+/// What to try where an embedded engine has no data.
+const INIT_REMEDY: &str = "is it the right folder? --init makes the data of a workload";
 
 /// An engine as its address names it, with the statements of a workload. Nothing is opened yet.
 pub trait Embedded: Debug + Send + Sync {

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::query::Query;
-use super::{Embedded, Engine, EngineError, EngineSession};
-use crate::workload::words::{Word, words};
+use super::words::by_set;
+use super::{Embedded, Engine, EngineError, EngineSession, INIT_REMEDY};
+use crate::workload::words::Word;
 use crate::workload::{Answer, Numbers, Workload};
 
 mod desk;
@@ -67,7 +68,7 @@ impl Address {
             return Err(EngineError {
                 place: self.place(),
                 why: "there is no environment of LMDB in this folder".to_owned(),
-                remedy: "is it the right folder? --init makes the data of a workload",
+                remedy: INIT_REMEDY,
             });
         }
         self.create(mode)
@@ -97,10 +98,9 @@ pub struct Lmdb {
 
 impl Lmdb {
     pub fn new(address: Address, workload: &dyn Workload) -> Self {
-        let set = |set| workload.statements(set).iter().map(words).collect();
         Self {
             address,
-            statements: (0..workload.sets()).map(set).collect(),
+            statements: by_set(workload),
         }
     }
 }

@@ -5,7 +5,7 @@ use concurve_records::command::{AnswerForm, Command, Field, Wanted, Words as _};
 
 use super::fault::Fault;
 use super::store::{File, Store};
-use crate::embedded::records::Words;
+use crate::embedded::words::Words;
 use crate::workload::Numbers;
 use crate::workload::words::Word;
 

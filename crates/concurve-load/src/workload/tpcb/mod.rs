@@ -30,6 +30,8 @@ pub mod records;
 mod rows;
 pub mod sql;
 pub mod statements;
+#[cfg(test)]
+mod tests;
 
 /// Places in [`Numbers`].
 const AID: usize = 0;
@@ -234,114 +236,4 @@ impl Actor for Teller {
 fn now_us() -> i64 {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     since.as_micros() as i64
-}
-
-#[cfg(test)]
-mod tests {
-    use rand::SeedableRng;
-
-    use super::*;
-
-    fn data(profile: Profile, files: u32) -> Data {
-        Data {
-            profile,
-            scale: 2,
-            accounts: ACCOUNTS,
-            files,
-        }
-    }
-
-    fn statement(text: &str) -> Statement {
-        let places = PLACES.map(|(name, place)| (name, vec![Piece::Number(place)]));
-        Statement::parse(text, &places).unwrap()
-    }
-
-    #[test]
-    fn tpcb_like_is_what_pgbench_says() {
-        let like = Tpcb::new(
-            data(Profile::Like, 1),
-            &sql::POSTGRES,
-            RoundTrips::Each,
-            0.0,
-        )
-        .unwrap();
-        let expected = [
-            "BEGIN",
-            "UPDATE concurve.accounts_1 SET abalance = abalance + {delta} WHERE aid = {aid}",
-            "SELECT abalance FROM concurve.accounts_1 WHERE aid = {aid}",
-            "UPDATE concurve.tellers_1 SET tbalance = tbalance + {delta} WHERE tid = {tid}",
-            "UPDATE concurve.branches_1 SET bbalance = bbalance + {delta} WHERE bid = {bid}",
-            "INSERT INTO concurve.history_1 (tid, bid, aid, delta, mtime) VALUES ({tid}, {bid}, {aid}, {delta}, CURRENT_TIMESTAMP)",
-            "END",
-        ];
-        assert_eq!(like.statements(0), expected.map(statement));
-        assert_eq!(like.kinds()[0].trips.len(), 7);
-    }
-
-    #[test]
-    fn rw3_reads_and_updates_three_files_and_inserts_in_a_fourth() {
-        let rw3 = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::One, 0.0).unwrap();
-        let verbs = |it: &Statement| match &it.pieces[0] {
-            Piece::Text(text) => text.split(' ').next().map(str::to_owned),
-            _ => None,
-        };
-        let verbs: Vec<String> = rw3.statements(0).iter().filter_map(verbs).collect();
-        let expected = "BEGIN SELECT UPDATE SELECT UPDATE SELECT UPDATE INSERT END";
-        assert_eq!(verbs.join(" "), expected);
-        assert_eq!(
-            rw3.kinds()[0].trips,
-            std::iter::once(0..9).collect::<Vec<_>>()
-        );
-    }
-
-    #[test]
-    fn of_new_texts_none_is_prepared_and_each_is_another_one() {
-        let made = |share| {
-            let data = data(Profile::Loop, 2);
-            Tpcb::new(data, &statements::STATEMENTS, RoundTrips::Each, share).unwrap()
-        };
-        let new = |it: &Tpcb| it.statements(1).iter().filter(|it| it.is_new).count();
-        let weights = |it: &Tpcb| it.kinds().iter().map(|it| it.weight).collect::<Vec<_>>();
-        let (none, some, all) = (made(0.0), made(0.1), made(1.0));
-        assert_eq!([none.statements(1).len(), new(&none)], [7, 0]);
-        // All but BEGIN and END, which have no numbers.
-        assert_eq!([some.statements(1).len(), new(&some)], [14, 5]);
-        assert_eq!([all.statements(1).len(), new(&all)], [7, 5]);
-        assert_eq!(weights(&some), [900_000, 100_000]);
-        assert_eq!((weights(&none).len(), weights(&all).len()), (1, 1));
-        assert_eq!(some.kinds()[1].trips[6], 13..14);
-        let label = &some.statements(1)[7].pieces;
-        assert_eq!(label[label.len() - 2], Piece::Number(ROW));
-        let mut actor = some.actor(3);
-        let mut row = || actor.begin(0, &mut SmallRng::seed_from_u64(1))[ROW];
-        assert_ne!(row(), row());
-    }
-
-    #[test]
-    fn each_set_of_files_has_statements_of_its_own() {
-        let rw3 = Tpcb::new(data(Profile::Rw3, 16), &sql::MYSQL, RoundTrips::Each, 0.0).unwrap();
-        assert_eq!(rw3.sets(), 16);
-        for set in 0..16 {
-            let texts = format!("{:?}", rw3.statements(set));
-            assert!(texts.contains(&format!("concurve.accounts_{} ", set + 1)));
-        }
-    }
-
-    #[test]
-    fn what_was_read_is_written_back_with_the_delta() {
-        let tpcb = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::Each, 0.0).unwrap();
-        let mut actor = tpcb.actor(0);
-        let mut numbers = actor.begin(0, &mut SmallRng::seed_from_u64(1));
-        numbers[DELTA] = -5;
-        let ending = actor.heard(0, 1, &mut numbers, &Answer::Done(Some(7)));
-        assert_eq!((ending, numbers[BALANCE]), (None, 2));
-    }
-
-    #[test]
-    fn only_reading_does_without_data_of_its_own() {
-        let like = data(Profile::Like, 1);
-        assert!(like.serves(&like) && like.serves(&data(Profile::Read, 1)));
-        assert!(!like.serves(&data(Profile::Strict, 1)));
-        assert!(!like.serves(&data(Profile::Like, 2)));
-    }
 }

@@ -1,5 +1,7 @@
 //! The record engine of document 004, in the client's own process.
 
+mod desk;
+
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,8 +11,9 @@ use concurve_records::command::{self, Command, Refusal, Reply};
 use concurve_records::{Durability, Fault, Latching, Settings, Status};
 
 use super::query::Query;
-use super::{Embedded, Engine, EngineError, EngineSession};
-use crate::workload::words::{Word, words};
+use super::words::{Words, by_set};
+use super::{Embedded, Engine, EngineError, EngineSession, INIT_REMEDY};
+use crate::workload::words::Word;
 use crate::workload::{Answer, Numbers, Workload};
 
 pub const FORMS: &str =
@@ -73,7 +76,7 @@ impl Address {
     }
 
     /// Opens an engine that is there.
-    pub(super) fn open(&self) -> Result<records::Engine, EngineError> {
+    fn open(&self) -> Result<records::Engine, EngineError> {
         if !self.folder.join(records::MADE).is_file() {
             return Err(self.failed(&"there are no records in this folder"));
         }
@@ -81,7 +84,7 @@ impl Address {
     }
 
     /// Opens it, or makes it if it is not there.
-    pub(super) fn create(&self) -> Result<records::Engine, EngineError> {
+    fn create(&self) -> Result<records::Engine, EngineError> {
         let opened = records::Engine::open(&self.folder, self.settings());
         let (engine, _) = opened.map_err(|fault| self.failed(&fault))?;
         Ok(engine)
@@ -91,7 +94,7 @@ impl Address {
         EngineError {
             place: self.place(),
             why: why.to_string(),
-            remedy: "is it the right folder? --init makes the data of a workload",
+            remedy: INIT_REMEDY,
         }
     }
 }
@@ -111,10 +114,9 @@ pub struct Records {
 
 impl Records {
     pub fn new(address: Address, workload: &dyn Workload) -> Self {
-        let set = |set| workload.statements(set).iter().map(words).collect();
         Self {
             address,
-            statements: (0..workload.sets()).map(set).collect(),
+            statements: by_set(workload),
         }
     }
 }
@@ -159,20 +161,6 @@ struct Open {
 struct Prepared {
     command: Command,
     words: Words,
-}
-
-/// The words of a statement, as the record language takes them.
-#[derive(Debug, Clone)]
-pub(super) struct Words(pub Vec<Word>);
-
-impl command::Words for Words {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn word(&self, at: usize) -> &[u8] {
-        self.0.get(at).map_or(&[], |it| &it.bytes)
-    }
 }
 
 impl Engine for Open {

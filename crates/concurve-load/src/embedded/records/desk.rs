@@ -4,7 +4,7 @@ use concurve_records::Engine;
 use concurve_records::Status;
 use concurve_records::command::{Client, Command, Refusal, Reply};
 
-use super::records::Address;
+use super::Address;
 use crate::desk::{Desk, DeskError, Desks};
 use crate::error::Error;
 use crate::stop::Stop;
@@ -13,7 +13,7 @@ impl Desks for Address {
     fn open(&self, create: bool, _stop: &Stop) -> Result<Box<dyn Desk>, Error> {
         let engine = match create {
             true => self.create()?,
-            false => self.open()?,
+            false => Address::open(self)?,
         };
         Ok(Box::new(RecordsDesk {
             client: Some(Client::new(engine.session())),
