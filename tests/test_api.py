@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,22 @@ def test_a_run_is_found_again_and_written(swept: concurve.Run, tmp_path: Path) -
     assert len(exported["cells"]) == 2
     with pytest.raises(concurve.ConcurveError, match="no format for the ending"):
         swept.write(tmp_path / "run.docx")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"command": "./mine --threads 2"}, "command: a text, where a list"),
+        ({"background": "2@nice=5"}, "background: a text, where a list"),
+        ({"parameters": {"threads": 2}}, "threads: 2, where levels are meant"),
+        ({"effort": "fast"}, "effort 'fast' is none"),
+        ({"repeats": 0}, "--repeats '0'"),
+    ],
+)
+def test_what_is_given_wrongly_is_refused_by_name(arguments: dict[str, Any], says: str) -> None:
+    given = {"command": ["true"], "parameters": {}, **arguments}
+    with pytest.raises(concurve.ConcurveError, match=says):
+        concurve.sweep(**given)
 
 
 def test_a_study_from_a_file_runs(tmp_path: Path) -> None:

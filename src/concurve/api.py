@@ -15,10 +15,11 @@ from concurve.analysis.comparison.options import EFFECT, Options
 from concurve.analysis.run import findings_of
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import Hooks, Study
+from concurve.definition.study import EFFORTS, Hooks, Study
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.engine.local import LocalEngine
+from concurve.errors import StudyError
 from concurve.explain import explain_run
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
@@ -101,7 +102,7 @@ def run(
     *,
     effort: str = "normal",
     seed: int | None = None,
-    repeats: str | None = None,
+    repeats: str | int | None = None,
     max_time: str | None = None,
     db: str | None = None,
 ) -> Run:
@@ -111,7 +112,7 @@ def run(
         ConcurveError: the study or the machine does not allow it, or the run failed.
     """
     found = find_study(str(study), len(allowed_cpus()))
-    rules = rules_from_options(repeats, None, None, max_time)
+    rules = rules_from_options(_text(repeats), None, None, max_time)
     return _measure(with_rules(found, rules), effort, seed, db)
 
 
@@ -129,7 +130,7 @@ def sweep(
     work: str | None = None,
     effort: str = "normal",
     seed: int | None = None,
-    repeats: str | None = None,
+    repeats: str | int | None = None,
     timeout: str | None = None,
     max_time: str | None = None,
     db: str | None = None,
@@ -141,13 +142,16 @@ def sweep(
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
     """
+    for name, given in (("command", command), ("background", background), ("extracts", extracts)):
+        if isinstance(given, str):
+            raise StudyError(f"{name}: a text, where a list of texts is meant", f"[{given!r}]")
     study = sweep_study(
         command,
-        [(name, _levels_text(levels)) for name, levels in parameters.items()],
+        [(name, _levels_text(name, levels)) for name, levels in parameters.items()],
         len(allowed_cpus()),
         controls=ControlsTemplate(
-            cpus=None if cpus is None else str(cpus),
-            nice=None if nice is None else str(nice),
+            cpus=_text(cpus),
+            nice=_text(nice),
             policy=policy,
         ),
         env=env,
@@ -155,7 +159,7 @@ def sweep(
         background=background,
         extracts=extracts,
         work=work,
-        rules=rules_from_options(repeats, None, timeout, max_time),
+        rules=rules_from_options(_text(repeats), None, timeout, max_time),
     )
     return _measure(study, effort, seed, db)
 
@@ -196,6 +200,8 @@ def compare(
 
 
 def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
+    if effort not in EFFORTS:
+        raise StudyError(f"effort {effort!r} is none", f"one of {', '.join(EFFORTS)}")
     store = Store(db)
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
     Runner(head, store, LocalEngine()).start()
@@ -208,5 +214,11 @@ def _frame(table: Rows) -> pd.DataFrame:
     return pd.DataFrame(table.rows, columns=pd.Index(table.heading))
 
 
-def _levels_text(levels: Sequence[Level] | str) -> str:
+def _text(given: str | int | None) -> str | None:
+    return None if given is None else str(given)
+
+
+def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
+    if isinstance(levels, int | float):
+        raise StudyError(f"{name}: {levels!r}, where levels are meant", f"[{levels!r}]")
     return levels if isinstance(levels, str) else ",".join(map(str, levels))
