@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Extract
-from concurve.readings.measures import INDICATORS, MissedExtractError, is_probed, measure
+from concurve.readings.extracts import MissedExtractError
+from concurve.readings.indicators import INDICATORS
+from concurve.readings.measures import is_probed, measure
 from concurve.wire import decode_record
 from concurve.wire.record import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage
 from tests.fakes import record_of

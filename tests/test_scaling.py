@@ -20,7 +20,7 @@ from concurve.exports import render
 from concurve.findings.run import Findings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
-from concurve.readings.measures import INDICATORS
+from concurve.readings.indicators import INDICATORS
 from concurve.report.charts import charts
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown

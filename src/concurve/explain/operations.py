@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from concurve.definition.study import Extract
 from concurve.explain.parts import Parts, is_role
-from concurve.readings.measures import MissedExtractError, extracted
+from concurve.readings.extracts import MissedExtractError, extracted
 from concurve.wire.record import RoleRecord, TrialRecord
 
 

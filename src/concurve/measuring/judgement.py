@@ -10,7 +10,8 @@ from concurve.measuring.plan import Cell, Plan, describe
 from concurve.measuring.protocol import Verdict
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
-from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
+from concurve.readings.extracts import MissedExtractError
+from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.wire.record import TrialRecord
 
 

@@ -1,0 +1,85 @@
+"""One model on many curves: what it says of each, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from concurve.models import select
+from concurve.models.batch import stack
+from concurve.models.curve import Curve
+from concurve.models.fit import Fitted, fit, interval, levels_on_cap
+from concurve.models.model import Floats, Model
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a model says of every curve it was fitted to, column by column (B)."""
+
+    fitted: Fitted
+    rows: list[int]
+    values: dict[str, Floats]
+    low: dict[str, Floats]
+    high: dict[str, Floats]
+    peak: tuple[Floats, ...] | None
+    on_cap: Floats
+    misfit: Floats
+    last_left_out: Floats
+    durbin_watson: Floats
+    chance_of_order: Floats
+
+
+def columns_of(model: Model, curves: Sequence[Curve], confidence: float) -> Columns | None:
+    """One model on those of the curves that have more levels than it has parameters."""
+    rows = [i for i, curve in enumerate(curves) if len(curve.levels) > model.size]
+    if not rows:
+        return None
+    fitted = fit(model, stack([curves[i] for i in rows]))
+    values, low, high = {}, {}, {}
+    for quantity in model.parameters:
+        values[quantity.name] = quantity.of(fitted.u)
+        low[quantity.name], high[quantity.name] = interval(fitted, quantity, confidence)
+    on_cap = levels_on_cap(fitted)
+    if model.capped:
+        unreached = on_cap == 0
+        values["cap"] = np.where(unreached, np.inf, values["cap"])
+        high["cap"] = np.where(unreached, np.inf, high["cap"])
+    statistic, chance = select.durbin_watson(fitted)
+    return Columns(
+        fitted,
+        rows,
+        values,
+        low,
+        high,
+        _peak(fitted, confidence),
+        on_cap,
+        fitted.batch.chance_of_misfit(fitted.squares, model.size),
+        select.last_left_out(model, fitted.batch),
+        statistic,
+        chance,
+    )
+
+
+@np.errstate(all="ignore")
+def _peak(fitted: Fitted, confidence: float) -> tuple[Floats, ...] | None:
+    """Position and throughput of the peak with their ends; NaN where there is none."""
+    peak = fitted.model.peak
+    if peak is None:
+        return None
+    kappa = peak.inverse.of(fitted.u)
+    has = (fitted.u[:, 2] > 0) & np.isfinite(kappa)
+    has &= (fitted.relaxed == fitted.u).all(axis=1)
+    throughput = np.full(len(has), np.nan)
+    throughput[has] = peak.throughput.of(fitted.u[has])
+    # A superlinear fit may grow beyond all bounds before its coherency tells.
+    has &= np.isfinite(throughput)
+    position = np.where(has, peak.position(np.where(has, kappa, 1.0)), np.nan)
+    kappa_low, kappa_high = interval(fitted, peak.inverse, confidence, has)
+    ends = [np.full(len(has), np.nan), np.full(len(has), np.nan)]
+    ends[0][has], ends[1][has] = peak.position(kappa_high[has]), peak.position(kappa_low[has])
+    return (
+        position, ends[0], ends[1], throughput,
+        *interval(fitted, peak.throughput, confidence, has),
+    )  # fmt: skip
