@@ -7,8 +7,9 @@ use clap::{Parser, ValueEnum};
 use concurve_wire::reporter::Reporter;
 
 use crate::crew::{self, Computation, Observer, Setting};
+use crate::cut::Grain;
 use crate::error::Error;
-use crate::handout::{Grain, Sync};
+use crate::handout::Sync;
 use crate::kernel::Path;
 use crate::location::{Depth, Location, SIDE_MAX};
 use crate::picture::{Picture, PngFile};

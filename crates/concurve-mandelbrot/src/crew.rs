@@ -6,9 +6,10 @@ use std::thread::{self, Scope};
 
 use concurve_wire::reporter::monotonic_ns;
 
+use crate::cut::{Cut, Grain};
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::handout::{Cut, Grain, Handout, Sync};
+use crate::handout::{Handout, Sync};
 use crate::kernel::Path;
 use crate::limits;
 use crate::picture::Picture;

@@ -1,12 +1,13 @@
 //! The native kernel of the study `thread-scaling`: escape time of the Mandelbrot set in f64,
 //! shared among threads in the ways that document 002 compared.
 //!
-//! What is computed stands in [`view`] and [`kernel`], how it is shared in [`handout`], who
-//! computes it in [`crew`]. `docs/programs/mandelbrot.md` is the user's page and
+//! What is computed stands in [`view`] and [`kernel`], how it is shared in [`cut`] and [`handout`],
+//! who computes it in [`crew`]. `docs/programs/mandelbrot.md` is the user's page and
 //! `docs/decisions/0008-kernel-recurrence.md` defines the arithmetic to the bit.
 
 mod cli;
 pub mod crew;
+pub mod cut;
 pub mod error;
 mod gate;
 pub mod handout;

@@ -1,8 +1,9 @@
 //! The pixel sum is the same for every setting, and is the pinned one.
 
 use concurve_mandelbrot::crew::{self, Computation, Observer, Setting};
+use concurve_mandelbrot::cut::Grain;
 use concurve_mandelbrot::error::Error;
-use concurve_mandelbrot::handout::{Grain, Sync};
+use concurve_mandelbrot::handout::Sync;
 use concurve_mandelbrot::kernel::{Path, escape_time};
 use concurve_mandelbrot::location::Location;
 use concurve_mandelbrot::picture::Picture;
