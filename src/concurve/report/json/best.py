@@ -1,0 +1,64 @@
+"""The best settings: over all cells, and in groups of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from concurve.findings.best import BestFinding
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
+
+
+class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Settings are bare levels where one factor varies, else objects of levels."""
+
+    indicator: str
+    factors: tuple[str, ...]
+    levels: list[Level | dict[str, Level]]
+    recommended: Level | dict[str, Level]
+    leader: Level | dict[str, Level]
+    compared: int
+    group: dict[str, Level] | msgspec.UnsetType = msgspec.UNSET
+    decide: str = ""
+    trials: int | None = None
+
+
+class Best(BestSet, frozen=True, omit_defaults=True):
+    """The best settings of all cells, with those of each group."""
+
+    groups: list[BestSet] = []
+
+
+def best_overall(findings: Findings) -> Best | msgspec.UnsetType:
+    """The best settings over all cells, and those of each group; absent where none was sought."""
+    whole = findings.best_overall
+    if whole is None:
+        return msgspec.UNSET
+    groups = [BestSet(**_best_set(item), group=item.group) for item in findings.best if item.group]
+    return Best(**_best_set(whole), groups=groups)
+
+
+def best_by_condition(findings: Findings) -> list[BestSet] | msgspec.UnsetType:
+    """The same under each of the conditions that the study meets; absent where it has none."""
+    if findings.best_overall is not None or not findings.best:
+        return msgspec.UNSET
+    return [BestSet(**_best_set(item), group=item.group) for item in findings.best]
+
+
+def _best_set(item: BestFinding) -> dict[str, Any]:
+    return {
+        "indicator": item.indicator,
+        "factors": item.factors,
+        "levels": [_setting(setting) for setting in item.settings],
+        "recommended": _setting(item.recommended),
+        "leader": _setting(item.leader),
+        "compared": item.compared,
+        "decide": item.decide,
+        "trials": item.trials,
+    }
+
+
+def _setting(setting: dict[str, Level]) -> Level | dict[str, Level]:
+    return next(iter(setting.values())) if len(setting) == 1 else setting

@@ -1,0 +1,57 @@
+"""The cells of a run, with their raw trials."""
+
+from __future__ import annotations
+
+import msgspec
+
+from concurve.findings.cells import CellFindings
+from concurve.findings.study import Level
+from concurve.report.json.figures import Indicator, indicator_of
+
+
+class _Object(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Absent fields are left out, so that a reader never takes one for a figure."""
+
+
+class Trial(_Object, frozen=True):
+    """A raw trial; the ``record`` is as it was stored."""
+
+    block: int
+    attempt: int
+    used: bool
+    record: msgspec.Raw
+    reject_cause: str | None = None
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A cell with its figures and its trials."""
+
+    index: int
+    parameters: dict[str, Level]
+    status: str
+    indicators: dict[str, Indicator]
+    absent: dict[str, str]
+    including_rejects: Indicator | msgspec.UnsetType
+    base: int | msgspec.UnsetType
+    stop_reason: str
+    note: str
+    trials: list[Trial]
+
+
+def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
+    """A cell as it is exported; figures that are not finite are absent."""
+    figures = {name: indicator_of(figure) for name, figure in cell.indicators.items()}
+    absent = {name: "the figure is not finite" for name, figure in figures.items() if not figure}
+    rejects = cell.including_rejects
+    return Cell(
+        index=cell.index,
+        parameters=cell.parameters,
+        status=cell.status,
+        indicators={name: figure for name, figure in figures.items() if figure},
+        absent={**cell.absent, **absent},
+        including_rejects=(indicator_of(rejects) if rejects else None) or msgspec.UNSET,
+        base=msgspec.UNSET if cell.base is None else cell.base,
+        stop_reason=cell.stop_reason,
+        note=cell.note,
+        trials=trials,
+    )
