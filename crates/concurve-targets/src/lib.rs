@@ -18,6 +18,7 @@ mod garbage;
 mod hang;
 mod limits;
 mod many_locks;
+mod mappings;
 mod memory;
 mod mutex;
 mod noisy;

@@ -9,8 +9,6 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::getuid;
 
-use crate::error::{Error, While};
-
 /// A limit on threads, and how much of it is used.
 #[derive(Debug, Clone, PartialEq)]
 struct Limit {
@@ -160,73 +158,9 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-fn read_number(path: impl AsRef<Path>) -> Option<u64> {
+/// The number that a file holds, if it holds one.
+pub fn read_number(path: impl AsRef<Path>) -> Option<u64> {
     read(path)?.trim().parse().ok()
-}
-
-/// Memory mappings: each thread takes a few, and `max_map_count` bounds those of a process.
-#[derive(Debug, Clone)]
-pub struct Mappings {
-    limit: usize,
-    /// When last counted: mappings, and threads at that time.
-    counted: (usize, usize),
-    per_thread: usize,
-}
-
-impl Mappings {
-    /// Mappings that are left to everything but new threads.
-    const RESERVE: usize = 256;
-    /// Stack, signal stack, and a guard page for each.
-    const PER_THREAD_MAX: usize = 4;
-    /// Threads between two counts: counting takes time in proportion to the mappings.
-    const THREADS_PER_COUNT: usize = 2048;
-
-    pub fn read() -> Result<Self, Error> {
-        let path = "/proc/sys/vm/max_map_count";
-        let limit = read_number(path)
-            .ok_or_else(|| io::Error::other("not a number"))
-            .when(|| format!("read {path}"))?;
-        Ok(Self {
-            limit: limit as usize,
-            counted: (count_mappings()?, 0),
-            per_thread: Self::PER_THREAD_MAX,
-        })
-    }
-
-    /// Whether one more thread beside `threads` can map what it needs.
-    pub fn have_room_for(&mut self, threads: usize) -> Result<bool, Error> {
-        if self.room(threads) && threads - self.counted.1 < Self::THREADS_PER_COUNT {
-            return Ok(true);
-        }
-        if threads > self.counted.1 {
-            self.counted = (count_mappings()?, threads);
-        }
-        Ok(self.room(threads))
-    }
-
-    fn room(&self, threads: usize) -> bool {
-        self.estimate(threads + 1) + Self::RESERVE <= self.limit
-    }
-
-    fn estimate(&self, threads: usize) -> usize {
-        self.counted.0 + (threads - self.counted.1) * self.per_thread
-    }
-}
-
-impl fmt::Display for Mappings {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            out,
-            "max_map_count ({} of {} mappings used, the next thread might abort the program)",
-            self.counted.0, self.limit
-        )
-    }
-}
-
-fn count_mappings() -> Result<usize, Error> {
-    let path = "/proc/self/maps";
-    let maps = fs::read(path).when(|| format!("read {path}"))?;
-    Ok(maps.iter().filter(|byte| **byte == b'\n').count())
 }
 
 #[cfg(test)]
@@ -271,20 +205,6 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
     fn loadavg_tells_all_tasks() {
         assert_eq!(tasks_of_loadavg("0.20 0.18 0.12 1/80 11206\n"), Some(80));
         assert_eq!(tasks_of_loadavg(""), None);
-    }
-
-    #[test]
-    fn room_for_threads_ends_before_the_limit() {
-        let mut mappings = Mappings {
-            limit: count_mappings().unwrap() + Mappings::RESERVE + 40,
-            counted: (count_mappings().unwrap(), 0),
-            per_thread: Mappings::PER_THREAD_MAX,
-        };
-        assert!(mappings.have_room_for(9).unwrap());
-        mappings.limit -= 20;
-        mappings.counted.1 = 9;
-        mappings.counted.0 += 36;
-        assert!(!mappings.have_room_for(9).unwrap());
     }
 
     #[test]

@@ -9,7 +9,8 @@ use clap::Args;
 use concurve_wire::reporter::Reporter;
 
 use crate::error::{Error, While};
-use crate::limits::{self, Mappings};
+use crate::limits;
+use crate::mappings::Mappings;
 use crate::work::spin_until_cpu;
 use crate::workers;
 
