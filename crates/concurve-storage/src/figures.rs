@@ -1,19 +1,8 @@
-//! Outcomes → the report channel and a table for people.
+//! Outcomes → figures and facts.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use concurve_wire::report::{HistogramLine, ReportLine};
-use concurve_wire::reporter::Reporter;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
-
 use crate::device::{Device, Interval, Seeks};
-use crate::error::{At, Error};
 use crate::export::Manifest;
 use crate::{load, streams};
 
@@ -136,100 +125,6 @@ pub fn facts_of_device(device: Option<&Device>, seeks: Option<Seeks>) -> Vec<Fac
     ];
     let known = facts.into_iter().filter_map(|(name, it)| Some((name, it?)));
     known.collect()
-}
-
-/// Tells all of them to the report channel.
-pub fn report(reporter: &Reporter, facts: &[Fact], figures: &[Figure]) -> Result<(), Error> {
-    for (name, value) in facts {
-        reporter.fact(name, value.as_str())?;
-    }
-    for &(name, value, unit) in figures {
-        reporter.indicator(name, value, unit)?;
-    }
-    Ok(())
-}
-
-/// The times of all tables and savepoints, as histograms.
-pub fn report_times(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
-    let histogram_of = |time: fn(&load::Loaded) -> Duration| {
-        let mut times = streams::histogram();
-        for it in outcome.tables() {
-            times.saturating_record(time(it).as_nanos() as u64);
-        }
-        times
-    };
-    report_histogram(reporter, "table", &histogram_of(|it| it.loading))?;
-    report_histogram(reporter, "savepoint", &histogram_of(|it| it.savepoint))
-}
-
-/// The times of all reads, as a histogram.
-pub fn report_reads(reporter: &Reporter, outcome: &streams::Outcome) -> Result<(), Error> {
-    if outcome.read_times.is_empty() {
-        return Ok(());
-    }
-    report_histogram(reporter, "read", &outcome.read_times)
-}
-
-fn report_histogram(
-    reporter: &Reporter,
-    name: &str,
-    histogram: &Histogram<u64>,
-) -> Result<(), Error> {
-    let mut bytes = Vec::new();
-    V2Serializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("a histogram in memory is written to memory");
-    reporter.line(&ReportLine::Histogram(HistogramLine {
-        histogram: name.to_owned(),
-        unit: "ns".to_owned(),
-        encoded: BASE64_STANDARD.encode(bytes),
-        worker: None,
-    }))?;
-    Ok(())
-}
-
-/// How the work was shared by the loaders.
-pub fn report_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
-    for (number, loader) in outcome.loaders.iter().enumerate() {
-        let worker = format!("loader-{}", number + 1);
-        let (tables, took) = (loader.tables.len() as f64, loader.took.as_secs_f64());
-        reporter.worker_indicator("loader_tables", tables, None, &worker)?;
-        reporter.worker_indicator("loader_seconds", took, Some("s"), &worker)?;
-    }
-    Ok(())
-}
-
-/// A fact or a figure a line, for people.
-pub fn text(facts: &[Fact], figures: &[Figure]) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        writeln!(text, "{name:<26}{value}").expect("a string takes all");
-    };
-    for (name, value) in facts {
-        line(name, value);
-    }
-    for &(name, value, unit) in figures {
-        let value = match value {
-            value if value.fract() == 0.0 => format!("{value:.0}"),
-            value => format!("{value:.4}"),
-        };
-        line(name, format!("{value} {}", unit.unwrap_or("")).trim_end());
-    }
-    text
-}
-
-/// The times of each table.
-pub fn write_times(path: &Path, outcome: &load::Outcome) -> Result<(), Error> {
-    let mut text = "table,loader,rows,loading_seconds,savepoint_seconds\n".to_owned();
-    for (number, loader) in (1..).zip(&outcome.loaders) {
-        for it in &loader.tables {
-            let (loading, savepoint) = (it.loading.as_secs_f64(), it.savepoint.as_secs_f64());
-            let (table, rows) = (&it.table, it.content.rows);
-            let line = format!("{table},{number},{rows},{loading:.6},{savepoint:.6}\n");
-            text.push_str(&line);
-        }
-    }
-    fs::write(path, text).at("write the times to", path)
 }
 
 struct Spread {

@@ -18,7 +18,9 @@ mod cli;
 mod direct;
 mod figures;
 mod page_cache;
+mod report;
 mod run;
 mod space;
+mod text;
 
 pub use run::main;

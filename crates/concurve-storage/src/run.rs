@@ -11,7 +11,7 @@ use crate::database;
 use crate::device::{Device, Interval, Seeks};
 use crate::error::Error;
 use crate::export::{self, Manifest};
-use crate::{figures, load, page_cache, space, streams};
+use crate::{figures, load, page_cache, report, space, streams, text};
 
 /// The program: its exit code, after its errors have gone to standard error.
 pub fn main() -> ExitCode {
@@ -73,10 +73,10 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
         Ok(outcome)
     })?;
     if let Some(path) = &options.times {
-        figures::write_times(path, &outcome)?;
+        text::write_times(path, &outcome)?;
     }
-    figures::report_loaders(reporter, &outcome)?;
-    figures::report_times(reporter, &outcome)?;
+    report::tell_loaders(reporter, &outcome)?;
+    report::tell_times(reporter, &outcome)?;
     let facts = vec![
         ("database", options.database.name().to_owned()),
         ("loaders_are", loaders.are().to_owned()),
@@ -92,7 +92,7 @@ fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error
     let device = Device::beneath(&options.folder);
     let seeks = prepared.paths().next().and_then(seeks);
     let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
-    figures::report_reads(reporter, &outcome)?;
+    report::tell_reads(reporter, &outcome)?;
     let figures = figures::of_streams(&streams, &outcome);
     show(reporter, device.as_ref(), seeks, interval, vec![], figures)
 }
@@ -146,7 +146,7 @@ fn show(
     if let Some(interval) = interval {
         figures.extend(figures::of_device(&interval));
     }
-    figures::report(reporter, &facts, &figures)?;
-    print!("{}", figures::text(&facts, &figures));
+    report::tell(reporter, &facts, &figures)?;
+    print!("{}", text::lines(&facts, &figures));
     Ok(())
 }
