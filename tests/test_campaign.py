@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import pytest
 
 from concurve.analysis.campaign import campaign_findings
+from concurve.analysis.campaign.summary import summary
 from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
@@ -305,6 +307,21 @@ def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFin
     assert "4 agree, 0 differ" in said[3]
     assert said[4].startswith("tc02 was not run: ")
     assert told.summary[4].kind == "warning"
+
+
+def test_the_summary_names_cells_that_errors_took_out(
+    tmp_path: Path, told: CampaignFindings
+) -> None:
+    study = told.studies[0]
+    assert study.run is not None
+    cells = study.run.cells
+    lost = msgspec.structs.replace(cells[0], status="skipped", note="exit code 1 twice")
+    run = msgspec.structs.replace(study.run, cells=(lost, *cells[1:]))
+    troubled = msgspec.structs.replace(study, run=run)
+    said = [item.sentence for item in summary(head_of(tmp_path), [troubled, *told.studies[1:]], {})]
+    assert (
+        "Test case 1: 1 of 4 cells was skipped after errors; the first: exit code 1 twice." in said
+    )
 
 
 def test_deviations_name_what_did_not_run(told: CampaignFindings) -> None:

@@ -196,6 +196,15 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def state(name: str) -> str:
+    """What became of a run that is not complete: ``This run was interrupted``."""
+    return {
+        "interrupted": "This run was interrupted",
+        "failed": "This run failed",
+        "running": "This run has not ended",
+    }.get(name, f"This run is {name}")
+
+
 def level(value: Level) -> str:
     """A factor's level as text, safe to print."""
     if isinstance(value, bool):

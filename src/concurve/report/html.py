@@ -115,6 +115,7 @@ def environment() -> Environment:
         "clean_lines": fmt.clean_lines,
         "level": fmt.level,
         "clean": fmt.clean,
+        "state": fmt.state,
         "setting": fmt.setting,
         "published": published_row,
         "heading": heading,

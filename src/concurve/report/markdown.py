@@ -67,7 +67,7 @@ def _opening(findings: Findings) -> Iterator[str]:
     yield text(" · ".join([run.study, took, run.effort, run.started, *source]))
     yield ""
     if run.state != "complete":
-        yield f"**This run is {run.state}.** {text(run.reason)}"
+        yield f"**{fmt.state(run.state)}.** {text(run.reason)}"
         yield ""
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from concurve.analysis.campaign.deviations import missing
 from concurve.definition.study import Claim
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.explanation import Explanation
@@ -46,6 +46,7 @@ def summary(
     for study in studies:
         if study.state != "complete":
             yield Finding(kind="warning", sentence=missing(study))
+    yield from _skipped(studies)
     yield from _doubtful([study.run for study in studies if study.run is not None])
 
 
@@ -57,8 +58,8 @@ def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
     allowed = machine.get("cpus_allowed")
     cpus = f" ({len(allowed)} CPU{'s' * (len(allowed) != 1)})" if allowed else ""
     return (
-        f"{done} of {len(studies)} studies are done: {trials:,} trials in "
-        f"{format_duration(seconds)}{where}{cpus}."
+        f"{done} of {len(studies)} studies are done: "
+        f"{format_count(trials, 'trial')} in {format_duration(seconds)}{where}{cpus}."
     )
 
 
@@ -113,11 +114,27 @@ def _of_claim(claim: Claim, study: StudyFindings) -> Iterator[ClaimFinding]:
 def _figures(counts: Mapping[Agreement, int]) -> str:
     judged = sum(counts.get(name, 0) for name in JUDGED)
     aside = counts.get("not comparable", 0) + counts.get("base", 0)
+    if not judged:
+        return f"None of the {aside} published figures can be held against ours."
     return (
         f"Of {judged} published figures that can be held against ours, relative to their base, "
         f"{counts.get('agrees', 0)} agree, {counts.get('differs', 0)} differ and "
         f"{counts.get('undecided', 0)} are undecided; {aside} more are bases or cannot be compared."
     )
+
+
+def _skipped(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
+    """Cells that errors took out, in studies that are complete all the same."""
+    for study in studies:
+        cells = study.run.cells if study.run is not None else ()
+        skipped = [cell for cell in cells if cell.status == "skipped"]
+        if skipped:
+            says = (
+                f"{name_of(study)}: {len(skipped)} of {format_count(len(cells), 'cell')} "
+                f"{'was' if len(skipped) == 1 else 'were'} skipped after errors; the first: "
+                f"{skipped[0].note}."
+            )
+            yield Finding(kind="warning", sentence=says[:1].upper() + says[1:])
 
 
 def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
@@ -126,10 +143,13 @@ def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
     if doubtful:
         trials = sum(run.run.trials for run in runs)
         withheld = sum(bool(claim.doubt) for run in runs for claim in run.claims)
+        without = (
+            f"; verdicts on claims are withheld in {format_count(withheld, 'setting')}, where the "
+            "quiet trials alone do not give them"
+        )
         says = (
-            f"The machine was not quiet: {doubtful:,} of {trials:,} trials are in use with a "
-            f"doubt; verdicts on claims are withheld in {withheld:,} settings, where the quiet "
-            "trials alone do not give them. The deviations name the studies."
+            f"The machine was not quiet: {doubtful:,} of {format_count(trials, 'trial')} are in "
+            f"use with a doubt{without if withheld else ''}. The deviations name the studies."
         )
         yield Finding(kind="warning", sentence=says)
 
