@@ -156,6 +156,20 @@ def test_a_reader_that_goes_away_gets_no_traceback(measured: tuple[Lab, str]) ->
         assert done.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
+def test_a_full_disk_behind_standard_output_is_told(measured: tuple[Lab, str]) -> None:
+    for verb in ("show last", "export last", "runs", "--help"):
+        done = subprocess.run(
+            ["sh", "-c", f"{CONCURVE} {verb} > /dev/full"],
+            env=measured[0].environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr == (
+            "concurve: standard output cannot be written: No space left on device\n"
+            "  try: more space\n"
+        )
+
+
 def test_verbs_on_a_stored_run(measured: tuple[Lab, str]) -> None:
     lab, _ = measured
     listed = lab.run("runs")

@@ -3,6 +3,7 @@ exits."""
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -45,6 +46,10 @@ VERBS = (
 )  # fmt: skip
 
 
+#: What a disk says that takes no more. Files of ours are written by modules that say which.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class _InOrder(click.Group):
     """Lists the verbs in the order in which one needs them."""
 
@@ -80,9 +85,23 @@ def main() -> None:
         print("concurve: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, less) has gone: say nothing, and keep Python from saying it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has gone: say nothing.
+        _write_no_more()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _write_no_more()
+        print(
+            f"concurve: standard output cannot be written: {error.strerror}\n  try: more space",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+
+
+def _write_no_more() -> None:
+    """Keep Python from writing the rest at its exit, and from failing at it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
