@@ -1,0 +1,153 @@
+//! Accounts of threads and children, and of phases.
+
+use concurve_wire::record::{OutcomeKind, ThreadSource};
+
+use crate::common::{self, Trial, python, record, role, taskstats_granted};
+
+#[test]
+fn children_that_exit_at_once_are_accounted_for() {
+    let code = "
+import os, resource
+for _ in range(200):
+    if os.fork() == 0:
+        sum(range(20000))
+        os._exit(0)
+    os.wait()
+u = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(sum(x.ru_utime + x.ru_stime for x in u))
+";
+    let record = record(role("target", [python(), "-c", code]).into());
+    let target = &record.roles[0];
+    let own_ns = target.stdout.head.trim().parse::<f64>().unwrap() * 1e9;
+    let ratio = target.usage.cpu_ns.unwrap() as f64 / own_ns;
+    // The interpreter goes on for a moment after it has looked.
+    assert!((0.99..1.25).contains(&ratio), "{ratio}");
+    if taskstats_granted() {
+        assert_eq!(target.threads.total, Some(201));
+        assert_eq!(target.threads.processes, Some(201));
+    }
+}
+
+#[test]
+fn threads_that_die_at_once_are_counted() {
+    let code = "
+import threading
+for _ in range(300):
+    t = threading.Thread(target=lambda: None)
+    t.start()
+    t.join()
+";
+    let record = record(role("target", [python(), "-c", code]).into());
+    let threads = &record.roles[0].threads;
+    if taskstats_granted() {
+        assert_eq!(threads.total, Some(301));
+        assert_eq!(threads.processes, Some(1));
+        assert!(
+            threads
+                .listed
+                .iter()
+                .all(|thread| thread.source == ThreadSource::Exit)
+        );
+    } else {
+        assert!(threads.absent.contains_key("total"));
+    }
+}
+
+#[test]
+fn the_threads_own_accounts_agree_with_wait4() {
+    let code = "
+import hashlib, threading
+def work():
+    for _ in range(40): hashlib.sha256(b'x' * 2000000).digest()
+ts = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in ts]
+[t.join() for t in ts]
+";
+    if !taskstats_granted() {
+        return;
+    }
+    let ratio = common::own_to_wait4(|| record(role("target", [python(), "-c", code]).into()));
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn garbage_on_the_report_channel_is_told_and_harmless() {
+    let script = "printf 'x\\n{\"ready\":1}\\n\\377\\n{\"indicator\":\"a_ns\",\"value\":2}\\n{\"fact\":' >&3";
+    let record = record(role("target", ["sh", "-c", script]).into());
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok);
+    let target = &record.roles[0];
+    assert_eq!(target.indicators.len(), 1);
+    let lines: Vec<u64> = target
+        .report_errors
+        .iter()
+        .map(|error| error.line)
+        .collect();
+    assert_eq!(lines, [1, 2, 3, 5]);
+}
+
+#[test]
+fn phases_are_differences_between_their_edges() {
+    let code = "
+import os, time
+def say(text): os.write(int(os.environ['CONCURVE_REPORT']), text.encode() + b'\\n')
+def burn(s):
+    t = time.process_time()
+    while time.process_time() - t < s: pass
+burn(0.1)
+say('{\"phase\":\"a\",\"edge\":\"begin\",\"at_ns\":%d}' % time.monotonic_ns())
+time.sleep(0.3)
+burn(0.15)
+say('{\"phase\":\"a\",\"edge\":\"end\",\"at_ns\":%d}' % time.monotonic_ns())
+time.sleep(0.3)
+burn(0.05)
+say('{\"phase\":\"b\",\"edge\":\"end\"}')
+say('{\"phase\":\"c\",\"edge\":\"begin\"}')
+burn(0.05)
+";
+    let record = record(role("target", [python(), "-c", code]).into());
+    let target = &record.roles[0];
+    let names: Vec<_> = target
+        .phases
+        .iter()
+        .map(|phase| (phase.name.as_str(), phase.open))
+        .collect();
+    assert_eq!(names, [("a", false), ("c", true)]);
+    assert_eq!(target.report_errors.len(), 1);
+    let phase = &target.phases[0];
+    let cpu_ns = phase.usage.cpu_ns.unwrap();
+    // The program sleeps after each edge: a busy machine makes the runner look late.
+    assert!((100_000_000..200_000_000).contains(&cpu_ns), "{cpu_ns}");
+    assert!(phase.wall_ns >= 450_000_000);
+    assert!(phase.usage.cpu_ns < target.usage.cpu_ns);
+    assert!(phase.begin_ns >= 100_000_000);
+}
+
+#[test]
+fn what_a_server_used_in_its_clients_phase_is_told() {
+    let mut server = role(
+        "server",
+        [
+            "sh",
+            "-c",
+            "echo '{\"ready\":true}' >&3; trap 'exit 0' TERM; while :; do :; done",
+        ],
+    );
+    server["end"] = "serve".into();
+    server["ready"] = "report".into();
+    let say = |edge: &str| format!("echo '{{\"phase\":\"measure\",\"edge\":\"{edge}\"}}' >&3");
+    let (begin, end) = (say("begin"), say("end"));
+    let words = format!("sleep 0.1; {begin}; sleep 0.3; {end}; sleep 0.1");
+    let record = record(Trial::of([server, role("load", ["sh", "-c", &words])]));
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
+    let [server, load] = &record.roles[..] else {
+        panic!()
+    };
+    let (own, theirs) = (&load.phases[0], &server.phases[0]);
+    assert_eq!(own.marked_by, None);
+    assert_eq!(theirs.marked_by.as_deref(), Some("load"));
+    assert_eq!(theirs.wall_ns, own.wall_ns);
+    assert_eq!(theirs.begin_ns, own.begin_ns);
+    let used = theirs.usage.cpu_ns.unwrap();
+    assert!(used > 0 && used < server.usage.cpu_ns.unwrap());
+    assert!(used > own.usage.cpu_ns.unwrap(), "the server spins");
+}
