@@ -16,11 +16,20 @@ from concurve.host import native
 MODES_DIFFER_AT_MOST = 0.05
 
 DIALS = {
-    "threads": ("--execution", "inline"),
     "processes": ("--engines", "processes"),
-    "queue": ("--engines", "threads", "--execution", "worker"),
+    "inline": ("--execution", "inline"),
+    "threads": ("--execution", "worker", "--replies", "engine"),
+    "returned": ("--execution", "worker", "--replies", "io-thread"),
 }
-"""One engine: a thread or a process that has the network itself, and one with a thread for that."""
+"""One engine: a process or a thread that has the network to itself; and one that a thread for the
+network feeds, which sends replies itself, as in document 001's threaded mode, or gives them back.
+"""
+
+TITLES = {
+    "inline": "engine, thread / process",
+    "threads": "… with a thread for the network",
+    "returned": "… that also sends",
+}
 
 MANY_SESSIONS = 50
 
@@ -40,43 +49,37 @@ def ours(name: str) -> tuple[str, ...]:
 
 
 def apart(rounds: int, seconds: float) -> Iterator[Figure]:
-    """An engine on the last CPU, its only client on the first.
+    """A server on the last CPU, its only client on the first.
 
     Where the kernel places the two, it changes its mind, and wake-ups within one CPU take another
     time. The rounds are short, since this machine's speed drifts.
     """
     cpus = sorted(os.sched_getaffinity(0))
+    bound = Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST)
     with contextlib.ExitStack() as stack:
         with placed(cpus[-1]):
-            servers = {
-                name: stack.enter_context(serving(*ours(name))) for name in ("threads", "processes")
-            }
+            servers = {name: stack.enter_context(serving(*ours(name))) for name in DIALS}
         with placed(cpus[0]):
-            found = interleaved(rounds, {it: side(servers[it], 1, seconds) for it in servers})
-    yield Figure(
-        "engine, thread / process, client on another CPU",
-        f"lock+unlock, one client, {rounds} interleaved rounds of {seconds} s",
-        median_of_ratios(found["threads rate"], found["processes rate"]),
-        Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST),
-    )
+            yield from beside(servers, 1, rounds, seconds, {"inline": bound, "threads": bound})
 
 
 def beside(
-    servers: Mapping[str, Running], sessions: int, rounds: int, seconds: float
+    servers: Mapping[str, Running],
+    sessions: int,
+    rounds: int,
+    seconds: float,
+    bounds: Mapping[str, Bound] | None = None,
 ) -> Iterator[Figure]:
     """Throughput of the others as a multiple of that of the engine that is a process."""
     who = "one client" if sessions == 1 else f"{sessions} clients"
-    how = f"lock+unlock, one engine, {rounds} interleaved rounds of {seconds} s"
+    where = ", client on another CPU" if bounds else ""
+    how = f"lock+unlock, one engine{where}, {rounds} interleaved rounds of {seconds} s"
     found = interleaved(
         rounds, {name: side(server, sessions, seconds) for name, server in servers.items()}
     )
-    names = {
-        "threads": f"engine, thread / process, {who}",
-        "queue": f"… with a thread for the network, {who}",
-    }
-    for name, figure in names.items():
+    for name, title in TITLES.items():
         ratio = median_of_ratios(found[f"{name} rate"], found["processes rate"])
-        yield Figure(figure, how, ratio)
+        yield Figure(f"{title}, {who}", how, ratio, (bounds or {}).get(name))
 
 
 def side(server: Running, sessions: int, seconds: float) -> Callable[[], Mapping[str, float]]:
