@@ -7,7 +7,8 @@ import json
 import msgspec
 
 from concurve.definition.study import Rules
-from concurve.findings.study import Factor
+from concurve.findings.run import Findings
+from concurve.findings.study import Factor, Level
 from concurve.report.charts import charts
 from concurve.store import Store
 from tests.made import made_run
@@ -25,6 +26,28 @@ def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> No
     lows = [row["low"] for row in rows if row.get("low") is not None]
     assert min(lows) >= 0.8 * least > 0
     assert "logarithmic" in chart.to_svg()
+
+
+def test_nothing_grows_from_a_base_that_has_as_much_concurrency() -> None:
+    def run(**base: Level) -> tuple[Findings, str]:
+        findings = made_run(
+            Store(), lambda mode, n: float(mode) / int(n), mode=(1, 2), threads=(1, 2, 4), base=base
+        )
+        (speedup,) = (chart for chart in charts(findings) if chart.name.startswith("speedup"))
+        (rows,) = speedup.spec.to_dict()["datasets"].values()
+        return findings, "ideal" if any(row["kind"] == "ideal" for row in rows) else "none"
+
+    findings, line = run(mode=1)
+    assert line == "none"
+    assert not any("efficiency" in cell.indicators for cell in findings.cells)
+    assert all("speedup" in cell.indicators for cell in findings.cells)
+    told = [finding.sentence for finding in findings.sentences]
+    assert "Speed-up is against mode=1 at the same threads." in told
+    bases: tuple[dict[str, Level], ...] = ({}, {"threads": 2}, {"mode": 1, "threads": 1})
+    for base in bases:
+        findings, line = run(**base)
+        assert line == "ideal"
+        assert all("efficiency" in cell.indicators for cell in findings.cells)
 
 
 def test_where_the_time_of_an_operation_counts_its_cpu_time_and_the_slow_ones_are_drawn() -> None:

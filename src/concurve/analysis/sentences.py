@@ -229,7 +229,7 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     if state == "complete":
         return []
     return [
-        f"This run is {state}: {protocol.done} of {protocol.planned()} trials are in; "
+        f"This run is not complete: {protocol.done} of {protocol.planned()} trials are in; "
         f"concurve resume {head.id} goes on."
     ]
 
@@ -278,11 +278,14 @@ def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
             f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; start-up is "
             "apart, as run_seconds."
         )
-    if plan.work:
+    if plan.work_grows:
         notes.append(
             "Speed-up is against the base cell of each group; efficiency is speed-up over the "
             f"ratio of {plan.work}."
         )
+    elif plan.work:
+        base = ", ".join(f"{name}={level}" for name, level in plan.study.base.items())
+        notes.append(f"Speed-up is against {base} at the same {plan.work}.")
     return notes
 
 

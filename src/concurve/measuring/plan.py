@@ -59,6 +59,12 @@ class Plan(msgspec.Struct, frozen=True):
     rules: Rules
     work: str | None
 
+    @property
+    def work_grows(self) -> bool:
+        """Do cells differ from their base in concurrency? Not where the study names a base by other
+        factors: then each cell is compared with one that has as much of it."""
+        return self.work is not None and (not self.study.base or self.work in self.study.base)
+
     def order(self, block: int) -> list[int]:
         """The cells of a block in their randomised order."""
         cells = list(range(len(self.cells)))

@@ -79,7 +79,8 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
 
 def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]:
     """Speed-up and efficiency against the base cell (facts: say the base, and its value); of a
-    simulation they would be the simulator's."""
+    simulation they would be the simulator's. No efficiency where each base cell has the concurrency
+    of the cells that are held against it."""
     if plan.study.simulation:
         return {}
     sides = tables[cell.index].used, tables[cell.base].used
@@ -103,7 +104,7 @@ def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]
 
 def _growth(plan: Plan, cell: Cell) -> float | None:
     """By how much the concurrency of a cell exceeds that of its base."""
-    if plan.work is None:
+    if plan.work is None or not plan.work_grows:
         return None
     own, base = cell.parameters[plan.work], plan.cells[cell.base].parameters[plan.work]
     if not isinstance(own, int | float) or not isinstance(base, int | float) or base <= 0:

@@ -120,7 +120,8 @@ def ideal_line(
     top: float,
     end: float,
 ) -> list[dict[str, Any]]:
-    """The line of a program that uses every further worker in full, up to the chart's top."""
+    """The line of a program that uses every further worker in full, up to the chart's top; none
+    where each level has a base of its own, from which nothing grows."""
     levels = sorted(float(level) for level in work.levels)
     if name == "efficiency":
         return [{"x": levels[0], "value": 1.0}, {"x": levels[-1], "value": 1.0}]
@@ -131,7 +132,7 @@ def ideal_line(
         if cell.base is not None and cell.base in by_index
     }
     base = min(bases, default=levels[0])
-    if base <= 0:
+    if base <= 0 or len(bases) > 1:
         return []
     first, last = max(levels[0], base / 10), min(end, top * 0.97 * base)
     # A line is straight on linear axes only: many short ones serve both.
