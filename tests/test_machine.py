@@ -156,10 +156,15 @@ def test_the_check_marks_what_would_make_figures_doubtful(tmp_path: Path) -> Non
 
 
 def test_the_check_tells_what_is_not_granted(tmp_path: Path) -> None:
-    probes = {"psi": {"granted": True}, "perf": {"granted": False, "reason": "paranoid is 3"}}
+    probes = {
+        "psi": {"granted": True},
+        "sched": {"granted": True},
+        "perf": {"granted": False, "reason": "paranoid is 3"},
+    }
     found = {item.name: item for item in inspect(describe_machine(tmp_path), probes)}
-    assert found["psi"].mark == "ok"
+    assert (found["psi"].mark, found["psi"].says) == ("ok", "granted")
     assert (found["perf"].mark, found["perf"].says) == ("--", "paranoid is 3")
+    assert found["sched"].says == "granted: migrations of living threads"
     assert found["frequency governor"].mark == "--"
 
 

@@ -119,13 +119,18 @@ def test_reported_figures_stand_under_their_names_and_those_of_other_roles_behin
         (r"took ([\d.e-]+) s", 1.5e-3),
         (r"total ([\d,]+)", 1234567.0),
         (r"(\d+) errors", 2.0),
+        (r"again$|(.*) errors", 2.0),
+        (r"rate=(nan|\d+) again", 40.0),
+        (r"noise (\w+)", None),
         (r"(\w+)=(\d+) again", None),
     ],
 )
 def test_extracts_take_the_last_match_and_standard_error_if_need_be(
     pattern: str, value: float | None
 ) -> None:
-    out = Output(head="rate=10\nrate=30\ntook 1.5e-3 s\ntotal 1,234,567\nrate=40 again\n")
+    out = Output(
+        head="rate=10\nrate=30\ntook 1.5e-3 s\ntotal 1,234,567\nnoise inf\nrate=40 again\n"
+    )
     if pattern == r"rate=(\d+)":
         value = 40.0
     record = with_role(record_of(SPEC, 1.0), stdout=out, stderr=Output(head="2 errors"))

@@ -27,7 +27,7 @@ are sessions of one experiment. A difference below --effect is not worth the nam
 """
 
 
-@click.command("compare", help=HELP)
+@click.command("compare", help=HELP, short_help="Compare two runs, or two levels inside one.")
 @click.argument("runs", nargs=-1, required=True, metavar="A B | RUN")
 @click.option("--factor", metavar="NAME", help="Compare levels of this factor inside one run.")
 @click.option("--levels", metavar="BASE,NEW…", help="Levels to compare (default: all).")

@@ -19,7 +19,9 @@ coherency, io, client, contamination (others on the machine), or none.
 """
 
 
-@click.command("explain", help=HELP)
+@click.command(
+    "explain", help=HELP, short_help="Say where the time of each cell goes, and what limits it."
+)
 @options.run_name
 @click.option("--json", is_flag=True, help="Print JSON.")
 @options.db

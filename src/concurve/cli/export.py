@@ -24,7 +24,7 @@ and html.
 """
 
 
-@click.command("export", help=HELP)
+@click.command("export", help=HELP, short_help="Export a stored run or campaign as data.")
 @options.run_name
 @click.option(
     "--format",

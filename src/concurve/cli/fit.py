@@ -30,7 +30,7 @@ With --r, any two of N, X and R give the third by Little's law; all three must a
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
-@click.command("fit", help=HELP)
+@click.command("fit", help=HELP, short_help="Fit scaling models to measured numbers.")
 @click.argument("file", metavar="FILE", type=_FILE)
 @click.option("--x", "n", metavar="N", help="Column with the number of workers, clients, CPUs.")
 @click.option("--y", "x", metavar="X", help="Column with the throughput, in operations a second.")

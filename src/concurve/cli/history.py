@@ -17,7 +17,9 @@ Change points need eight runs of one machine.
 """
 
 
-@click.command("history", help=HELP)
+@click.command(
+    "history", help=HELP, short_help="Show an indicator over the runs of a study, and its changes."
+)
 @click.argument("study")
 @click.option("--indicator", default="", metavar="NAME", help="Default: the primary indicator.")
 @click.option("--across-machines", is_flag=True, help="Take runs of other machines, too.")

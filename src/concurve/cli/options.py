@@ -17,7 +17,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 db = click.option(
     "--db",
     metavar="FILE|URL",
-    help="Store: a SQLite file or postgresql://…  (default: CONCURVE_DB, else a file in "
+    help="Store: a SQLite file or postgresql://… (default: CONCURVE_DB, else a file in "
     "~/.local/share/concurve).",
 )
 

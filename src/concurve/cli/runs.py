@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("runs", help=HELP)
+@click.command("runs", help=HELP, short_help="List the stored runs, the newest last.")
 @click.argument("study", required=False)
 @options.db
 def verb(study: str | None, db: str | None) -> None:

@@ -14,6 +14,23 @@ class Item(NamedTuple):
     remedy: str = ""
 
 
+#: What a source of measurement, as ``concurve-trial probes`` names it, is read for.
+_GIVES = {
+    "children": "the tree of processes",
+    "perf": "CPU time and migrations of the whole tree",
+    "perf_lives": "births and deaths of threads, exact",
+    "psi_cpu": "how long anybody lacked a CPU",
+    "psi_io": "how long anybody waited for a device",
+    "psi_memory": "how long anybody lacked memory",
+    "sched": "migrations of living threads",
+    "schedstat": "run-queue wait of living threads",
+    "stat": "CPU time of processes outside the trial",
+    "steal": "CPU time that the hypervisor took",
+    "syscall": "what threads wait for",
+    "taskstats": "run-queue wait and switches of ended threads",
+}
+
+
 def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
     """Judge a machine's description and the sources that the runner found."""
     absent = facts.get("absent", {})
@@ -29,7 +46,7 @@ def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
         _autogroup(facts, absent),
     ]  # fmt: skip
     items += [
-        Item("ok", name, "granted")
+        Item("ok", name, f"granted: {_GIVES[name]}" if name in _GIVES else "granted")
         if probe.get("granted")
         else Item("--", name, str(probe.get("reason", "not granted")))
         for name, probe in probes.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from concurve.definition.study import Extract
@@ -21,16 +22,24 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
     """Group 1 of the last match in standard output, else in standard error.
 
     Raises:
-        MissedExtractError: no match, or the group is no number.
+        MissedExtractError: no match, or the group is no finite number.
     """
     pattern = re.compile(extract.pattern, re.MULTILINE)
     for output in (role.stdout, role.stderr):
-        matches = pattern.findall(output.text())
-        if matches:
-            last = matches[-1] if isinstance(matches[-1], str) else matches[-1][0]
-            try:
-                return float(last.replace(",", ""))
-            except ValueError:
-                break
+        # An empty group is no figure: (.*) matches once more, behind all that there is.
+        found = [match[1] for match in pattern.finditer(output.text()) if match[1]]
+        if found:
+            figure = _number(found[-1])
+            if figure is not None:
+                return figure
+            break
     text = role.stdout.text().strip() or role.stderr.text().strip()
     raise MissedExtractError(extract, text[-200:])
+
+
+def _number(text: str) -> float | None:
+    try:
+        figure = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return figure if math.isfinite(figure) else None
