@@ -23,8 +23,6 @@ mod sampler;
 mod spec;
 mod trial;
 mod waits;
-mod watch;
-mod watcher;
 
 use std::io::Write;
 use std::process::ExitCode;

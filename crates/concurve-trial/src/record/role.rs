@@ -7,7 +7,7 @@ use super::threads::{self, incomplete, miscount};
 use super::{all_absent, cpu_ns};
 use crate::ledger::Ledger;
 use crate::role::Role;
-use crate::watch::Watch;
+use crate::waits::watch::Watch;
 
 /// Writes down a role that is over.
 pub fn record(

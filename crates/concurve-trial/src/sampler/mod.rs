@@ -10,8 +10,8 @@ use concurve_wire::spec::Sampling;
 
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
-use crate::watch::Watch;
-use crate::watcher::Subject;
+use crate::waits::watch::Watch;
+use crate::waits::watcher::Subject;
 use pace::Pace;
 
 /// Threads read between two looks at the world: an exit is noticed within this much work.

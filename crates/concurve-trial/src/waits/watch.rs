@@ -4,8 +4,8 @@ use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::{Absent, RoleRecord, Waits};
 
 use crate::ledger::Ledger;
+use crate::waits::watcher::{Observation, Subject, Watcher};
 use crate::waits::{self, Tally};
-use crate::watcher::{Observation, Subject, Watcher};
 
 const UNSEEN_ROLE: &str = "too short: threads are looked at from their second sample on";
 const UNSEEN_PHASE: &str = "no sample of its threads fell into it";

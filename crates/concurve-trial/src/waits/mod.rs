@@ -1,4 +1,7 @@
-//! Sights what threads were seen doing: of a role, of a phase, of a thread.
+//! What threads were seen doing: sights of a role, of a phase, of a thread.
+
+pub mod watch;
+pub mod watcher;
 
 use std::collections::HashMap;
 
