@@ -47,6 +47,7 @@ build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve
 	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
+	@echo "the run is kept in $(CONCURVE_DB): $(BIN)/concurve show last --db $(CONCURVE_DB)"
 
 test: test-rust test-python test-java ## Run the tests of every language
 
