@@ -19,7 +19,6 @@ PALETTE_DARK = (
     "#b5b5b5",
 )
 
-
 SHAPES = (
     "circle",
     "square",
@@ -30,7 +29,6 @@ SHAPES = (
     "stroke",
     "wedge",
 )
-
 
 INK, SOFT, GRID = "#222428", "#5f6470", "#e3e5ea"
 

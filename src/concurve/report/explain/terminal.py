@@ -28,12 +28,9 @@ PARTS: dict[str, tuple[str, str]] = {
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
+
 _GAP = "  "
-
-
 _BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
-
-
 _FACTOR_WIDTH_MIN = 6
 _STYLES = {"contamination": "yellow", "none": ""}
 

@@ -1,0 +1,1 @@
+"""The tables of coverage.py, one module a subject."""
