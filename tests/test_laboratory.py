@@ -226,6 +226,8 @@ def test_a_trial_whose_load_lost_sessions_does_not_count(store: Store) -> None:
 def test_a_primary_indicator_that_nobody_reports_stops_at_once(store: Store) -> None:
     with pytest.raises(RunError, match=r"primary indicator latency is absent: .* not report it"):
         runner_of(store, indicators=(Indicator(name="latency"),)).start()
+    with pytest.raises(RunError, match=r"did you mean 'wall_seconds'\?"):
+        runner_of(store, indicators=(Indicator(name="wall_second"),)).start()
 
 
 def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import NamedTuple
 
 from concurve.errors import RunError
@@ -76,10 +77,13 @@ class Judge:
         absent = study.primary not in measures.values
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
             reason = measures.absent.get(study.primary, "the program did not report it")
+            near = difflib.get_close_matches(study.primary, measures.values, n=1)
             raise self._error(
                 cell,
                 f"the primary indicator {study.primary} is absent: {reason}",
-                "another first [[indicators]] entry, or a program that reports it",
+                f"did you mean {near[0]!r}?"
+                if near
+                else "another first [[indicators]] entry, or a program that reports it",
             )
         return measures.values
 
