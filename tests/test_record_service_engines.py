@@ -32,10 +32,13 @@ class RecordTeller(Teller):
     """Has a record of the history for each transaction, with its number."""
 
     def found(self, client: Client) -> int:
-        with contextlib.suppress(ReplyError):
+        try:
             last = client("GET", "ATMOST", "history", 0, self.key(99_999_999))
-            return int(last[4:12]) if int(last[:4]) == self.number else 0
-        return 0
+        except ReplyError as error:
+            if error.code != "ENDOFFILE":
+                raise
+            return 0
+        return int(last[4:12]) if int(last[:4]) == self.number else 0
 
     def key(self, transaction: int) -> str:
         return f"{self.number:04}{transaction:08}"
