@@ -235,6 +235,8 @@ def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store
         runner_of(store, FakeEngine(kind_of=lambda spec: "program_failed")).start()
     assert states(store)[0][0] == "failed"
     assert store.count(store.find_run("last").id) == 4, "each with its record"
+    said = [item.sentence for item in findings_of(store, store.find_run("last")).sentences]
+    assert not [sentence for sentence in said if "goes on" in sentence], "nothing is left to do"
 
 
 def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None:

@@ -226,10 +226,11 @@ def _left_out(head: RunHead) -> list[str]:
 
 
 def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
-    if state == "complete":
-        return []
+    planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
+    if state == "complete" or (used == planned and protocol.done):
+        return []  # nothing to go on with: every cell has its trials, or was skipped
     return [
-        f"This run is not complete: {protocol.done} of {protocol.planned()} trials are in; "
+        f"This run is not complete: {used} of {format_count(planned, 'trial')} are in; "
         f"concurve resume {head.id} goes on."
     ]
 
