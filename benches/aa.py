@@ -6,7 +6,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from measuring import Bound, Figure, alone, busy_iterations, scratch, target
+from measuring.figures import Bound, Figure
+from measuring.running import busy_iterations, scratch, target
+from measuring.showing import alone
 
 import concurve
 from concurve.analysis.comparison import compare_levels

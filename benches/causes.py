@@ -11,7 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring import Bound, Figure, alone, output_of, scratch, target
+from measuring.figures import Bound, Figure
+from measuring.running import output_of, scratch, target
+from measuring.showing import alone
 
 import concurve
 from concurve.api import Run

@@ -7,7 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 
-from measuring import ROOT, Bound, Figure, MissingToolError, alone, require, unless_missing
+from measuring.figures import Bound, Figure, MissingToolError, unless_missing
+from measuring.running import ROOT
+from measuring.showing import alone
+from measuring.tools import require
 
 from concurve.estimate import Estimate
 

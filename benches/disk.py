@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from measuring import Bound, Figure, alone, median, trial
+from measuring.estimates import median
+from measuring.figures import Bound, Figure
+from measuring.running import trial
+from measuring.showing import alone
 
 from concurve.host import native
 

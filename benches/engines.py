@@ -13,15 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from load import run
-from measuring import (
-    Bound,
-    Figure,
-    alone,
-    interleaved,
-    median_of_ratios,
-    ratio_of_medians,
-    scratch,
-)
+from measuring.estimates import median_of_ratios, ratio_of_medians
+from measuring.figures import Bound, Figure
+from measuring.running import interleaved, scratch
+from measuring.showing import alone
 
 from concurve.host import native
 

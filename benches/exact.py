@@ -5,19 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from measuring import (
-    Bound,
-    Figure,
-    MissingToolError,
-    alone,
-    busy_iterations,
-    hyperfine,
-    interleaved,
-    perf_stat,
-    ratio_of_medians,
-    target,
-    trial,
-)
+from measuring.estimates import ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import busy_iterations, interleaved, target, trial
+from measuring.showing import alone
+from measuring.tools import hyperfine, perf_stat
 
 WITHIN_ONE_PERCENT = Bound(0.99, 1.01)
 THREADS = (1, 2, 8, 64)

@@ -9,15 +9,10 @@ from pathlib import Path
 from statistics import median as middle
 
 from mandelbrot import compare
-from measuring import (
-    SEED,
-    Bound,
-    Figure,
-    MissingToolError,
-    alone,
-    median,
-    require,
-)
+from measuring.estimates import SEED, median
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.showing import alone
+from measuring.tools import require
 
 from concurve.host import native
 

@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from measuring import Bound, Figure, alone, interleaved, median_of_ratios
+from measuring.estimates import median_of_ratios
+from measuring.figures import Bound, Figure
+from measuring.running import interleaved
+from measuring.showing import alone
 from server import LOCK_UNLOCK, Running, load, placed, serving
 
 from concurve.host import native

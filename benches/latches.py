@@ -6,15 +6,10 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
-from measuring import (
-    ROOT,
-    Bound,
-    Figure,
-    MissingToolError,
-    median,
-    ratio_of_medians,
-    require,
-)
+from measuring.estimates import median, ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import ROOT
+from measuring.tools import require
 
 Times = Mapping[str, Mapping[str, Sequence[float]]]
 """ns an operation, by what was done and by whose means, a value a round."""

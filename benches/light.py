@@ -10,19 +10,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import (
-    Bound,
-    Figure,
-    alone,
-    difference_of_medians,
-    hyperfine,
-    interleaved,
-    require,
-    scratch,
-    spec_of,
-    unless_missing,
-    wall_seconds,
-)
+from measuring.estimates import difference_of_medians
+from measuring.figures import Bound, Figure, unless_missing
+from measuring.running import interleaved, scratch, spec_of, wall_seconds
+from measuring.showing import alone
+from measuring.tools import hyperfine, require
 
 from concurve.estimate import Estimate
 from concurve.host import native

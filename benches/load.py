@@ -13,15 +13,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from measuring import (
-    Bound,
-    Figure,
-    MissingToolError,
-    alone,
-    interleaved,
-    ratio_of_medians,
-    require,
-)
+from measuring.estimates import ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import interleaved
+from measuring.showing import alone
+from measuring.tools import require
 
 from concurve.host import native
 

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from measuring import ROOT, Bound, Figure, alone, median, wall_seconds
+from measuring.estimates import median
+from measuring.figures import Bound, Figure
+from measuring.running import ROOT, wall_seconds
+from measuring.showing import alone
 
 from concurve.models import fit_many
 

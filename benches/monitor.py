@@ -13,7 +13,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from measuring import SEED, Bound, Figure, alone, median
+from measuring.estimates import SEED, median
+from measuring.figures import Bound, Figure
+from measuring.showing import alone
 from server import Running, placed, serving
 
 from concurve.host import native

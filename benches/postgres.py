@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from load import run
-from measuring import (
-    Bound,
-    Figure,
-    MissingToolError,
-    alone,
-    interleaved,
-    ratio_of_medians,
-)
+from measuring.estimates import ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import interleaved
+from measuring.showing import alone
 from postgres_server import Postgres, find_tools, quietly, running
 
 from concurve.host import native

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring import MissingToolError
+from measuring.figures import MissingToolError
 
 PORT = 5432
 """Part of the name of its socket; where it listens to the network it should be a free one."""

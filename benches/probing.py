@@ -11,22 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from measuring import (
-    ROOT,
-    Bound,
-    Figure,
-    busy_iterations,
-    estimate_text,
-    exit_code,
-    interleaved,
-    median,
-    number,
-    quiet_warning,
-    ratio_of_medians,
-    show,
-    target,
-    trial,
-)
+from measuring.estimates import median, ratio_of_medians
+from measuring.figures import Bound, Figure
+from measuring.running import ROOT, busy_iterations, interleaved, target, trial
+from measuring.showing import estimate_text, exit_code, number, quiet_warning, show
 
 from concurve.estimate import Estimate
 from concurve.host.machine import allowed_cpus, describe_machine

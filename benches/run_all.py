@@ -28,7 +28,8 @@ import scale
 import server
 import statements
 import threads
-from measuring import Bench, exit_code, quiet_warning, show
+from measuring.figures import Bench
+from measuring.showing import exit_code, quiet_warning, show
 
 import models
 import postgres

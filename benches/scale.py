@@ -7,7 +7,10 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import Bound, Figure, alone, median, scratch, wall_seconds
+from measuring.estimates import median
+from measuring.figures import Bound, Figure
+from measuring.running import scratch, wall_seconds
+from measuring.showing import alone
 from synthetic_run import fill
 
 SECONDS_MAX = 2.0

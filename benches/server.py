@@ -15,20 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring import (
-    ROOT,
-    SEED,
-    Bound,
-    Figure,
-    MissingToolError,
-    Samples,
-    alone,
-    interleaved,
-    median,
-    ratio_of_medians,
-    require,
-    unless_missing,
-)
+from measuring.estimates import SEED, Samples, median, ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError, unless_missing
+from measuring.running import ROOT, interleaved
+from measuring.showing import alone
+from measuring.tools import require
 
 from concurve.estimate import Estimate
 from concurve.host import native

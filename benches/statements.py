@@ -12,16 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from load import run
-from measuring import (
-    SCRATCH,
-    Bound,
-    Figure,
-    MissingToolError,
-    alone,
-    interleaved,
-    ratio_of_medians,
-    scratch,
-)
+from measuring.estimates import ratio_of_medians
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import SCRATCH, interleaved, scratch
+from measuring.showing import alone
 from postgres_server import find_tools, running
 from server import serving
 

@@ -7,7 +7,10 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from measuring import Bound, Figure, alone, interleaved, median, trial
+from measuring.estimates import median
+from measuring.figures import Bound, Figure
+from measuring.running import interleaved, trial
+from measuring.showing import alone
 
 from concurve.errors import ConcurveError
 from concurve.host import native

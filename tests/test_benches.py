@@ -66,7 +66,9 @@ def test_an_unknown_subject_is_refused() -> None:
 
 def helpers(code: str) -> str:
     """What a snippet prints that uses the shared helpers."""
-    head = f"import sys; sys.path.insert(0, {str(BENCHES)!r}); from measuring import *\n"
+    parts = ("figures", "estimates", "showing", "tools")
+    head = f"import sys; sys.path.insert(0, {str(BENCHES)!r})\n"
+    head += "".join(f"from measuring.{part} import *\n" for part in parts)
     done = python("-c", head + code)
     assert done.returncode == 0, done.stderr
     return done.stdout

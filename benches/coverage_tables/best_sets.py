@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from coverage_tables.simulated import EIGHT, SEED, TRUTHS, Floats, marked, percent
 
 from concurve.stats.best import best_set
+from coverage_tables.simulated import EIGHT, SEED, TRUTHS, Floats, marked, percent
 
 BEST_TEXT = """## Best set
 

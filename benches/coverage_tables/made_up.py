@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from coverage_tables.simulated import SEED, Floats
 
 from concurve.models.mva import exact_mva
+from coverage_tables.simulated import SEED, Floats
 
 
 def made_up_curves() -> dict[str, list[tuple[list[float], list[float]]]]:

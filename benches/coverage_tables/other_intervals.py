@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from concurve.models.fit import Fitted, interval
+from concurve.models.usl import MODEL as USL
 from coverage_tables.simulated import (
     EIGHT,
     FIVE,
@@ -16,10 +20,6 @@ from coverage_tables.simulated import (
     experiment,
     marked,
 )
-from scipy.special import ndtri, stdtrit
-
-from concurve.models.fit import Fitted, interval
-from concurve.models.usl import MODEL as USL
 
 OTHERS_TEXT = """## What other intervals would give
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from coverage_tables.simulated import SEED, TRUTHS, marked
 
 from concurve.stats.intervals import ratio_estimate
+from coverage_tables.simulated import SEED, TRUTHS, marked
 
 
 def speedups(count: int, rows: list[float]) -> Iterator[str]:

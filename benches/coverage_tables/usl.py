@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from concurve.models.fit import Fitted, interval
+from concurve.models.solver import minimise
+from concurve.models.usl import MODEL as USL
 from coverage_tables.simulated import (
     DESIGNS,
     EIGHT,
@@ -18,12 +24,6 @@ from coverage_tables.simulated import (
     marked,
     percent,
 )
-from numpy.typing import NDArray
-from scipy.special import stdtrit
-
-from concurve.models.fit import Fitted, interval
-from concurve.models.solver import minimise
-from concurve.models.usl import MODEL as USL
 
 #: A coherency far too small to be seen at these levels.
 FAINT = Truth(0.1, 0.0002)

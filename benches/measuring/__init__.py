@@ -1,0 +1,1 @@
+"""What the benches share: figures, interleaved runs, the other tools, estimates, and the table."""
