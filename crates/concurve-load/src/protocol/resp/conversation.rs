@@ -172,8 +172,17 @@ impl Conversation for Connection {
     }
 }
 
-/// The first word of an error says its kind.
+/// The first word of an error says its kind. `ERR` says none: there the plain words behind it do,
+/// up to the first that may be a name or a number.
 fn error_kind(text: &str) -> String {
-    let word = text.split_ascii_whitespace().next().unwrap_or("ERR");
-    word.chars().take(32).collect()
+    let mut words = text.split_ascii_whitespace();
+    let mut kind = words.next().unwrap_or("ERR").to_owned();
+    if kind == "ERR" {
+        let is_plain = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        for word in words.take_while(is_plain) {
+            kind.push(' ');
+            kind.push_str(word);
+        }
+    }
+    kind.chars().take(48).collect()
 }

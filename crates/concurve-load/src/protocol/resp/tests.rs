@@ -56,6 +56,23 @@ fn a_trip_of_several_statements_has_one_answer() {
 }
 
 #[test]
+fn errors_without_a_kind_are_told_by_their_plain_words() {
+    let mut connection = connection(&["GET {key}"], Greeting::default());
+    for (error, kind) in [
+        (
+            "-ERR unknown command 'FOO', with args\r\n",
+            "ERR unknown command",
+        ),
+        ("-ERR 'x' is no number\r\n", "ERR"),
+        ("-OOM command not allowed\r\n", "OOM"),
+    ] {
+        asked(&mut *connection, 0..1);
+        let answer = Message::Answer(Answer::Error(kind.to_owned()));
+        assert_eq!(heard(&mut *connection, error), answer);
+    }
+}
+
+#[test]
 fn a_command_of_its_own_tells_its_error_in_full() {
     let mut connection = connection(&["GET {key}"], Greeting::default());
     let mut out = Vec::new();
