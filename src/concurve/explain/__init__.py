@@ -1,7 +1,8 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
-``threads`` says whose time it is, ``accounts`` reads a record, ``cells`` puts the trials of a cell
-together and holds them against the base, ``causes`` names the factor, ``sentences`` says it.
+``parts`` and ``threads`` say whose time it is, ``accounts`` reads a record, ``cells`` puts the
+trials of a cell together and holds them against the base, ``causes`` names the factor (by what
+``components`` and ``contention`` make of it), ``sentences`` says it.
 Records are read one cell at a time, and of a cell with very many trials the first
 :data:`TRIALS_READ`.
 """
