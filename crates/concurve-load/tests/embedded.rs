@@ -103,7 +103,7 @@ fn warm_ups_and_schedules_are_as_with_servers() {
         assert_eq!(ended.indicator("operations"), 60.0, "{engine}");
 
         // One session is not as fast as that: what would wait behind too many is skipped.
-        let arguments = "--workload update --sessions 1 --rate 1e7 --duration 50ms --backlog 5";
+        let arguments = "--workload update --sessions 1 --rate 1e6 --duration 1s --backlog 5";
         let ended = run(engine, &folder, arguments).ok();
         assert!(ended.indicator("skipped") > 0.0, "{engine}");
         assert!(ended.stdout().contains("late"));

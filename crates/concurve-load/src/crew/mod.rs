@@ -1,22 +1,24 @@
 //! Those who run the sessions: client threads, or a process for each session. All are given the
 //! same tasks, and each tells what it counted.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod member;
+mod round;
+
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use concurve_wire::reporter::monotonic_ns;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::plan::{Plan, Runners};
-use crate::process::Process;
+use crate::plan::Plan;
 use crate::reach::Reached;
 use crate::stop::Stop;
 use crate::tally::{Interval, Tally};
 use crate::task::Task;
+use member::Member;
+use round::Round;
 
 /// How often it is looked whether to stop while nobody says anything.
 const LOOK: Duration = Duration::from_millis(200);
@@ -43,22 +45,6 @@ pub struct Crew {
     round: Round,
 }
 
-/// What they have said of the present task.
-#[derive(Default)]
-struct Round {
-    tallies: Vec<Option<Tally>>,
-    told: Vec<Option<Interval>>,
-    ended: usize,
-}
-
-enum Member {
-    Thread {
-        tasks: Sender<Task>,
-        life: JoinHandle<()>,
-    },
-    Process(Process),
-}
-
 impl Crew {
     /// Starts all of them and waits until every session is connected.
     pub fn connect(plan: &Arc<Plan>, stop: &Stop) -> Result<Self, Error> {
@@ -73,12 +59,8 @@ impl Crew {
             round: Round::default(),
         };
         for number in 0..plan.members() {
-            crew.members.push(match plan.runners {
-                Runners::Threads(_) => {
-                    start_thread(plan, number, stop, &crew.reached, say.clone())?
-                }
-                Runners::Processes => Member::Process(Process::start(number, say.clone())?),
-            });
+            let member = Member::start(plan, number, stop, &crew.reached, say.clone())?;
+            crew.members.push(member);
         }
         for _ in 0..crew.members.len() {
             if let (_, Said::Failed(error)) = crew.hear()? {
@@ -99,11 +81,7 @@ impl Crew {
     pub fn begin(&mut self, task: &Task) -> Result<(), Error> {
         self.round = Round::of(self.members.len());
         for (number, member) in self.members.iter_mut().enumerate() {
-            let given = match member {
-                Member::Thread { tasks, .. } => tasks.send(*task).is_ok(),
-                Member::Process(process) => process.send(task),
-            };
-            if !given {
+            if !member.give(task) {
                 return Err(self.why_gone(number));
             }
         }
@@ -146,13 +124,7 @@ impl Crew {
     /// # Errors
     /// An engine cannot be closed: what was done may not be on the disk.
     pub fn end(self) -> Result<(), Error> {
-        for member in self.members {
-            if let Member::Thread { tasks, life } = member {
-                drop(tasks);
-                // One that failed has said so.
-                let _ = life.join();
-            }
-        }
+        self.members.into_iter().for_each(Member::end);
         self.reached.close()
     }
 
@@ -171,18 +143,9 @@ impl Crew {
                 Err(RecvTimeoutError::Timeout) if left <= LOOK => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {
                     if self.stop.is_set() {
-                        self.dismiss();
+                        self.members.iter_mut().for_each(Member::dismiss);
                     }
                 }
-            }
-        }
-    }
-
-    /// Processes learn by the end of their input that they are to stop.
-    fn dismiss(&mut self) {
-        for member in &mut self.members {
-            if let Member::Process(process) = member {
-                process.dismiss();
             }
         }
     }
@@ -197,71 +160,4 @@ impl Crew {
             }
         }
     }
-}
-
-impl Round {
-    fn of(members: usize) -> Self {
-        Self {
-            tallies: (0..members).map(|_| None).collect(),
-            told: (0..members).map(|_| None).collect(),
-            ended: 0,
-        }
-    }
-
-    fn take(
-        &mut self,
-        number: usize,
-        said: Said,
-        watch: &mut dyn FnMut(usize, Option<&Interval>),
-    ) -> Result<(), Error> {
-        match said {
-            Said::Ready => {}
-            Said::Interval(interval) => {
-                watch(number, Some(&interval));
-                match &mut self.told[number] {
-                    Some(sum) => sum.add(&interval),
-                    first => *first = Some(interval),
-                }
-            }
-            Said::Ended(mut tally) => {
-                if let Some(interval) = &self.told[number] {
-                    tally.add_interval(interval);
-                }
-                watch(number, None);
-                self.tallies[number] = Some(*tally);
-                self.ended += 1;
-            }
-            // A process that was let go has ended.
-            Said::Failed(Error::Part(_)) if self.tallies[number].is_some() => {}
-            Said::Failed(error) => return Err(error),
-        }
-        Ok(())
-    }
-}
-
-fn start_thread(
-    plan: &Arc<Plan>,
-    number: u64,
-    stop: &Stop,
-    reached: &Reached,
-    say: Sender<(usize, Said)>,
-) -> Result<Member, Error> {
-    let (give, tasks) = channel();
-    let (plan, stop, reached) = (plan.clone(), stop.clone(), reached.clone());
-    let life = thread::Builder::new()
-        .name(format!("worker-{number}"))
-        .spawn(move || {
-            // Nobody listens any more when the program ends early.
-            let mut say = |said| drop(say.send((number as usize, said)));
-            let life = || reached.serve(&plan, number, &stop, &tasks, &mut say);
-            let error = match catch_unwind(AssertUnwindSafe(life)) {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => error,
-                Err(_) => Error::Gone,
-            };
-            say(Said::Failed(error));
-            stop.now();
-        })
-        .map_err(|error| Error::Thread(number, error))?;
-    Ok(Member::Thread { tasks: give, life })
 }
