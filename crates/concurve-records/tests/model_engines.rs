@@ -19,7 +19,7 @@ use turns::{check, in_processes, in_threads, turns};
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
 
-const CASES: u32 = 100;
+const CASES: u32 = 40;
 const ENGINES: u32 = SESSIONS as u32;
 
 fn main() -> ExitCode {
