@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from concurve.host import native
 from tests.resp import (
     DEADLINE_S,
     Client,
@@ -374,6 +376,17 @@ def test_beyond_loopback_a_password_is_needed() -> None:
     server.process.wait(DEADLINE_S)
     assert "needs a password: give --password-file" in server.end()
     assert server.process.returncode == 2
+
+
+def test_a_port_in_use_is_told_with_what_to_try() -> None:
+    with serving() as server:
+        line = [str(native.binary("concurve-server")), "--port", str(server.port)]
+        other = subprocess.run(
+            line, check=False, capture_output=True, text=True, timeout=DEADLINE_S
+        )
+    assert other.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{server.port}: Address already in use" in other.stderr
+    assert "--port 0 for any free one" in other.stderr
 
 
 def test_nothing_is_answered_before_the_password(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 //! The one error type of the server.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use concurve_engines::EnginesError;
@@ -17,6 +18,11 @@ pub enum Error {
     Usage(String),
     #[error("cannot {action}: {source}")]
     Io { action: String, source: io::Error },
+    #[error("cannot listen on {address}: {source}{}", remedy(source))]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error(transparent)]
     Backup(#[from] BackupError),
     #[error(
@@ -36,6 +42,16 @@ pub enum Error {
     Report(#[from] ReporterError),
     #[error(transparent)]
     Engines(#[from] EnginesError),
+}
+
+/// What to try where nobody can listen.
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; give another --port, or --port 0 for any free one",
+        io::ErrorKind::AddrNotAvailable => "; --bind takes an address of this machine",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 are for the administrator",
+        _ => "",
+    }
 }
 
 impl Error {

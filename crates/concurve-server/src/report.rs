@@ -64,15 +64,23 @@ fn listening(settings: &Settings, address: std::net::SocketAddr) -> String {
     let service = name_of(settings.service);
     let (engines, io_threads) = (settings.engine_count, settings.io_threads);
     let served_by = match (settings.engines, settings.execution) {
-        (Engines::Processes, _) => format!("{engines} engine processes"),
-        (_, Execution::Inline) => format!("{io_threads} I/O threads that execute"),
-        (_, Execution::Worker) => format!("{io_threads} I/O threads, {engines} engine threads"),
+        (Engines::Processes, _) => counted(engines, "engine process", "es"),
+        (_, Execution::Inline) => counted(engines, "engine thread", "s") + " with the network",
+        (_, Execution::Worker) => {
+            let io_threads = counted(io_threads, "I/O thread", "s");
+            format!("{io_threads}, {}", counted(engines, "engine thread", "s"))
+        }
     };
     let (latching, idle) = (name_of(settings.latching), settings.idle);
     format!(
         "concurve-server: {service} on {address}, {served_by}, latching {latching}, \
          idle {idle}{durability}"
     )
+}
+
+fn counted(number: usize, what: &str, plural: &str) -> String {
+    let plural = if number == 1 { "" } else { plural };
+    format!("{number} {what}{plural}")
 }
 
 /// What was done from the start to the end.

@@ -39,7 +39,8 @@ pub fn serve(settings: Settings) -> Result<(), Error> {
 
 fn listen(settings: &Settings) -> Result<(TcpListener, u16), Error> {
     let address = settings.address;
-    let listener = TcpListener::bind(address).when(|| format!("listen on {address}"))?;
+    let listener =
+        TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
     // Again, with as long a queue as the kernel allows: many clients come at once in a trial, and
     // one that finds the usual queue of 128 full waits a second before it tries again.
     nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE)

@@ -29,7 +29,8 @@ def _head(interval: Interval, place: str) -> list[str]:
     known = (("engines", "engines"), ("execution", "execution"), ("idle", "idle"))
     about += [f"{label} {server[name]}" for name, label in known if name in server]
     if "connected_clients" in server:
-        about.append(f"{server['connected_clients']} clients")
+        clients = server["connected_clients"]
+        about.append(f"{clients} client{'' if clients == '1' else 's'}")
     return [f"{place} over {interval.seconds:.3g} s", ", ".join(about)]
 
 
