@@ -75,7 +75,7 @@ def beside(
 ) -> Iterator[Figure]:
     """Throughput of the others as a multiple of that of the engine that is a process."""
     who = "one client" if sessions == 1 else f"{sessions} clients"
-    where = ", client on another CPU" if bounds else ""
+    who, where = (f"{who} apart", ", client on another CPU") if bounds else (who, "")
     how = f"lock+unlock, one engine{where}, {rounds} interleaved rounds of {seconds} s"
     found = interleaved(
         rounds, {name: side(server, sessions, seconds) for name, server in servers.items()}
