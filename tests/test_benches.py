@@ -23,7 +23,10 @@ FIGURES = {
     "probing": ("probing 64 busy threads, of one CPU", "slow-down of 64 busy threads"),
     "scale": ("show 100 trials in 20 cells",),
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
-    "kernel-modes": ("engine, thread / process, one client",),
+    "kernel-modes": (
+        "engine, thread / process, one client apart",
+        "… with a thread for the network, 50 clients",
+    ),
     "monitor": (
         "threads: throughput, read / not read",
         "processes: 10 readings a second",
