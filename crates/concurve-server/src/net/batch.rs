@@ -142,6 +142,11 @@ impl Batch {
         self.chunks.iter().map(|it| it.executed).sum()
     }
 
+    /// Whether only one connection is in it.
+    pub fn is_of_one(&self) -> bool {
+        self.chunks.len() == 1
+    }
+
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }

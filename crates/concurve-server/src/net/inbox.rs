@@ -69,6 +69,11 @@ impl<T> Inbox<T> {
         }
     }
 
+    /// Whether the receiver would have to be woken.
+    pub fn sleeps(&self) -> bool {
+        self.receiver.load(SeqCst) != AWAKE
+    }
+
     fn push(&self, message: T) {
         let mut messages = self.messages.lock();
         messages.push(message);

@@ -93,6 +93,6 @@ pub enum Execution {
 pub enum Replies {
     /// The I/O thread that read the request
     IoThread,
-    /// Whoever has the reply first: the engine that executed, or the disk's thread
+    /// The engine that executed, or the disk's thread, rather than wake the I/O thread for one client
     Engine,
 }
