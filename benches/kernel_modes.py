@@ -30,7 +30,7 @@ network feeds, which sends replies itself, as in document 001's threaded mode, o
 
 TITLES = {
     "inline": "engine, thread / process",
-    "threads": "… with a thread for the network",
+    "threads": "… with a network thread",
     "returned": "… that also sends",
 }
 

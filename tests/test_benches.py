@@ -25,7 +25,7 @@ FIGURES = {
     "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
     "kernel-modes": (
         "engine, thread / process, one client apart",
-        "… with a thread for the network, 50 clients",
+        "… with a network thread, 50 clients",
     ),
     "monitor": (
         "threads: throughput, read / not read",
