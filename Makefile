@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml' -o -name 'pyproject.toml' -o -path '*/data/*' -type f)
-JAVA_SOURCES := java/pom.xml scripts/maven.sh $(shell find java/src crates/concurve-mandelbrot/data -type f)
-JAR := java/target/concurve-mandelbrot.jar
-JAR_BUILT := java/target/concurve-mandelbrot-built.jar
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find instrument subjects native -name '*.rs' -o -name 'Cargo.toml' -o -name 'pyproject.toml' -o -path "*/data/*" -type f)
+JAVA := subjects/mandelbrot-java
+JAVA_SOURCES := $(JAVA)/pom.xml scripts/maven.sh $(shell find $(JAVA)/src subjects/mandelbrot/data -type f)
+JAR := $(JAVA)/target/concurve-mandelbrot.jar
+JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -32,7 +33,7 @@ $(STAMPS)/venv: pyproject.toml constraints.txt | tools
 
 $(STAMPS)/native: $(RUST_SOURCES) $(STAMPS)/venv
 	@echo "compiling the native programs"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall ./crates/concurve-native
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall ./native
 	@touch $@
 
 $(JAR): $(JAVA_SOURCES)
@@ -59,9 +60,9 @@ test-python: build
 	@$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
 
 test-java: build
-	@rm -rf java/target/surefire-reports
+	@rm -rf $(JAVA)/target/surefire-reports
 	@scripts/maven.sh "the tests of the JVM kernel" test
-	@cat java/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
+	@cat $(JAVA)/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
 
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
@@ -85,4 +86,4 @@ format: $(STAMPS)/venv ## Format all code
 	@cargo fmt --all
 
 clean: ## Remove what was built; keeps the stored runs
-	rm -rf $(VENV) target java/target
+	rm -rf $(VENV) target $(JAVA)/target

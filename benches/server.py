@@ -65,7 +65,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 
 def example(*arguments: str) -> dict[str, Any]:
-    """What crates/concurve-server/examples/lock_costs.rs prints."""
+    """What subjects/server/examples/lock_costs.rs prints."""
     cargo = require("cargo", "rustup, or Debian's cargo")
     command = [cargo, "run", "--quiet", "--release", "-p", "concurve-server"]
     line = [*command, "--example", "lock_costs", "--", *arguments]

@@ -17,7 +17,7 @@ version=$("$javac" -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p')
 [ "${version:-0}" -ge 17 ] || skip "$javac is version ${version:-unknown}, 17 or newer is needed" \
     "apt-get install default-jdk-headless"
 
-cd "$(dirname "$0")/../java" || exit 1
+cd "$(dirname "$0")/../subjects/mandelbrot-java" || exit 1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 mvn -q -B "$@" >"$log" 2>&1
@@ -25,7 +25,7 @@ code=$?
 [ "$code" = 0 ] && exit 0
 if grep -qE 'Could not (transfer|resolve)|Non-resolvable|in offline mode' "$log"; then
     grep -m1 'ERROR' "$log" >&2
-    skip "Maven cannot fetch its plug-ins or JUnit" "a network connection, once; then: mvn -f java dependency:go-offline"
+    skip "Maven cannot fetch its plug-ins or JUnit" "a network connection, once; then: mvn -f subjects/mandelbrot-java dependency:go-offline"
 fi
 cat "$log" >&2
 exit "$code"

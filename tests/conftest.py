@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgres as server
-from tests.real import STEERING
+from tests.helpers import postgres as server
+from tests.helpers.real import STEERING
 
 # The same examples everywhere, however long they take; --hypothesis-profile=default looks further.
 settings.register_profile(

@@ -11,7 +11,7 @@ from concurve.findings.run import Findings
 from concurve.findings.study import Factor, Level
 from concurve.report.charts import charts
 from concurve.store import Store
-from tests.made import made_run
+from tests.helpers.made import made_run
 from tests.report import samples
 
 

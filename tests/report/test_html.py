@@ -17,7 +17,7 @@ from concurve.report.charts import charts, write_static
 from concurve.report.charts.chart import Chart
 from concurve.report.html import to_html
 from concurve.store import Store
-from tests.made import made_run
+from tests.helpers.made import made_run
 from tests.report import samples
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}

@@ -90,7 +90,7 @@ def jar(name: str) -> Path:
         *([Path(named)] if named else []),
         *([Path(folder) / name] if folder else []),
         _PACKAGE / "jars" / name,
-        _CHECKOUT / "java" / "target" / name,
+        _CHECKOUT / "subjects" / "mandelbrot-java" / "target" / name,
     ]
     for place in places[:1] if named else places:
         if place.is_file():

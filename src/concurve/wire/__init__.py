@@ -1,6 +1,6 @@
 """The datum: spec and record of one trial, as they cross the seam to the runner.
 
-The Rust twin is ``crates/concurve-wire``; ``schema/`` holds the JSON Schemas and golden files
+The Rust twin is ``instrument/wire``; ``schema/`` holds the JSON Schemas and golden files
 that the tests of both languages read.
 
 History of the format (``FORMAT``):

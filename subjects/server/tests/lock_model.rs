@@ -1,0 +1,31 @@
+//! The lock table against its model, by one thread.
+
+#[path = "common/lock_model/mod.rs"]
+mod lock_model;
+#[path = "../../engines/tests/common/turns.rs"]
+mod turns;
+
+use concurve_server::locks::latched::Latching;
+use lock_model::{Beside, step};
+use proptest::prelude::*;
+use turns::{in_one_thread, turns};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_latch_answers_as_the_model(
+        blocks in any::<bool>(),
+        history in turns(1, 1..120, step()),
+    ) {
+        in_one_thread(Beside::new(Latching::Global, blocks), &history);
+    }
+
+    #[test]
+    fn many_latches_answer_as_the_model(
+        blocks in any::<bool>(),
+        history in turns(1, 1..120, step()),
+    ) {
+        in_one_thread(Beside::new(Latching::Record, blocks), &history);
+    }
+}

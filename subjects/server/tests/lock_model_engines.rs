@@ -1,0 +1,41 @@
+//! The lock table against its model, by engines that are processes and by such that are threads, with
+//! deaths of some. A program of its own: it forks.
+
+#[path = "common/lock_model/mod.rs"]
+mod lock_model;
+#[path = "../../engines/tests/common/turns.rs"]
+mod turns;
+
+use std::process::ExitCode;
+
+use concurve_engines::memory::SharedAllocator;
+use concurve_server::locks::latched::Latching;
+use lock_model::{Beside, step};
+use proptest::prelude::*;
+use turns::{check, in_processes, in_threads, turns};
+
+#[global_allocator]
+static ALLOCATOR: SharedAllocator = SharedAllocator;
+
+const ENGINES: u32 = 3;
+const CASES: u32 = 200;
+
+fn main() -> ExitCode {
+    let latching = prop_oneof![Just(Latching::Global), Just(Latching::Record)];
+    let case = (latching, any::<bool>(), turns(ENGINES, 1..120, step()));
+    // Before threads: a thread that was joined may be there a moment longer, and who forks must have
+    // one alone.
+    let by_processes = check(CASES, &case, |(latching, blocks, history)| {
+        in_processes(ENGINES, || Beside::new(*latching, *blocks), history)
+    });
+    let by_threads = check(CASES, &case, |(latching, blocks, history)| {
+        in_threads(ENGINES, Beside::new(*latching, *blocks), history)
+    });
+    match by_processes.and(by_threads) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

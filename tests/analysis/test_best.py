@@ -1,0 +1,290 @@
+"""The settings that cannot be told from the best: coverage, the smallest of them, the words."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Rules
+from concurve.errors import RunError
+from concurve.findings.run import Findings
+from concurve.report.json import to_json
+from concurve.stats.best import best_mean, best_set, trials_to_tell
+from concurve.stats.welch import log_ratio
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "schema" / "export.schema.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "s.db"))
+
+
+def sentences(findings: Findings) -> str:
+    return "\n".join(item.sentence for item in findings.sentences if item.kind == "answer")
+
+
+# -- the set ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "means", [(1.0, 1.0), (1.0,) * 8, (1.3, 1.0, 1.01, 1.02)], ids=["two", "eight", "close"]
+)
+@pytest.mark.parametrize("cv", [0.03, 0.08])
+def test_the_set_contains_the_best_as_often_as_it_says(means: tuple[float, ...], cv: float) -> None:
+    """95 % or more, less three standard errors of so many experiments."""
+    rng = np.random.default_rng(7)
+    best = means.index(min(means))
+    held = 0
+    for _ in range(300):
+        columns = [list(mean * rng.lognormal(0, cv, 5)) for mean in means]
+        held += best in best_set(columns).members
+    assert held / 300 >= 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
+
+
+def test_a_clear_difference_is_found_nearly_always() -> None:
+    rng = np.random.default_rng(8)
+    alone = sum(
+        best_set([list(m * rng.lognormal(0, 0.03, 5)) for m in (1.0, 1.15, 1.3)]).members == (0,)
+        for _ in range(200)
+    )
+    assert alone >= 180
+
+
+def test_the_pilot_gives_the_spread_where_it_set_the_number_of_trials() -> None:
+    """Later trials that happen to agree must not make a difference certain."""
+    wild, calm = [0.9, 1.1, 0.8, 1.2, 1.0], [1.0] * 25
+    other = [value * 1.05 for value in wild] + [1.05] * 25
+    assert best_set([wild + calm, other]).members == (0,)
+    assert best_set([wild + calm, other], pilot=5).members == (0, 1)
+
+
+def test_constant_figures_are_told_apart_exactly() -> None:
+    assert best_set([[2.0] * 3, [1.0] * 3, [1.0] * 3]).members == (1, 2)
+
+
+def test_very_many_settings_take_no_time() -> None:
+    columns = [[1.0 + i, 1.001 + i, 0.999 + i] for i in range(3000)]
+    assert best_set(columns).members == (0,)
+
+
+def test_a_leader_and_its_rival_are_those_with_the_best_means() -> None:
+    best = best_set([[1.2, 1.0, 1.1], [1.0, 0.9, 1.1], [9.0, 9.1, 9.2]])
+    assert (best.leader, best.rival, best.members) == (1, 0, (0, 1))
+    assert best_set([[5.0, 5.1], [1.0, 1.1]]).rival is None
+
+
+def test_as_many_trials_as_it_says_do_tell_two_settings_apart() -> None:
+    """The power holds where the difference and the spread are the true ones."""
+    first = [1.0 + 0.03 * z for z in (-1.265, -0.632, 0.0, 0.632, 1.265)]
+    second = [value + 0.03 for value in first]
+    trials = trials_to_tell(first, second)
+    assert trials is not None and 12 <= trials <= 16
+    rng = np.random.default_rng(9)
+    found = 0
+    for _ in range(500):
+        columns = [list(rng.normal(mean, 0.03, trials)) for mean in (1.0, 1.03)]
+        found += best_set(columns).members == (0,)
+    assert 0.75 <= found / 500 <= 0.9
+
+
+def test_what_no_number_of_trials_tells_apart_has_none() -> None:
+    assert trials_to_tell([1.0, 2.0, 3.0], [1.001, 2.001, 3.0]) is None
+    assert trials_to_tell([1.0, 2.0], [1.0, 2.0]) is None
+    assert trials_to_tell([1.0], [2.0, 3.0]) is None
+
+
+def test_a_ratio_too_wide_for_a_float_has_an_infinite_bound() -> None:
+    ratio = log_ratio([1.0, 5000.0], [1.0, 1.1])
+    assert ratio is not None and ratio.interval()[1] > ratio.value
+
+
+# -- the finding ------------------------------------------------------------------------------
+
+
+def test_the_smallest_of_the_best_is_recommended(store: Store) -> None:
+    found = made_run(
+        store, lambda threads: 2 / min(int(threads), 2), threads=(8, 4, 2, 1), cv=0.005
+    )
+    best = found.best_overall
+    assert best is not None and len(found.best) == 1
+    assert {setting["threads"] for setting in best.settings} == {2, 4, 8}
+    assert best.recommended == {"threads": 2}
+    assert "Run threads=2, the smallest of 3 settings" in sentences(found)
+    assert "no difference worth the name" in best.decide
+
+
+def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:
+    found = made_run(
+        store,
+        lambda cpus, threads: 2 / min(int(threads), int(cpus)),
+        cpus=(1, 2),
+        threads=(1, 2, 4),
+    )
+    one, two, whole = found.best
+    assert one.group == {"cpus": 1} and one.recommended == {"threads": 1}
+    assert two.group == {"cpus": 2} and two.recommended == {"threads": 2}
+    assert whole.group == {} and whole.recommended == {"cpus": 2, "threads": 2}
+    assert "With cpus=2: run threads=2" in sentences(found)
+    assert "Over all cells: run cpus=2 threads=2" in sentences(found)
+
+
+def test_conditions_part_the_cells_and_are_not_recommended(store: Store) -> None:
+    """A load is met, not chosen: the best setting is named under each, and over none."""
+    found = made_run(
+        store,
+        lambda load, sync, threads: (1 + float(load)) / min(int(threads), 1 + (sync == "cas")),
+        conditions=("load",),
+        load=(0, 1),
+        sync=("none", "cas"),
+        threads=(1, 2),
+    )
+    whole = [item for item in found.best if item.factors == ("sync", "threads")]
+    assert [item.group for item in whole] == [{"load": 0}, {"load": 1}]
+    assert [item.recommended for item in whole] == [{"sync": "cas", "threads": 2}] * 2
+    assert [item.group for item in found.best if item.factors == ("threads",)] == [
+        {"load": load, "sync": sync} for load in (0, 1) for sync in ("none", "cas")
+    ]
+    assert found.best_overall is None
+    assert "With load=1: run sync=cas threads=2" in sentences(found)
+    assert "Over all cells" not in sentences(found)
+    export = json.loads(to_json(found))
+    jsonschema.validate(export, SCHEMA)
+    assert "best" not in export and len(export["best_by_condition"]) == 6
+
+
+def test_many_conditions_are_summed_by_what_is_best_of_all_settings(store: Store) -> None:
+    found = made_run(
+        store,
+        lambda load, sync, threads: (1 + float(load)) / min(int(threads), 1 + (sync == "cas")),
+        conditions=("load",),
+        load=tuple(range(7)),
+        sync=("none", "cas"),
+        threads=(1, 2),
+    )
+    assert "Of 7 conditions, run sync=cas threads=2 under 7." in sentences(found)
+
+
+def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
+    """Nor is a speed-up told over a cell of another load."""
+    found = made_run(store, lambda load: 1 + float(load), conditions=("load",), load=(0, 1))
+    assert found.best == ()
+    assert sentences(found) == ""
+
+
+def test_the_work_factor_counts_first_and_words_by_their_place(store: Store) -> None:
+    """Two threads with the later word take less than four with the first."""
+    fast = {("none", "4"), ("method", "2"), ("cas", "2")}
+    found = made_run(
+        store,
+        lambda sync, threads: 1.0 if (sync, threads) in fast else 1.5,
+        sync=("none", "method", "cas"),
+        threads=(2, 4),
+    )
+    assert found.best_overall is not None
+    assert found.best_overall.recommended == {"sync": "method", "threads": 2}
+
+
+def test_more_trials_are_asked_for_where_they_help(store: Store) -> None:
+    found = made_run(store, lambda copy: 1.0 if copy == "a" else 1.03, copy=("a", "b"), cv=0.05)
+    best = found.best_overall
+    assert best is not None and len(best.settings) == 2
+    assert best.trials is None or best.trials > 5
+    assert "apart" in best.decide and best.decide in sentences(found)
+
+
+def test_a_setting_that_is_told_from_all_others_is_the_best(store: Store) -> None:
+    found = made_run(store, float, n=(1, 2, 3))
+    assert "Run n=1; by wall time it is the best of 3 settings." in sentences(found)
+
+
+def test_single_trials_tell_nothing(store: Store) -> None:
+    once = Rules(repeats_min=1, repeats_max=1)
+    found = made_run(store, float, n=(1, 2), rules=once)
+    assert found.best_overall is not None and len(found.best_overall.settings) == 2
+    assert "single trial" in found.best_overall.decide
+
+
+def test_another_indicator_may_decide(store: Store) -> None:
+    run = made_run(store, float, n=(1, 2, 3)).run.id
+    by_rate = findings_of(store, store.find_run(run), "rate_per_second").best_overall
+    assert by_rate is not None and by_rate.recommended == {"n": 1}, "a higher rate is better"
+    assert findings_of(store, store.find_run(run), "threads_peak").best == (), "no direction"
+    with pytest.raises(RunError, match="no trial has the indicator 'speed'"):
+        findings_of(store, store.find_run(run), "speed")
+
+
+def test_a_run_of_one_cell_has_no_best(store: Store) -> None:
+    found = made_run(store, lambda n: 1.0, n=(1,))
+    assert found.best == () and "best" not in json.loads(to_json(found))
+
+
+def test_the_export_has_bare_levels_for_one_factor_and_objects_for_several(store: Store) -> None:
+    one = json.loads(to_json(made_run(store, lambda n: 1.0 if n == "2" else 2.0, n=(1, 2, 3))))
+    assert one["best"]["levels"] == [2] and one["best"]["recommended"] == 2
+    two = json.loads(
+        to_json(made_run(store, lambda n, m: float(n) + float(m), n=(1, 2), threads=(1, 2)))
+    )
+    assert two["best"]["recommended"] == {"n": 1, "threads": 1}
+    assert [group["group"] for group in two["best"]["groups"]] == [{"n": 1}, {"n": 2}]
+    for export in (one, two):
+        jsonschema.validate(export, SCHEMA)
+
+
+def test_the_interval_of_the_best_mean_holds_although_noise_helps_to_be_chosen() -> None:
+    """Eight settings that are all alike: the best observed mean is too good by itself."""
+    random = np.random.default_rng(7)
+    held, chosen = 0, []
+    for _ in range(400):
+        columns = random.normal(10.0, 1.0, (8, 5)).tolist()
+        _, estimate = best_mean(columns)
+        assert estimate.low is not None and estimate.high is not None
+        held += estimate.low <= 10.0 <= estimate.high
+        chosen.append(estimate.value)
+    assert held >= 0.95 * 400
+    assert np.mean(chosen) < 9.7, "the bias that the interval must bear"
+
+
+def test_the_best_mean_may_be_the_greatest() -> None:
+    columns = [[1.0, 1.1], [3.0, 3.1], [2.0, 2.1]]
+    index, estimate = best_mean(columns, lower_is_better=False)
+    assert index == 1
+    assert estimate.value == pytest.approx(3.05)
+    assert estimate.low is not None and estimate.low <= 3.05
+    assert best_mean([[1.0], [2.0, 2.1]])[1].low is None
+
+
+def test_of_many_conditions_it_is_told_first_how_often_which(store: Store) -> None:
+    def seconds(load: str, threads: str) -> float:
+        """From load 6 on, more threads make it faster."""
+        return 1.0 / int(threads) if int(load) >= 6 else 1.0 * int(threads)
+
+    loads = tuple(range(1, 9))
+    found = made_run(store, seconds, conditions=("load",), load=loads, threads=(1, 2))
+    said = [item.sentence for item in found.sentences if item.kind == "answer"]
+    assert re.fullmatch(r"With load=[678]: threads=2 is .* times as fast as threads=1 .*", said[0])
+    assert said[1] == ("Under 5 of 8 conditions nothing is shown to be faster than the base cell.")
+    assert said[2] == "Of 8 conditions, run threads=1 under 5, threads=2 under 3."
+    assert len(said) == 3 + 8
+
+
+def test_a_base_of_another_group_is_named_by_all_that_differs(store: Store) -> None:
+    def seconds(latching: str, threads: str) -> float:
+        return (4.0 if latching == "global" else 1.0) / int(threads)
+
+    found = made_run(
+        store, seconds, base={"latching": "global"}, latching=("global", "record"), threads=(1, 2)
+    )
+    said = [item.sentence for item in found.sentences if item.kind == "answer"]
+    assert re.match(r"With latching=record: threads=[12] is ", said[0])
+    assert re.search(r" times as fast as latching=global threads=[12] \(", said[0])

@@ -1,0 +1,217 @@
+"""Each kind of claim: supported, refuted, undecided and not testable, on samples of known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.analysis.claims import judge_claims
+from concurve.analysis.samples import MissingError, Samples, by_indicator
+from concurve.definition.claim_kinds import check_claims
+from concurve.definition.study import Claim
+from concurve.errors import StudyError
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.study import Level
+from concurve.stats.best import best_set
+from concurve.stats.variation import variation_estimate
+from tests.helpers.fakes import small_study
+
+TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)
+WIDE = (-0.4, -0.2, 0.0, 0.2, 0.4)
+
+
+def around(centre: float, shape: Sequence[float] = TIGHT) -> list[float]:
+    return [centre * (1 + offset) for offset in shape]
+
+
+def judged(kind: str, cells: dict[Level, list[float]], /, **test: Any) -> ClaimFinding:
+    """The verdict on one claim over the levels of ``threads``."""
+    claim = Claim(id="c", says="It is so.", kind=kind, test=test)
+    study = msgspec.structs.replace(small_study(threads=tuple(cells)), claims=(claim,))
+    check_claims(study, "test")
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        if parameters["threads"] not in cells:
+            raise MissingError(f"threads={parameters['threads']} was not run")
+        return cells[parameters["threads"]]
+
+    samples = Samples(values, lambda _: list(cells), lambda _: "lower", None)
+    (finding,) = judge_claims(study, samples)
+    return finding
+
+
+ONE, TWO = {"threads": 1}, {"threads": 2}
+
+
+@pytest.mark.parametrize(
+    ("faster", "shape", "verdict"),
+    [
+        (1.0, TIGHT, "supported"),
+        (1.8, TIGHT, "refuted"),
+        (1.05, WIDE, "undecided"),
+    ],
+)
+def test_a_speedup_of_times_is_base_over_cell(
+    faster: float, shape: tuple[float, ...], verdict: str
+) -> None:
+    cells: dict[Level, list[float]] = {1: around(2.0, shape), 2: around(faster, shape)}
+    finding = judged("speedup", cells, of=TWO, over=ONE, at_least=1.9, published=1.95)
+    assert finding.verdict == verdict
+    assert finding.published == 1.95
+    assert finding.estimate is not None
+    assert finding.estimate.value == pytest.approx(2.0 / faster, rel=0.1)
+
+
+def test_a_ratio_keeps_both_bounds() -> None:
+    cells: dict[Level, list[float]] = {1: around(1.0), 2: around(1.02)}
+    bounds = {"of": TWO, "over": ONE, "at_least": 0.95, "at_most": 1.05}
+    assert judged("ratio", cells, **bounds).verdict == "supported"
+    assert judged("ratio", {**cells, 2: around(1.2)}, **bounds).verdict == "refuted"
+    assert judged("ratio", {**cells, 2: around(1.05)}, **bounds).verdict == "undecided"
+
+
+def test_constant_within() -> None:
+    flat: dict[Level, list[float]] = {n: around(1.0) for n in (1, 2, 8, 32)}
+    claim = {"factor": "threads", "within": 0.05}
+    assert judged("constant_within", flat, **claim).verdict == "supported"
+    refuted = judged("constant_within", {**flat, 32: around(1.3)}, **claim)
+    assert refuted.verdict == "refuted" and "threads=" in refuted.reason
+    noisy: dict[Level, list[float]] = {n: around(1.0, WIDE) for n in flat}
+    assert judged("constant_within", noisy, **claim).verdict == "undecided"
+
+
+def two_by_two(kind: str, cells: dict[tuple[int, int], list[float]], **test: Any) -> ClaimFinding:
+    """The verdict on one claim over the levels of ``cpus`` and ``threads``."""
+    study = small_study(cpus=(1, 2), threads=(1, 2))
+    study = msgspec.structs.replace(
+        study, claims=(Claim(id="c", says="It is so.", kind=kind, test=test),)
+    )
+    check_claims(study, "test")
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return cells[int(parameters["cpus"]), int(parameters["threads"])]
+
+    (finding,) = judge_claims(study, Samples(values, lambda _: [1, 2], lambda _: "lower", None))
+    return finding
+
+
+def test_the_best_times_of_two_groups_are_compared_wherever_they_are() -> None:
+    cells = {
+        (1, 1): around(1.0),
+        (1, 2): around(2.0),
+        (2, 1): around(3.0),
+        (2, 2): around(1.01),
+    }
+    claim = {"factor": "threads", "of": {"cpus": 2}, "over": {"cpus": 1}}
+    bounds = {"at_least": 0.95, "at_most": 1.07}
+    alike = two_by_two("best_ratio", cells, **claim, **bounds)
+    assert alike.verdict == "supported"
+    assert alike.reason == "the best at threads=2, and at 1 in cpus=1"
+    assert alike.estimate is not None and alike.estimate.value == pytest.approx(1.01)
+    half = {**cells, (2, 2): around(0.5)}
+    assert two_by_two("best_ratio", half, **claim, **bounds).verdict == "refuted"
+    noisy = {**cells, (2, 2): around(1.01, WIDE)}
+    assert two_by_two("best_ratio", noisy, **claim, **bounds).verdict == "undecided"
+    lone = {**cells, (1, 2): [2.0]}
+    assert two_by_two("best_ratio", lone, **claim, **bounds).verdict == "undecided"
+
+
+def test_a_best_time_is_held_against_a_figure_of_the_source() -> None:
+    cells = {(1, 1): around(0.25), (1, 2): around(0.3), (2, 1): around(1), (2, 2): around(1)}
+    claim = {"factor": "threads", "of": {"cpus": 1}, "at_least": 0.9, "at_most": 1.1}
+    assert two_by_two("best_ratio", cells, **claim, over_value=0.255).verdict == "supported"
+    assert two_by_two("best_ratio", cells, **claim, over_value=2.55).verdict == "refuted"
+
+
+def test_a_best_ratio_needs_one_thing_to_be_held_against() -> None:
+    claim = {"factor": "threads", "of": {}, "at_least": 1}
+    for given in ({}, {"over": {}, "over_value": 1.0}):
+        with pytest.raises(StudyError, match="one of over and over_value"):
+            judged("best_ratio", {1: TIGHT, 2: TIGHT}, **claim, **given)  # type: ignore[dict-item]
+
+
+def test_best_setting() -> None:
+    cells: dict[Level, list[float]] = {1: around(3.0), 2: around(1.0), 4: around(1.001)}
+    claim = {"factor": "threads"}
+    assert judged("best_setting", cells, among=[2, 4], **claim).verdict == "supported"
+    assert judged("best_setting", cells, among=[1], **claim).verdict == "refuted"
+    assert judged("best_setting", cells, among=[2], **claim).verdict == "undecided"
+
+
+def test_mapping_is_exact() -> None:
+    cells: dict[Level, list[float]] = {1: [4.0] * 5, 2: [3.0] * 5}
+    claim = {"factor": "threads", "indicator": "nice"}
+    assert judged("mapping", cells, table={"1": 4, "2": 3}, **claim).verdict == "supported"
+    refuted = judged("mapping", cells, table={"1": 4, "2": 2}, **claim)
+    assert refuted.verdict == "refuted" and "2 gave 3 instead of 2" in refuted.reason
+    assert judged("mapping", cells, table={"9": 4}, **claim).verdict == "not testable here"
+
+
+def test_spread() -> None:
+    cells: dict[Level, list[float]] = {1: around(1.0), 2: around(1.0, WIDE)}
+    assert judged("spread", cells, of=ONE, at_most=0.05).verdict == "supported"
+    assert judged("spread", cells, of=TWO, at_most=0.05).verdict == "refuted"
+
+
+def test_order() -> None:
+    cells: dict[Level, list[float]] = {1: around(3.0), 2: around(2.0), 4: around(1.0)}
+    in_order = [{"threads": n} for n in (4, 2, 1)]
+    assert judged("order", cells, cells=in_order).verdict == "supported"
+    assert judged("order", cells, cells=in_order[::-1]).verdict == "refuted"
+    close: dict[Level, list[float]] = {**cells, 2: around(2.99)}
+    assert judged("order", close, cells=in_order).verdict == "undecided"
+
+
+def test_a_cell_that_was_not_run_is_not_testable_with_the_reason() -> None:
+    cells: dict[Level, list[float]] = {1: around(1.0), 2: around(1.0)}
+    finding = judged("speedup", cells, of={"threads": 8}, over=ONE, at_least=2)
+    assert finding.verdict == "not testable here"
+    assert finding.reason == "threads=8 was not run"
+
+
+@pytest.mark.parametrize(
+    ("kind", "test", "what"),
+    [
+        ("speed-up", {}, "did you mean 'speedup'"),
+        ("speedup", {"of": ONE, "over": TWO}, "neither at_least nor at_most"),
+        ("speedup", {"of": {"thread": 1}, "over": ONE, "at_least": 1}, "did you mean 'threads'"),
+        ("spread", {"of": ONE, "atmost": 1}, "unknown field `atmost`"),
+    ],
+)
+def test_a_claim_that_no_run_could_test_is_refused(
+    kind: str, test: dict[str, Any], what: str
+) -> None:
+    claim = Claim(id="c", says="", kind=kind, test=test)
+    study = msgspec.structs.replace(small_study(), claims=(claim,))
+    with pytest.raises(StudyError, match=what):
+        check_claims(study, "test")
+
+
+def test_the_coefficient_of_variation_has_its_published_interval() -> None:
+    # Vangel (1996) is within a per cent of the exact interval for n = 5 and small ratios.
+    estimate = variation_estimate(around(1.0, (-0.02, -0.01, 0.0, 0.01, 0.02)))
+    assert estimate.value == pytest.approx(0.0158, rel=0.01)
+    assert estimate.low is not None and estimate.high is not None
+    assert estimate.low == pytest.approx(0.0158 * (4 / 11.143) ** 0.5, rel=0.02)
+    assert estimate.high == pytest.approx(0.0158 * (4 / 0.4844) ** 0.5, rel=0.02)
+
+
+def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
+    columns = [around(2.0), around(1.0), around(1.002), around(1.5)]
+    assert best_set(columns).members == (1, 2)
+    assert best_set(columns, lower_is_better=False).members == (0,)
+    assert best_set([around(1.0)]).members == (0,)
+    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials tell nothing"
+
+
+def test_indicators_may_come_from_different_samples() -> None:
+    def samples(value: float) -> Samples:
+        return Samples(lambda _, __: [value], lambda _: [], lambda _: "lower", None)
+
+    chosen = by_indicator(lambda name: name == "cpu_seconds", samples(1.0), samples(2.0))
+    assert chosen.values({}, "cpu_seconds") == [1.0]
+    assert chosen.values({}, "wall_seconds") == [2.0]
+    assert chosen.by_block is None

@@ -1,0 +1,132 @@
+"""On which of its assumptions the answer of a simulation hangs."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+
+from concurve.analysis.dependence import dependences, sentences
+from concurve.analysis.samples import MissingError, Samples
+from concurve.definition.study import Claim
+from concurve.findings.claims import Dependence
+from concurve.findings.study import Level
+from concurve.report import dependence as shown
+from concurve.report.html import environment
+from concurve.report.json import to_json
+from tests.helpers.fakes import small_study
+from tests.report.samples import single_cell as sample
+
+FACTORS: dict[str, tuple[Level, ...]] = {
+    "scheduler": ("cfq", "as"),
+    "cache": (0, 8192),
+    "depth": (1, 4, 16),
+    "layout": ("linear",),
+}
+BLOCKS = 12
+
+#: The truth: as takes 10 % longer than cfq, and with a cache 5 % more than that.
+RATIO, CACHE = 1.10, 1.05
+
+
+def seconds(parameters: Mapping[str, Level], block: int) -> float:
+    """Draws of a block, which its cells share, differ by far more than all that is looked for."""
+    draw = random.Random(block).lognormvariate(0, 1)
+    noise = random.Random(f"{sorted(parameters.items())} {block}").lognormvariate(0, 0.004)
+    is_as, has_cache = parameters["scheduler"] == "as", parameters["cache"] == 8192
+    ratio = RATIO * (CACHE if has_cache else 1) if is_as else 1
+    return draw * noise * ratio / (2 if parameters["depth"] == 16 else 1)
+
+
+def found(by_block: bool = True, lacks: Level = "", **test: object) -> tuple[Dependence, ...]:
+    claim = Claim(
+        id="slower",
+        says="as takes longer.",
+        kind="ratio",
+        test={
+            "indicator": "simulated_seconds",
+            "of": {"scheduler": "as"},
+            "over": {"scheduler": "cfq"},
+            "each": ["cache", "depth", "layout"],
+            "at_least": 1.0,
+            **test,
+        },
+    )
+    study = msgspec.structs.replace(small_study(None, **FACTORS), claims=(claim,))
+
+    def blocks(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
+        assert indicator == "simulated_seconds"
+        if parameters["depth"] == lacks:
+            raise MissingError("it was not run")
+        return {block: seconds(parameters, block) for block in range(BLOCKS)}
+
+    samples = Samples(
+        lambda parameters, name: list(blocks(parameters, name).values()),
+        lambda name: FACTORS[name],
+        lambda _: "lower",
+        None,
+        blocks if by_block else None,
+    )
+    return dependences(study, samples)
+
+
+def test_each_assumption_has_its_ratios_and_what_it_changes() -> None:
+    rows = {(item.factor, item.level): item for item in found()}
+    assert list(rows) == [("cache", 0), ("cache", 8192), ("depth", 1), ("depth", 4), ("depth", 16)]
+    truth: dict[tuple[str, Level], float] = {("cache", 0): RATIO, ("cache", 8192): RATIO * CACHE}
+    for key, item in rows.items():
+        expected = truth.get(key, RATIO * CACHE**0.5)
+        low, high = item.ratio.low, item.ratio.high
+        assert low is not None and high is not None
+        assert low - 0.003 < expected < high + 0.003
+        assert high - low < 0.02, "the draws of a block drop out"
+        assert item.settings == (3 if item.factor == "cache" else 2)
+    change = rows["cache", 8192].change
+    assert change is not None
+    assert change.low is not None
+    assert change.high is not None
+    assert 1.03 < change.low < CACHE < change.high < 1.07
+    assert rows["cache", 0].change is rows["depth", 1].change is None
+
+
+def test_the_sentence_names_what_changes_it_most() -> None:
+    (said,) = sentences(found())
+    assert said.kind == "answer"
+    assert said.sentence.startswith("as takes longer. The ratio is 1.1 to 1.1")
+    assert "it hangs most on cache: 1.05 times as much at 8192 as at 0." in said.sentence
+    (said,) = sentences([item for item in found() if item.factor == "depth"])
+    assert said.sentence.endswith("none of the assumptions is shown to change it.")
+    assert list(sentences(())) == []
+
+
+def test_nothing_is_said_without_blocks_that_share_their_draws_or_without_a_cell() -> None:
+    assert found(by_block=False) == ()
+    assert found(lacks=16) == ()
+    assert found(each=["layout"]) == ()
+
+
+def test_every_view_shows_the_same_rows() -> None:
+    findings = msgspec.structs.replace(sample(), dependences=found())
+    rows = shown.dependence_rows(findings)
+    assert [row.factor for row in rows] == ["cache", "", "depth", "", ""]
+    assert [row.says for row in rows] == ["as takes longer.", "", "", "", ""]
+    assert [bool(row.change) for row in rows] == [False, True, False, True, True]
+    markdown = "\n".join(shown.to_markdown(findings))
+    lines = list(shown.lines(findings, 60))
+    assert max(line.cell_len for line in lines) <= 60
+    terminal = "\n".join(line.plain for line in lines)
+    page = environment().get_template("parts.html.j2").module.dependence_table(rows)  # type: ignore[attr-defined]
+    for text in (markdown, terminal, str(page)):
+        assert rows[1].ratio in text
+        assert rows[1].change in text
+    exported = json.loads(to_json(findings))
+    schema = Path(__file__).parents[2] / "schema" / "export.schema.json"
+    jsonschema.validate(exported, json.loads(schema.read_text(encoding="utf-8")))
+    assert [item["level"] for item in exported["dependences"]] == [0, 8192, 1, 4, 16]
+    assert "dependences" not in json.loads(to_json(sample()))
+    assert list(shown.to_markdown(sample())) == []
+    assert list(shown.lines(sample(), 60)) == []

@@ -1,0 +1,263 @@
+"""Scaling models fitted to a run, and what the views make of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from concurve.analysis.scaling import scaling_of, throughput_of, with_models
+from concurve.cli import app
+from concurve.exports import render
+from concurve.findings.run import Findings
+from concurve.findings.scaling import ScalingFinding
+from concurve.models import fit_all, predict
+from concurve.readings.indicators import INDICATORS
+from concurve.report.charts import charts
+from concurve.report.html import to_html
+from concurve.report.markdown import to_markdown
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+SCHEMAS = Path(__file__).parents[2] / "schema"
+LEVELS = (1, 2, 4, 8, 12, 16, 24, 32)
+ALPHA, BETA = 0.05, 0.002
+
+
+def seconds(threads: str, sync: str = "none") -> float:
+    """The USL, with three times the contention under a lock."""
+    n, alpha = float(threads), ALPHA * (3 if sync == "lock" else 1)
+    return 2 * (1 + alpha * (n - 1) + BETA * n * (n - 1)) / n
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("scaling")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONCURVE_LOCK", str(folder / "lock"))
+        yield Store(str(folder / "store.db"))
+
+
+@pytest.fixture(scope="module")
+def one(store: Store) -> Findings:
+    return with_models(made_run(store, seconds, seed=1, cv=0.02, name="one", threads=LEVELS))
+
+
+@pytest.fixture(scope="module")
+def two(store: Store) -> Findings:
+    run = made_run(
+        store, seconds, seed=2, cv=0.02, name="two", threads=LEVELS, sync=("none", "lock")
+    )
+    return with_models(run)
+
+
+def only(findings: Findings) -> ScalingFinding:
+    [item] = findings.scaling
+    assert item.fit is not None
+    return item
+
+
+def test_the_fit_is_that_of_every_trial(one: Findings) -> None:
+    item = only(one)
+    assert item.fit is not None and item.indicator == "rate_per_second"
+    rates = one.columns("rate_per_second")
+    n = [level for cell in one.cells for level in [cell.parameters["threads"]] * cell.trials]
+    x = [value for cell in one.cells for value in rates[cell.index]]
+    same = fit_all([float(level) for level in n], x)
+    assert item.fit.chosen == same.chosen == "usl"
+    assert item.fit.trials == len(x) == 40
+    assert item.fit.best.parameters["alpha"].low == same.best.parameters["alpha"].low
+    assert item.fit.best.parameters["beta"].value == pytest.approx(BETA, rel=0.2)
+
+
+def test_each_group_has_its_own(two: Findings) -> None:
+    assert [item.group for item in two.scaling] == [{"sync": "none"}, {"sync": "lock"}]
+    alphas = [item.fit.model("usl").parameters["alpha"].value for item in two.scaling if item.fit]
+    assert alphas == pytest.approx([ALPHA, 3 * ALPHA], rel=0.3)
+
+
+def test_curves_go_on_to_twice_the_levels_and_widen(one: Findings) -> None:
+    item = only(one)
+    rate = item.curves["rate_per_second"]
+    inside = [point for point in rate if not point.beyond]
+    ahead = [point for point in rate if point.beyond]
+    assert inside[0].n == 1 and inside[-1].n == ahead[0].n == 32 and ahead[-1].n == 64
+    widths = [point.high / point.low for point in ahead]
+    assert widths == sorted(widths) and widths[-1] > 1.2 * widths[0]
+    assert item.fit is not None
+    [expected] = predict(item.fit, [64])
+    assert (ahead[-1].low, ahead[-1].high) == (expected.throughput.low, expected.throughput.high)
+
+
+def test_time_and_speed_up_follow_from_the_rate_where_the_work_is_the_same(one: Findings) -> None:
+    curves = only(one).curves
+    base = one.cells[0].indicators["wall_seconds"].value
+    for rate, wall, speedup in zip(
+        curves["rate_per_second"], curves["wall_seconds"], curves["speedup"], strict=True
+    ):
+        assert wall.value == pytest.approx(1 / rate.value)
+        assert wall.low <= wall.value <= wall.high or not wall.beyond
+        assert wall.low == pytest.approx(1 / rate.high)
+        assert speedup.value == pytest.approx(base / wall.value)
+
+
+def test_work_that_differs_has_the_rate_s_curve_and_chart_only(one: Findings) -> None:
+    """A program that reports operations: twice the trial, twice the work."""
+    dots = tuple(
+        msgspec.structs.replace(
+            dot,
+            values=dot.values
+            | {"rate_per_second": dot.values["rate_per_second"] * (1 + dot.block)},
+        )
+        for dot in one.dots
+    )
+    found = with_models(msgspec.structs.replace(one, dots=dots, scaling=()))
+    assert set(only(found).curves) == {"rate_per_second"}
+    drawn = {chart.name: chart.spec.to_dict() for chart in charts(found)}
+    assert "rate-per-second-by-threads" in drawn
+    assert "over all models" not in json.dumps(drawn["wall-seconds-by-threads"])
+    assert "over all models" in json.dumps(drawn["rate-per-second-by-threads"])
+
+
+def test_a_primary_rate_is_the_throughput() -> None:
+    """More of it is better, and it is no share of anything."""
+    from tests.report import samples
+
+    findings = samples.thread_scaling()
+    assert throughput_of(findings) == "rate_per_second"
+    names = {"tps": "tps", "speedup": "rate_per_second", "shares_jain": "rate_per_second"}
+    for name, expected in names.items():
+        info = msgspec.structs.replace(INDICATORS[0], name=name, unit="", better="higher")
+        primary = msgspec.structs.replace(findings, primary=name, indicators=(info,))
+        assert throughput_of(primary) == expected
+
+
+@pytest.mark.parametrize(
+    "factors", [{"threads": (1, 2)}, {"sync": ("none", "lock", "cas")}], ids=["two levels", "words"]
+)
+def test_without_three_numeric_levels_there_are_no_models(
+    store: Store, factors: dict[str, Any]
+) -> None:
+    findings = with_models(made_run(store, lambda _: 1.0, seed=3, name="none", **factors))
+    assert findings.scaling == ()
+    assert "models" not in json.loads(render(findings, store, "json"))
+    assert "Scaling models" not in to_html(findings) + to_markdown(findings)
+
+
+def test_a_group_that_cannot_be_fitted_says_why(two: Findings, store: Store) -> None:
+    cells = tuple(
+        msgspec.structs.replace(cell, status="skipped")
+        if cell.parameters["sync"] == "lock" and int(cell.parameters["threads"]) > 2
+        else cell
+        for cell in two.cells
+    )
+    found = msgspec.structs.replace(two, cells=cells, scaling=())
+    found = msgspec.structs.replace(found, scaling=scaling_of(found))
+    good, bad = found.scaling
+    assert good.fit is not None and bad.fit is None
+    assert "at least 3 different numbers of workers; there are 2" in bad.reason
+    assert "No model fitted" in to_html(found) and "No model fitted" in to_markdown(found)
+    models = json.loads(render(found, store, "json"))["models"]
+    assert models[1]["reason"] == bad.reason
+    validate(render(found, store, "json"))
+
+
+def validate(export: bytes) -> list[dict[str, Any]]:
+    """The export's models, each in the form of ``fit --json``."""
+    found = json.loads(export)
+    schema = json.loads((SCHEMAS / "export.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(found)
+    of_fit = json.loads((SCHEMAS / "fit.schema.json").read_text())
+    for item in found["models"]:
+        if "reason" not in item:
+            jsonschema.Draft202012Validator(of_fit).validate(item)
+    return list(found["models"])
+
+
+def test_json(two: Findings, store: Store) -> None:
+    none, lock = validate(render(two, store, "json"))
+    assert (none["parameters"], lock["parameters"]) == ({"sync": "none"}, {"sync": "lock"})
+    assert none["columns"] == {"n": "threads", "x": "rate_per_second"}
+    assert [item["n"] for item in none["predictions"]] == [64]
+    usl = next(item for item in none["models"] if item["name"] == "usl")
+    assert usl["parameters"]["alpha"]["low"] < ALPHA < usl["parameters"]["alpha"]["high"]
+    assert none["answers"][0].startswith("USL: α = ")
+
+
+def test_words(one: Findings) -> None:
+    answers = " ".join(only(one).answers)
+    assert answers.startswith("USL: α = 0.0")
+    assert "β = 0.00" in answers and "Peak at N = 2" in answers
+    assert "At threads=64, twice the greatest level measured" in answers
+    assert "further out any prediction is a guess" in answers
+    for page in (to_html(one), to_markdown(one).replace("\\", "")):
+        assert "Scaling models" in page
+        assert "Peak at N = 2" in page
+
+
+def test_superlinear_and_no_peak_are_said(store: Store) -> None:
+    def cached(threads: str) -> float:
+        n = float(threads)
+        return (1 - 0.02 * (n - 1)) / n
+
+    run = made_run(store, cached, seed=4, name="cached", threads=(1, 2, 4, 8, 16))
+    assert "Superlinear: α = -0.0" in " ".join(only(with_models(run)).answers)
+
+    def amdahl(threads: str) -> float:
+        n = float(threads)
+        return (1 + 0.1 * (n - 1)) / n
+
+    run = made_run(store, amdahl, seed=5, cv=0.001, name="amdahl", threads=(1, 2, 4, 8, 16))
+    item = only(with_models(run))
+    assert item.fit is not None
+    peak = item.fit.model("usl").peak
+    assert peak is None or not peak.established
+
+
+def test_charts_draw_the_curve_instead_of_joining_the_points(two: Findings) -> None:
+    specs = {chart.name: chart.spec.to_dict() for chart in charts(two)}
+    for name in ("wall-seconds-by-threads", "speedup-by-threads"):
+        rows = (
+            next(iter(specs[name]["datasets"].values()))
+            if "datasets" in specs[name]
+            else (specs[name]["data"]["values"])
+        )
+        drawn = [row for row in rows if row["kind"] == "curve"]
+        assert {row["series"] for row in drawn} == {"sync none", "sync lock"}
+        assert max(row["x"] for row in drawn) == 64
+        assert not any(row["joined"] for row in rows if row["kind"] == "point")
+        assert "sync none: USL" in json.dumps(specs[name], ensure_ascii=False)
+    assert "over all models" not in json.dumps(specs["efficiency-by-threads"])
+
+
+def test_show_fits_only_when_asked(two: Findings, store: Store) -> None:
+    def show(*options: str) -> str:
+        result = CliRunner().invoke(
+            app, ["show", two.run.id, "--db", store.url, *options], catch_exceptions=False
+        )
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "scaling models" not in show() and "models" not in json.loads(show("--json"))
+    assert "USL: α = " in show("--models")
+    assert len(json.loads(show("--json", "--models"))["models"]) == 2
+
+
+def test_plain_show_imports_no_models(two: Findings, store: Store) -> None:
+    code = (
+        "import sys; from concurve.cli.showing import show_run; from concurve.store import Store; "
+        f"show_run(Store({store.url!r}), {two.run.id!r}); "
+        "sys.exit(' '.join(m for m in sys.modules "
+        "if m in ('concurve.models', 'concurve.analysis.scaling', 'scipy.optimize', 'altair')) "
+        "or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,120 @@
+"""The benches run and print their figures; what the figures are is judged by `make bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.real import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHES = ROOT / "benches"
+
+FIGURES = {
+    "exact": (
+        "wall time, concurve-trial / hyperfine -N",
+        "user time, concurve-trial / perf stat",
+        "CPU of 64 threads summed / wait4's",
+    ),
+    "light": ("added by the runner to `true`", "added by the laboratory to `true`"),
+    "probing": ("probing 64 busy threads, of one CPU", "slow-down of 64 busy threads"),
+    "scale": ("show 100 trials in 20 cells",),
+    "kernel": ("kernel, scalar / best plain C", "kernel, speed-up of --simd"),
+    "kernel-modes": (
+        "engine, thread / process, one client apart",
+        "… with a network thread, 50 clients",
+    ),
+    "monitor": (
+        "threads: throughput, read / not read",
+        "processes: 10 readings a second",
+        "processes: CPU time, the monitor / /proc",
+    ),
+    "aa": ("A/A: a program told from itself", "A/B: a slow-down of 5 % found"),
+    "causes": ("no bottleneck, threads=2", "spin beyond the CPUs, threads=8"),
+    "demo": ("make demo",),
+}
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("subject", FIGURES)
+def test_a_bench_runs_and_prints_its_figures(subject: str) -> None:
+    done = python("benches/run_all.py", "--quick", "--only", subject)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name in FIGURES[subject]:
+        found = [line for line in lines if line.startswith(name)]
+        assert len(found) == 1, done.stdout
+        assert "[" in found[0] or "not measured: " in found[0]
+
+
+def test_an_unknown_subject_is_refused() -> None:
+    done = python("benches/run_all.py", "--only", "nothing")
+    assert done.returncode == 2
+    assert "exact" in done.stderr
+
+
+def helpers(code: str) -> str:
+    """What a snippet prints that uses the shared helpers."""
+    parts = ("figures", "estimates", "showing", "tools")
+    head = f"import sys; sys.path.insert(0, {str(BENCHES)!r})\n"
+    head += "".join(f"from measuring.{part} import *\n" for part in parts)
+    done = python("-c", head + code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_bounds_ask_for_the_whole_interval_and_parity_for_its_near_end() -> None:
+    said = helpers(
+        "e = Estimate(value=1.0, low=0.98, high=1.005)\n"
+        "print(Bound(0.99, 1.01).holds(e), Bound(high=1.005).holds(e), Bound(low=0.98).holds(e),\n"
+        "      Bound(high=0.99).holds(e), Bound(high=0.99, parity=True).holds(e),\n"
+        "      Bound(high=0.97, parity=True).holds(e))"
+    )
+    assert said.split() == ["False", "True", "True", "False", "True", "False"]
+
+
+def test_a_missed_bound_fails_the_bench_but_not_a_quick_run() -> None:
+    said = helpers(
+        "def missed(quick):\n"
+        "    yield Figure('f', 'how', Estimate(value=2.0), Bound(high=1.0))\n"
+        "for quick in (False, True):\n"
+        "    print(exit_code(list(missed(quick)), quick), lines(*missed(quick)).split()[-2])"
+    )
+    assert said.split() == ["1", "NO", "0", "NO"]
+
+
+def test_paired_rounds_cancel_what_both_sides_share() -> None:
+    said = helpers(
+        "drift = [1 + 0.1 * n for n in range(40)]\n"
+        "r = ratio_of_medians([1.02 * d for d in drift], drift)\n"
+        "print(f'{r.value:.3f} {r.low:.3f} {r.high:.3f}')\n"
+        "d = difference_of_medians([3.0] * 9, [1.0] * 9, 1e3, 'ms')\n"
+        "print(d.value, d.low, d.high)"
+    )
+    assert said.splitlines() == ["1.020 1.020 1.020", "2000.0 2000.0 2000.0"]
+
+
+def test_perf_output_is_read_by_event() -> None:
+    said = helpers(
+        "print(parse_perf_stat('''# started on Sat Nov 21\\n\\n"
+        "184583316,ns,duration_time,184583316,100.00,1.007,G/sec\\n"
+        "183987000,ns,user_time,183987000,100.00,1.004,G/sec\\n'''))\n"
+        "try:\n    parse_perf_stat('<not supported>,,user_time,0,100.00,,')\n"
+        "except MissingToolError as error:\n    print(error)"
+    )
+    assert "{'wall': 0.184583316, 'user': 0.183987}" in said
+    assert "no event user_time" in said

@@ -1,0 +1,515 @@
+"""The command line with real processes: exit codes, messages, files, and nothing left behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from concurve.host.native import binary
+from concurve.store import Store
+from tests.helpers.postgres import Server
+from tests.helpers.real import CONCURVE, PATIENCE, TARGETS, Lab, let_others_through, missing
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
+]
+
+SCHEMA = Path(__file__).parents[2] / "schema" / "export.schema.json"
+BUSY = ("--", TARGETS, "busy", "--threads", "{n}", "--cpu-ms", "3")
+QUICK = ("--effort", "quick", "--repeats", "2..2")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    lab = Lab(tmp_path)
+    yield lab
+    lab.end()
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, str]:
+    """A laboratory with one run in its store, exported in every form; what was printed."""
+    lab = Lab(tmp_path_factory.mktemp("measured"))
+    files = [
+        part for kind, ending in (("json", "json"), ("csv", "csv"), ("markdown", "md"),
+                                  ("html", "html"))
+        for part in (f"--export-{kind}", f"run.{ending}")
+    ]  # fmt: skip
+    done = lab.run("sweep", "-P", "n", "1,2", *QUICK, "--seed", "5", *files, *BUSY)
+    assert done.returncode == 0, done.stderr
+    return lab, done.stdout
+
+
+def runs(lab: Lab) -> int:
+    return len(Store(str(lab.db)).runs()) if lab.db.exists() else 0
+
+
+def refused(lab: Lab, code: int, *arguments: str) -> str:
+    """Run what must be refused before anything runs; what was said."""
+    done = lab.run(*arguments)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert runs(lab) == 0, "nothing was stored"
+    return done.stderr
+
+
+# -- what a run leaves --------------------------------------------------------------------
+
+
+def test_the_json_export_holds_its_schema_and_every_raw_trial(measured: tuple[Lab, str]) -> None:
+    export = json.loads((measured[0].folder / "run.json").read_bytes())
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_bytes())).validate(export)
+    assert export["run"]["state"] == "complete"
+    assert export["run"]["seed"] == 5
+    for cell, level in zip(export["cells"], (1, 2), strict=True):
+        assert cell["parameters"] == {"n": level}
+        assert len([trial for trial in cell["trials"] if trial["used"]]) == 2
+        figures = cell["indicators"]
+        for name in ("wall_seconds", "cpu_seconds", "speedup", "efficiency", "voluntary_switches",
+                     "involuntary_switches", "migrations", "rss_bytes_max", "threads_peak",
+                     "rate_per_second", "rate_per_worker"):  # fmt: skip
+            assert name in figures, name
+        # How much of it falls into the marked phase depends on when the runner gets to the mark.
+        whole = [
+            trial["record"]["roles"][0]["usage"]["cpu_ns"] / 1e9
+            for trial in cell["trials"]
+            if trial["used"]
+        ]
+        assert 0.003 * level <= min(whole)
+        assert figures["run_cpu_seconds"]["value"] == pytest.approx(sum(whole) / len(whole))
+        assert 0 <= figures["cpu_seconds"]["value"] <= max(whole)
+        assert figures["threads_peak"]["value"] >= level
+        assert cell["trials"][0]["record"]["roles"][0]["exit"] == {"code": 0}
+    assert export["cells"][0]["indicators"]["speedup"]["value"] == 1.0
+
+
+def test_csv_markdown_and_html(measured: tuple[Lab, str]) -> None:
+    folder = measured[0].folder
+    with (folder / "run.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["n"] for row in rows] == ["1", "2"]
+    assert float(rows[0]["wall_seconds_low"]) <= float(rows[0]["wall_seconds"])
+    assert "wall time" in (folder / "run.md").read_text()
+    html = (folder / "run.html").read_text()
+    assert "<html" in html and "concurve-targets" in html
+    assert not re.search(r'(?:src|href)="https?://', html), "opens offline"
+
+
+def test_piped_output_is_plain_and_fits_80_columns(measured: tuple[Lab, str]) -> None:
+    lab, table = measured
+    done = lab.run("show", "last")
+    assert table.splitlines()[:3] == done.stdout.splitlines()[:3]
+    for text in (table, done.stdout):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 80
+        assert "± is half the width of the 95 % interval" in text
+
+
+def test_colour_on_a_terminal_unless_no_color(lab: Lab) -> None:
+    def on_terminal(**environment: str) -> str:
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
+            [CONCURVE, "show", "last"],
+            env=lab.environment(TERM="xterm-256color", **environment),
+            stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+        )  # fmt: skip
+        os.close(theirs)
+        said = b""
+        try:
+            while part := os.read(ours, 65536):
+                said += part
+        except OSError:
+            pass  # the other end is closed
+        os.close(ours)
+        assert process.wait(timeout=PATIENCE) == 0
+        return said.decode()
+
+    colour = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|4\d|9\d)[;m]")
+    marked = ("-P", "n", "1,2", "--", "sh", "-c", "test {n} = 1")
+    lab.run("sweep", *QUICK, "--name", "with-a-skipped-cell", *marked)
+    assert colour.search(on_terminal())
+    assert not colour.search(on_terminal(NO_COLOR="1")), "bold is no colour, and may stay"
+
+
+def test_a_reader_that_goes_away_gets_no_traceback(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    for verb in ("show last", "export last", "--help"):
+        done = subprocess.run(
+            ["sh", "-c", f"{CONCURVE} {verb} | head -1"],
+            env=lab.environment(), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert len(done.stdout.splitlines()) == 1
+        assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
+def test_a_full_disk_behind_standard_output_is_told(measured: tuple[Lab, str]) -> None:
+    for verb in ("show last", "export last", "runs", "--help"):
+        done = subprocess.run(
+            ["sh", "-c", f"{CONCURVE} {verb} > /dev/full"],
+            env=measured[0].environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr == (
+            "concurve: standard output cannot be written: No space left on device\n"
+            "  try: more space\n"
+        )
+
+
+def test_verbs_on_a_stored_run(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    listed = lab.run("runs")
+    run = listed.stdout.split()[0]
+    assert "sweep-concurve-targets" in listed.stdout and "complete" in listed.stdout
+    assert lab.run("show", run[:-2]).stdout == lab.run("show", run).stdout, "found by its start"
+    shown = json.loads(lab.run("show", run, "--json").stdout)
+    assert shown["run"]["id"] == run and shown["cells"][0]["trials"] == []
+    exported = json.loads(lab.run("export", run).stdout)
+    assert exported == json.loads((lab.folder / "run.json").read_bytes())
+    trials = list(csv.DictReader(lab.run("export", run, "--format", "trials").stdout.splitlines()))
+    assert len(trials) == exported["run"]["trials"]
+    for file in ("report.html", "report.md"):
+        done = lab.run("report", run, "-o", file)
+        assert (done.returncode, done.stdout.strip()) == (0, file)
+        assert (lab.folder / file).stat().st_size > 500
+    again = lab.run("resume", run)
+    assert again.returncode == 0, "a complete run has nothing to do"
+    assert lab.run("runs").stdout == listed.stdout
+
+
+def test_a_report_with_charts(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    done = lab.run("report", "last", "-o", "r.html", "--charts", "figures")
+    assert done.returncode == 0, done.stderr
+    kinds = {path.suffix for path in (lab.folder / "figures").iterdir()}
+    assert kinds == {".svg", ".png"}
+
+
+def test_the_command_that_runs_it_again_keeps_the_order(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    run = json.loads((lab.folder / "run.json").read_bytes())["run"]
+    assert run["again"].startswith("concurve sweep ")
+    assert "--seed 5" in run["again"]
+
+
+# -- what can be asked of a trial ---------------------------------------------------------
+
+
+def sweep(lab: Lab, *arguments: str) -> dict[str, Any]:
+    """Run a sweep and give its JSON export."""
+    done = lab.run("sweep", *QUICK, "--export-json", "out.json", *arguments)
+    assert done.returncode == 0, done.stderr
+    export: dict[str, Any] = json.loads((lab.folder / "out.json").read_bytes())
+    return export
+
+
+def record(export: dict[str, Any], cell: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = export["cells"][cell]["trials"][0]["record"]
+    return found
+
+
+def test_controls_may_be_parameters_and_are_read_back(lab: Lab) -> None:
+    cpus = len(os.sched_getaffinity(0))
+    levels = ",".join(map(str, range(1, min(cpus, 2) + 1)))
+    export = sweep(lab, "-P", "cpus", levels, "--cpus", "{cpus}", "--nice", "7",
+                   "--policy", "batch", "--", "true")  # fmt: skip
+    for cell in export["cells"]:
+        controls = cell["trials"][0]["record"]["roles"][0]["controls"]
+        assert len(controls["cpus"]) == cell["parameters"]["cpus"]
+        assert controls["nice"] == 7
+        assert controls["policy"]["class"] == "batch"
+
+
+def test_environment_extract_and_several_parameters(lab: Lab) -> None:
+    export = sweep(
+        lab, "-P", "a", "1,2", "-P", "b", "x,y", "--env", "WORD={b}",
+        "--extract", r"level=a is (\d+):lv", "--",
+        "sh", "-c", "echo a is {a} $WORD; test $WORD = {b}",
+    )  # fmt: skip
+    assert [tuple(cell["parameters"].values()) for cell in export["cells"]] == [
+        (1, "x"), (1, "y"), (2, "x"), (2, "y")
+    ]  # fmt: skip
+    figure = export["cells"][3]["indicators"]["level"]
+    assert (figure["value"], figure["unit"]) == (2.0, "lv")
+
+
+def test_background_competitors_run_beside_the_target(lab: Lab) -> None:
+    export = sweep(lab, "--background", "2@nice=19", "--", TARGETS, "busy", "--cpu-ms", "5")
+    roles = {role["name"]: role for role in record(export)["roles"]}
+    assert set(roles) == {"background-1", "background-2", "target"}
+    assert roles["background-1"]["controls"]["nice"] == 19
+    assert roles["background-1"]["ended_by"] == "stopped"
+    assert roles["background-1"]["usage"]["cpu_ns"] > 0
+    assert lab.wait_until_alone() == {}
+
+
+def test_hooks_run_in_their_order(lab: Lab) -> None:
+    hooks = [
+        part
+        for name in ("setup", "prepare", "conclude", "cleanup")
+        for part in (f"--{name}", f"echo {name} {{n}} >> log")
+    ]
+    sweep(lab, "-P", "n", "4", *hooks, "--check", "cat >> log", "--", "sh", "-c",
+          "echo trial {n} >> log; echo output {n}")  # fmt: skip
+    one = ["prepare 4", "trial 4", "conclude 4", "output 4"]
+    lines = (lab.folder / "log").read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("setup 4", "cleanup 4")
+    assert lines[1:5] == one
+    assert len(lines) % 4 == 2
+
+
+def test_a_program_that_fails_is_told_with_its_last_words(lab: Lab) -> None:
+    done = lab.run("sweep", *QUICK, "--", "sh", "-c", "echo no licence >&2; exit 9")
+    assert done.returncode == 5
+    assert "every cell failed" in done.stderr
+    assert "exit" in done.stderr and "9" in done.stderr
+    assert "no licence" in done.stderr
+    assert "concurve show" in done.stderr
+
+
+def test_a_trial_beyond_its_limit_is_ended_whole(lab: Lab) -> None:
+    done = lab.run(
+        "sweep", *QUICK, "--timeout", "200ms", "--", "sh", "-c", "sleep 1050 & sleep 1051"
+    )
+    assert done.returncode == 5
+    assert "timed_out" in done.stderr
+    assert lab.wait_until_alone() == {}
+
+
+# -- what is refused before anything runs --------------------------------------------------
+
+
+def test_a_dry_run_prints_the_plan_and_runs_nothing(lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "n", "1,2", *QUICK, "--seed", "5", "--dry-run", "--cpus", "1",
+                   "--", "sh", "-c", "touch ran-{n}")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 cells × 2 to 2 = 4 to 4" in done.stdout
+    assert "sh -c 'touch ran-1'" in done.stdout
+    assert re.search(r"\[cpus=\d+\]", done.stdout)
+    assert re.search(r"^time +\S", done.stdout, re.MULTILINE)
+    assert runs(lab) == 0
+    assert list(lab.folder.glob("ran-*")) == []
+
+
+def test_a_dry_run_knows_the_time_from_an_earlier_run(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    done = lab.run("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", *BUSY)
+    assert re.search(r"time +about \S+ \S+, at most .* \(as run \d+", done.stdout)
+    before = len(lab.run("runs").stdout.splitlines())
+    long = lab.run("sweep", "-P", "n", "1,2", "--effort", "quick", "--repeats", "10..10",
+                   "--max-time", "1ms", *BUSY)  # fmt: skip
+    assert long.returncode == 2
+    assert "longer than its time allowance: 2 cells × 10 trials" in long.stderr
+    assert "--max-time" in long.stderr
+    assert len(lab.run("runs").stdout.splitlines()) == before, "refused before anything ran"
+
+
+REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
+    "a command that does not exist": (
+        2, ("-P", "n", "1,2", "--", "no-such-program", "{n}"), ("no-such-program", "try: ")),
+    "a file that is not executable": (2, ("--", "/etc/passwd"), ("/etc/passwd", "try: ")),
+    "more CPUs than there are": (
+        3, ("-P", "cpus", "1,4096", "--cpus", "{cpus}", "--", "true"),
+        ("cpus=4096", "4096 CPUs asked for, this machine grants", "at most")),
+    "a bad policy": (2, ("--policy", "speedy", "--", "true"), ("'speedy'", "fifo:P or rr:P")),
+    "a bad nice value": (2, ("--nice", "99", "--", "true"), ("'99'", "-20 to 19")),
+    "a repeated level": (2, ("-P", "n", "1,1", "--", "echo", "{n}"), ("-P n: level 1", "once")),
+    "no levels": (2, ("-P", "n", "", "--", "echo", "{n}"), ("-P n: an empty level", "1..16")),
+    "a placeholder without a parameter": (
+        2, ("-P", "threads", "1", "--", "echo", "{thread}"), ("{thread}", "{threads}?")),
+    "an extract without a group": (2, ("--extract", "a=b", "--", "true"), ("no group", "(")),
+    "a bad duration": (2, ("--timeout", "soon", "--", "true"), ("--timeout: 'soon'", "200ms")),
+    "bad repeats": (2, ("--repeats", "9..2", "--", "true"), ("--repeats '9..2'", "5..30")),
+    "an export into nowhere": (
+        1, ("--export-html", "no/such/x.html", "--", "touch", "ran"),
+        ("no/such does not exist", "mkdir -p no/such")),
+    "an export onto a folder": (2, ("--export-json", ".", "--", "touch", "ran"), ("directory",)),
+    "an unknown option": (2, ("--thread", "2", "--", "true"), ("--thread",)),
+    "no command": (2, ("-P", "n", "1"), ("COMMAND",)),
+    "a store that is a folder": (4, ("--db", ".", "--", "true"), ("unable to open", "--db")),
+    "too many cells": (
+        2, ("-P", "a", "1..9999", "-P", "b", "1..9999", "--", "echo", "{a}{b}"),
+        ("99980001 combinations",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_sweep_is_refused_before_anything_runs(lab: Lab, name: str) -> None:
+    code, arguments, says = REFUSALS[name]
+    said = refused(lab, code, "sweep", *QUICK, *arguments) if "--repeats" not in arguments else (
+        refused(lab, code, "sweep", *arguments)
+    )  # fmt: skip
+    for words in says:
+        assert words in said
+    assert not (lab.folder / "ran").exists()
+
+
+def test_bytes_that_are_no_text_are_refused(lab: Lab) -> None:
+    assert "is not UTF-8" in refused(lab, 2, "sweep", *QUICK, "--", "echo", "\udcff")
+
+
+def test_output_that_is_no_text_is_no_trouble(lab: Lab) -> None:
+    export = sweep(lab, "--extract", r"n=n=(\d+)", "--", "sh", "-c",
+                   r"printf '\377\376 \033[31m n=7\n'")  # fmt: skip
+    assert export["cells"][0]["indicators"]["n"]["value"] == 7.0
+
+
+@pytest.mark.postgresql
+def test_a_run_on_postgresql(lab: Lab, postgres: Server) -> None:
+    url = postgres.database("cli")
+    done = lab.run("sweep", "--db", url, "-P", "n", "1,2", *QUICK, *BUSY)
+    assert done.returncode == 0, done.stderr
+    shown = lab.run("show", "--db", url)
+    assert shown.stdout.splitlines()[:2] == done.stdout.splitlines()[:2]
+    listed = lab.run("runs", CONCURVE_DB=url)
+    assert "sweep-concurve-targets" in listed.stdout and "complete" in listed.stdout
+    assert not lab.db.exists()
+
+
+def test_a_regex_that_never_matches_stops_at_the_first_trial(lab: Lab) -> None:
+    done = lab.run("sweep", *QUICK, "--extract", r"rate=rate: (\d+)", "--",
+                   "sh", "-c", "echo run >> ran; echo speed 5")  # fmt: skip
+    assert done.returncode == 5
+    assert "--extract rate: 'rate: (" in done.stderr
+    assert "speed 5" in done.stderr and "try: " in done.stderr
+    assert (lab.folder / "ran").read_text() == "run\n", "once"
+
+
+def test_studies_and_runs_that_are_not_there(lab: Lab) -> None:
+    assert "did you mean 'thread-scaling'?" in refused(lab, 2, "run", "thread-scalling")
+    (lab.folder / "bad.toml").write_text("[study]\nname = 'x'\nquestoin = 'y'\n")
+    said = refused(lab, 2, "run", "bad.toml")
+    assert "bad.toml: " in said and "try: " in said
+    for verb in (["show", "last"], ["resume", "2025"], ["export", "x"], ["runs"]):
+        assert "there is no store" in refused(lab, 4, *verb)
+    assert not list(lab.folder.glob("*.db")), "reading makes none"
+
+
+def test_a_control_that_is_refused_names_the_capability(lab: Lab) -> None:
+    """As a user without privilege: real-time classes and better nice values are not granted."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give it up")
+    lab.folder.chmod(0o777)
+    let_others_through(lab.folder)
+    native = lab.folder / "native"
+    native.mkdir()
+    shutil.copy(binary("concurve-trial"), native)
+    # The checkout may stand where others cannot read: load everything, then give root up.
+    script = (
+        "import os, sys; import concurve.cli, concurve.cli.measuring, concurve.report.terminal, "
+        "concurve.definition.study_line, concurve.host.machine, "
+        "concurve.measuring.hooks, concurve.measuring.laboratory; "
+        "from concurve.store import Store; Store(':memory:').close(); "
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534); "
+        "sys.argv[0] = 'concurve'; concurve.cli.main()"
+    )
+    for option in (("--nice", "-5"), ("--policy", "fifo:10")):
+        done = subprocess.run(
+            [sys.executable, "-c", script, "sweep", *QUICK, *option, "--", "touch", "ran"],
+            env=lab.environment(CONCURVE_NATIVE=str(native)),
+            cwd=lab.folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 3, done.stderr
+        assert "CAP_SYS_NICE" in done.stderr or "RLIMIT" in done.stderr
+        assert "try: " in done.stderr
+        assert runs(lab) == 0
+        assert not (lab.folder / "ran").exists()
+
+
+# -- stopping ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_ends_cleanly_and_is_resumed(lab: Lab, sign: signal.Signals) -> None:
+    # The third trial waits for the signal, so that none comes too late.
+    script = "sleep 77 & echo >> begun; test $(wc -l < begun) -le 2 || test -e go || sleep 1000"
+    command = ("sweep", "-P", "n", "1,2", "--effort", "quick", "--repeats", "6..6", "--",
+               "sh", "-c", script)  # fmt: skip
+    process = lab.start(*command)
+    lab.wait_for_process("sleep 1000")
+    process.send_signal(sign)
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert "what was measured is stored" in stderr and "concurve resume" in stderr
+    assert lab.wait_until_alone() == {}
+    store = Store(str(lab.db))
+    run = store.find_run("last")
+    before = store.count(run.id)
+    assert (run.state, before) == ("interrupted", 2)
+    assert "interrupted" in lab.run("show", "last").stdout
+    (lab.folder / "go").touch()
+    done = lab.run("resume", "last")
+    assert done.returncode == 0, done.stderr
+    trials = [row.outcome.key for row in store.trials(run.id)]
+    assert len(set(trials)) == len(trials) >= 12
+    assert store.find_run("last").state == "complete"
+
+
+def test_a_runner_that_is_killed_leaves_nobody_behind(lab: Lab) -> None:
+    script = "sleep 1077 & sleep 1078"
+    process = lab.start("sweep", "--effort", "quick", "--timeout", "1h", "--", "sh", "-c", script)
+    lab.wait_for_process("sleep 1077")
+    (runner,) = (pid for pid, line in lab.alive().items() if "concurve-trial" in line)
+    os.kill(runner, signal.SIGKILL)
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 5
+    assert "the trial runner failed with exit code -9" in stderr
+    assert lab.wait_until_alone() == {}
+    store = Store(str(lab.db))
+    assert store.find_run("last").state == "failed"
+
+
+def test_a_second_measurement_on_the_machine_is_refused(lab: Lab) -> None:
+    process = lab.start("sweep", "--effort", "quick", "--timeout", "1h", "--", "sleep", "1001")
+    try:
+        lab.wait_for_process("sleep 1001")
+        done = lab.run("sweep", *QUICK, "--", "true")
+        assert done.returncode == 3
+        assert f"another measurement runs on this machine: pid {process.pid}" in done.stderr
+        assert runs(lab) == 1
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert lab.wait_until_alone() == {}
+
+
+# -- the rest ------------------------------------------------------------------------------
+
+
+def test_studies_machine_and_version(lab: Lab) -> None:
+    assert "thread-scaling" in lab.run("studies").stdout
+    assert lab.run("--version").stdout.startswith("concurve ")
+    checked = lab.run("machine", "check")
+    assert checked.returncode == 0, checked.stderr
+    assert re.search(r"^(ok|!!|--)  CPUs", checked.stdout, re.MULTILINE)
+    facts = json.loads(lab.run("machine", "check", "--json").stdout)
+    assert set(facts) == {"machine", "probes"}
+    assert facts["machine"]["cpus_allowed"] == sorted(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    "verb", ["", "sweep", "run", "resume", "studies", "runs", "show", "report", "export",
+             "machine check"]
+)  # fmt: skip
+def test_help_begins_with_an_example(lab: Lab, verb: str) -> None:
+    done = lab.run(*verb.split(), "--help")
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert f"concurve {verb}".strip() in done.stdout
+    assert done.stdout.index("Example") < done.stdout.index("Options:")
+    assert max(map(len, done.stdout.splitlines())) <= 80

@@ -1,0 +1,131 @@
+"""``compare``, ``history`` and ``show --best-by`` on the command line: exit codes and messages."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import concurve
+from concurve.cli import main
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+
+@pytest.fixture
+def ids(tmp_path: Path) -> list[str]:
+    """A base, the same again, and one with a slower cell."""
+    store = Store(str(tmp_path / "concurve.db"))
+    slow = {1: {}, 2: {}, 3: {"2": 1.2}}
+    return [
+        made_run(
+            store,
+            lambda threads, sync, s=seed: slow[s].get(threads, 1.0) / int(threads),
+            seed=seed,
+            cv=0.002,
+            threads=(1, 2),
+            sync=("none", "cas"),
+        ).run.id
+        for seed in slow
+    ]
+
+
+def said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command line."""
+    monkeypatch.setattr(sys, "argv", ["concurve", *arguments])
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_a_slower_cell_fails_the_build_only_if_asked(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, again, slow = ids
+    code, out, _ = said(monkeypatch, capsys, "compare", base, slow)
+    assert code == 0 and "4 cells: 2 no difference worth the name, 2 slower." in out
+    code, out, err = said(monkeypatch, capsys, "compare", base, slow, "--fail-on", "slower")
+    assert code == 10 and "2 slower of 4 cells" in err and "1.2" in out
+    for verdict in ("faster", "undecided"):
+        assert said(monkeypatch, capsys, "compare", base, slow, "--fail-on", verdict)[0] == 0
+    assert said(monkeypatch, capsys, "compare", base, again, "--fail-on", "slower")[0] == 0
+
+
+def test_the_json_goes_to_standard_output_alone(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("compare", ids[0], ids[2], "--json", "--fail-on", "slower")
+    code, out, _ = said(monkeypatch, capsys, *arguments)
+    cells = json.loads(out)["cells"]
+    assert code == 10 and [cell["verdict"] for cell in cells].count("slower") == 2
+
+
+def test_levels_of_a_factor(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("compare", "last", "--factor", "sync", "--levels", "none,cas")
+    code, out, _ = said(monkeypatch, capsys, *arguments)
+    assert code == 0 and "sync=cas against sync=none" in out
+    assert "2 cells: 2 no difference worth the name." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("last",), 2, "two runs A and B"),
+        (("last", "last"), 6, "on both sides"),
+        (("last", "nothing"), 4, "no run 'nothing'"),
+        (("last", "--factor", "n"), 6, "no factor 'n'"),
+        (("last", "--factor", "sync", "--levels", "none,x"), 6, "sync=x is not among"),
+        (("last", "--factor", "sync", "--effect", "much"), 2, "not a share"),
+        (("last", "--factor", "sync", "--effect", "150%"), 2, "not a share"),
+        (("last", "--factor", "sync", "--indicator", "speedup"), 6, "derived"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_with_a_remedy(
+    ids: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    found = said(monkeypatch, capsys, "compare", *arguments)
+    assert found[0] == code and message in found[2] and not found[1]
+
+
+def test_the_history_of_a_study(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = said(monkeypatch, capsys, "history", "small")
+    assert code == 0 and "over 3 runs" in out and "3 runs are too few" in out
+    code, out, _ = said(monkeypatch, capsys, "history", "small", "--json")
+    assert len(json.loads(out)["cells"]) == 4
+    code, _, err = said(monkeypatch, capsys, "history", "nothing")
+    assert code == 6 and "stored are small" in err
+    code, _, err = said(monkeypatch, capsys, "history", "small", "--indicator", "x")
+    assert code == 6 and "no run of small has the indicator 'x'" in err
+
+
+def test_show_says_the_best_by_any_indicator(
+    ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("show", ids[0], "--json", "--best-by", "cpu_seconds")
+    best = json.loads(said(monkeypatch, capsys, *arguments)[1])["best"]
+    assert best["indicator"] == "cpu_seconds" and best["recommended"]["threads"] == 2
+    assert said(monkeypatch, capsys, "show", ids[0], "--best-by", "x")[0] == 5
+
+
+def test_the_interface_for_python_compares_too(ids: list[str]) -> None:
+    found = concurve.compare(ids[0], concurve.load(ids[2]))
+    assert [cell.verdict for cell in found.cells].count("slower") == 2
+    best = concurve.load(ids[0]).best()
+    assert best is not None and best.recommended["threads"] == 2

@@ -1,0 +1,497 @@
+"""What limits a cell, from records made up for each cause and each edge."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from concurve.definition.study import Role, Study
+from concurve.explain.accounts import Account, account
+from concurve.explain.causes import cause_of
+from concurve.explain.cells import Picture, picture
+from concurve.explain.parts import Parts, parts_of
+from concurve.explain.threads import dealer_of
+from concurve.explain.verdict import Verdict
+from concurve.wire.record import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
+from tests.helpers.explaining import WALL, Thread, record, role, thread
+from tests.helpers.fakes import small_study
+
+PARTS = Parts("target", (), False)
+
+
+def cell(make: Callable[[float], TrialRecord], trials: int = 5, parts: Parts = PARTS) -> Picture:
+    """A cell of trials that differ a little."""
+    rng = random.Random(1)
+    accounts = [account(make(1 + 0.002 * rng.random()), parts) for _ in range(trials)]
+    found = picture([each for each in accounts if each is not None])
+    assert found is not None
+    return found
+
+
+def of(threads: Sequence[Thread], operations: float | None = 1000.0, **more: Any) -> Picture:
+    """A cell of one role."""
+    machine = {name: more.pop(name) for name in ("steal", "foreign") if name in more}
+    trials = more.pop("trials", 5)
+    return cell(
+        lambda noise: record(role(threads, operations, noise=noise, **more), **machine), trials
+    )
+
+
+def only(record: TrialRecord) -> Account:
+    found = account(record, PARTS)
+    assert found is not None
+    return found
+
+
+ALONE = of([thread(0.99, 0.01, switches=5)])
+"""A base cell: one thread that computes."""
+
+
+# -- each cause -------------------------------------------------------------------------------
+
+
+def test_more_threads_than_cpus() -> None:
+    said = cause_of(of([thread(0.5, 0.5)] * 4, 2000), ALONE)
+    words = "50 % of it waiting for a CPU (4 threads on 2 CPUs), at 1.01 × the CPU time"
+    assert said == Verdict("cpu", words)
+
+
+def test_waiting_for_its_turn_is_told_apart_from_what_it_costs() -> None:
+    """Four threads on two CPUs, with half the operations of two: their CPU time doubled."""
+    said = cause_of(of([thread(0.5, 0.5)] * 4, 1000), ALONE)
+    assert said.cause == "cpu" and said.words.endswith("at 2.0 × the CPU time")
+
+
+def test_another_role_takes_the_cpus_from_a_nice_one() -> None:
+    def make(noise: float) -> TrialRecord:
+        rivals = [
+            role([thread(0.98)], None, f"background-{n}", cpus=(0,), noise=noise) for n in (1, 2)
+        ]
+        return record(role([thread(0.02, 0.98)], cpus=(0,), nice=19, noise=noise), *rivals)
+
+    for base in (ALONE, None):
+        said = cause_of(cell(make), base)
+        assert said.cause == "cpu"
+        assert "background-1 (nice 0), background-2 (nice 0) took 2.0 CPUs" in said.words
+        assert "1 thread with nice 19 on 1 CPU" in said.words
+
+
+def test_waiting_that_others_on_the_machine_explain_is_contamination() -> None:
+    waiting = of([thread(0.7, 0.3)] * 2, 1400, foreign=0.3)
+    said = cause_of(waiting, ALONE)
+    assert said.cause == "contamination"
+    assert "processes outside the trial used 30 % of the machine's CPU time" in said.words
+
+
+@pytest.mark.parametrize(("queue", "cause"), [(0.04, "none"), (0.08, "cpu")])
+def test_a_little_waiting_for_cpus_of_which_there_are_enough_accuses_nobody(
+    queue: float, cause: str
+) -> None:
+    assert cause_of(of([thread(1 - queue, queue)] * 2, 2000), of([thread(1.0)])).cause == cause
+
+
+def test_cpus_that_are_used_up_by_whom() -> None:
+    """Two threads wait long; most of what the CPUs did was for others, or for them."""
+    busy = [thread(0.3, 0.6, sleep=0.1)] * 2
+    assert cause_of(of(busy, 600, foreign=0.25), None).cause == "contamination"
+    own = [thread(0.45, 0.55)] * 2
+    assert cause_of(of(own, 900, foreign=0.02, cpus=(0,)), None).cause == "cpu"
+
+
+def test_waiting_while_cpus_are_idle_accuses_nobody() -> None:
+    said = cause_of(of([thread(0.7, 0.3)] * 2, 1400), ALONE)
+    assert said.cause == "none" and "although CPUs were idle" in said.words
+
+
+def test_stolen_cpu_time_is_contamination_and_no_shared_data() -> None:
+    assert cause_of(of([thread(1.0)] * 2, 1600, steal=0.2), ALONE).cause == "contamination"
+
+
+def test_one_word_where_all_wait_is_a_lock() -> None:
+    locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(270, 4), (90, 1)])
+    said = cause_of(locked, ALONE)
+    where = "96 % of that at one word where 4 threads wait"
+    words = f"70 % of it blocked on futexes, {where}, at 0.97 × the CPU time"
+    assert said == Verdict("lock", words)
+
+
+def test_words_of_their_own_are_a_lock_where_work_is_conserved() -> None:
+    """A JVM parks each thread at a word of its own."""
+    locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(70, 1)] * 4)
+    said = cause_of(locked, ALONE)
+    assert said.cause == "lock" and "they wait for one another" in said.words
+
+
+@pytest.mark.parametrize("words", [[(380, 4)], [(95, 1)] * 4])
+def test_an_idle_pool_is_no_lock(words: list[tuple[int, int]]) -> None:
+    """Whether its threads wait at one condition or each at a word of its own."""
+    dealer = thread(0.02, sleep=0.98, name="pool", tid=100, switches=4000)
+    pool = [*[thread(0.02, futex=0.98)] * 4, dealer]
+    base = of([thread(0.08, futex=0.92), dealer])
+    said = cause_of(of(pool, 1000, words=words), base)
+    assert said.cause == "none" and "no work for them" in said.words
+
+
+def test_an_idle_pool_is_idle_on_a_busy_machine_too() -> None:
+    base = of([thread(0.08, futex=0.92)])
+    assert cause_of(of([thread(0.005, futex=0.995)] * 16, 1000, foreign=0.9), base).cause == "none"
+
+
+def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
+    """1.6 of 8 threads have work: somebody deals it out, who waits for events, not for takers."""
+    dealer = thread(0.1, poll=0.9, name="acceptor", switches=9000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
+    said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dealer]))
+    assert said.cause == "none" and "acceptor deals it out" in said.words
+
+
+def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
+    """Work comes from elsewhere, and more of it to more threads."""
+    pool = of([thread(0.3, futex=0.7)] * 4, 3000, words=[(280, 4)])
+    assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
+
+
+def test_a_dealer_that_is_used_up_is_the_limit() -> None:
+    dealer = thread(0.98, name="acceptor", switches=2000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
+    said = cause_of(of(pool, 1000, words=[(640, 8)]), of([thread(0.9, futex=0.1), dealer]))
+    assert said.cause == "cpu" and "acceptor runs 98 % of the time" in said.words
+
+
+@pytest.mark.parametrize(
+    ("load", "cause"),
+    [
+        (thread(0.3, network=0.7), "lock"),
+        (thread(0.97), "none"),  # used up: it sends no more
+        (thread(0.1, sleep=0.9), "none"),  # thinks before it sends more
+    ],
+)
+def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) -> None:
+    dealer = thread(0.2, poll=0.8, name="acceptor", switches=9000)
+    parts = Parts("target", ("load",), True)
+
+    def made(workers: list[Thread], done: float, words: list[tuple[int, int]]) -> Picture:
+        return cell(
+            lambda noise: record(
+                role([*workers, dealer], done, words=words, noise=noise),
+                role([load], None, "load", noise=noise),
+            ),
+            parts=parts,
+        )
+
+    base = made([thread(0.99)], 1000, [])
+    locked = made([thread(0.3, futex=0.7)] * 4, 1250, [(280, 4)])
+    assert cause_of(locked, base, ("load",), True).cause == cause
+
+
+def test_a_lock_behind_a_queue_that_is_full() -> None:
+    dealer = thread(0.2, futex=0.8, name="reader", switches=9000)
+    locked = of([*[thread(0.3, futex=0.7)] * 4, dealer], 1250, words=[(280, 4), (80, 1)])
+    assert cause_of(locked, of([thread(0.99), dealer])).cause == "lock"
+
+
+def test_a_lock_that_is_handed_over_leaves_the_cpus_idle() -> None:
+    """Each turn waits for a wake-up of 30 µs: 0.5 threads run on the average."""
+    handed = of([thread(0.25, futex=0.75, switches=20_000)] * 2, 20_000, words=[(75, 1)] * 2)
+    base = of([thread(0.99)], 40_000)
+    assert cause_of(handed, base).cause == "lock"
+    # The same with few, long waits: timers, not a lock.
+    timed = of([thread(0.25, futex=0.75, switches=20)] * 2, 20, words=[(75, 1)] * 2)
+    assert cause_of(timed, of([thread(0.99)], 40)).cause == "none"
+
+
+def test_cpu_time_that_grows_is_coherency() -> None:
+    said = cause_of(of([thread(1.0)] * 2, 500), ALONE)
+    assert said.cause == "coherency" and "4.0 × the CPU time" in said.words
+
+
+def test_a_lock_that_spins_is_a_lock() -> None:
+    spinning = of([thread(0.8, futex=0.2)] * 2, 800, words=[(40, 2)])
+    said = cause_of(spinning, ALONE)
+    assert said.cause == "lock" and "a lock that spins" in said.words
+    # Waits at a common start are few.
+    start = of([thread(0.8, futex=0.2, switches=6)] * 2, 800, words=[(40, 2)])
+    assert cause_of(start, ALONE).cause == "coherency"
+
+
+def test_a_lock_needs_less_of_a_loss_than_others() -> None:
+    """One per cent of the time at a futex, again and again, is a lock; once, it is a start."""
+    for waiting, switches, cause in (
+        (0.01, 100, "lock"), (0.01, 6, "none"), (0.04, 6, "none"), (0.2, 6, "lock"),
+    ):  # fmt: skip
+        held = thread(1 - waiting, futex=waiting, switches=switches)
+        cell = of([held] * 2, 2000 * (1 - waiting), words=[(2, 2)])
+        assert cause_of(cell, ALONE).cause == cause
+
+
+def test_the_disk() -> None:
+    writer = [thread(0.3, disk=0.7)]
+    assert cause_of(of(writer), None).cause == "io"
+    assert cause_of(of(writer * 2, 1300), of(writer)).cause == "io"
+
+
+def test_the_client() -> None:
+    def make(noise: float) -> TrialRecord:
+        load = role([thread(0.97, name="load")], 500, "load", noise=noise)
+        return record(role([thread(0.1, network=0.9)] * 2, None, noise=noise), load)
+
+    slow = cell(make, parts=Parts("target", ("load",), True))
+    said = cause_of(slow, None, ("load",), True)
+    assert said.cause == "client" and "its busiest thread 97 % of one" in said.words
+    # Without clients of its own it is the network that a program waits for.
+    assert cause_of(of([thread(0.1, network=0.9)]), None).cause == "io"
+
+
+def test_a_program_without_a_bottleneck_is_not_accused() -> None:
+    for threads in ([thread(0.99, 0.01)] * 2, [thread(0.985, 0.01, futex=0.005)] * 2):
+        said = cause_of(of(threads, 2000), ALONE)
+        assert said.cause == "none"
+    assert cause_of(ALONE, None) == Verdict("none", "99 % of it on a CPU")
+
+
+def test_sleepers_and_parents_are_not_accused() -> None:
+    for kind in ("sleep", "child", "other", "poll"):
+        sleeper = thread(0.01) | {kind: 0.99}
+        assert cause_of(of([sleeper] * 4, 4), of([sleeper], 4)).cause == "none"
+
+
+def test_an_excess_needs_an_interval_without_zero_and_some_size() -> None:
+    rng = random.Random(2)
+    noisy = cell(lambda _: record(role([thread(0.99)], 1000 * rng.uniform(0.5, 1.4))))
+    assert cause_of(noisy, ALONE).cause == "none"
+    assert cause_of(of([thread(1.0)], 970), ALONE).cause == "none"  # 3 % more CPU time
+    assert cause_of(of([thread(1.0)] * 2, 500, trials=1), ALONE).cause == "none"
+
+
+# -- whose time it is -------------------------------------------------------------------------
+
+
+def test_parts_sum_to_the_time_of_the_active_threads() -> None:
+    join = thread(0.0001, futex=0.99, name="main", tid=100, switches=3)
+    found = only(record(role([thread(0.5, 0.2, futex=0.3), thread(0.4, 0.3, futex=0.3), join])))
+    assert found.threads == 2 and found.idle == 1
+    assert found.thread_ns == 2 * WALL
+    assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == found.thread_ns
+    assert found.readings["futex"] == 60 and not found.dealer
+
+
+def test_whose_threads_are_explained() -> None:
+    def study(measured: str, **ends: Literal["exit", "serve"]) -> Study:
+        roles = tuple(Role(name=name, command=("x",), end=end) for name, end in ends.items())
+        return msgspec.structs.replace(small_study(), roles=roles, target=measured)
+
+    assert parts_of(study("target", background="serve", target="exit")) == PARTS
+    served = Parts("server", ("load",), True)
+    assert parts_of(study("load", server="serve", background="serve", load="exit")) == served
+    assert parts_of(study("server", server="serve", load="exit", verify="exit")) == served
+
+
+def test_a_jvm_s_own_threads_do_no_operations() -> None:
+    service = [thread(0.5, name=name) for name in ("C2 CompilerThre", "G1 Conc#0", "VM Thread")]
+    found = only(record(role([thread(1.0, name="Thread-0"), *service])))
+    assert (found.threads, found.idle) == (1, 3)
+
+
+def test_threads_that_ended_early_count_for_their_lives() -> None:
+    found = only(record(role([thread(1.0), thread(1.0, lived=0.5)])))
+    assert found.thread_ns == 1.5 * WALL and found.blocked_ns == 0
+
+
+def test_threads_that_outlive_the_measured_phase_count_inside_it_only() -> None:
+    longer = role([thread(0.9, lived=2.0)] * 2, phase=True)
+    phase = msgspec.structs.replace(
+        longer.phases[0], usage=Usage(cpu_ns=WALL, run_queue_ns=WALL // 2)
+    )
+    found = only(record(msgspec.structs.replace(longer, phases=(phase,))))
+    assert (found.thread_ns, found.cpu_ns, found.blocked_ns) == (2 * WALL, WALL, WALL // 2)
+
+
+def test_a_thread_that_sets_up_and_waits_for_the_end_is_a_bystander() -> None:
+    """Its CPU time and its waits came before the measured phase."""
+    main = thread(0.4, 0.1, disk=0.5, name="main", tid=100, lived=1.5, switches=500)
+    made = role([thread(0.9, 0.1)] * 2 + [main], phase=True)
+    usage = Usage(cpu_ns=round(1.8 * WALL), run_queue_ns=round(0.2 * WALL))
+    phase = msgspec.structs.replace(made.phases[0], usage=usage)
+    found = only(record(msgspec.structs.replace(made, phases=(phase,))))
+    assert (found.threads, found.thread_ns, found.blocked_ns) == (2, 2 * WALL, 0)
+    # Its share of the phase makes it one of those who work.
+    phase = msgspec.structs.replace(phase, usage=Usage(cpu_ns=round(2.2 * WALL), run_queue_ns=0))
+    assert only(record(msgspec.structs.replace(made, phases=(phase,)))).threads == 3
+
+
+def test_workers_that_outlive_the_phase_explain_it_in_part() -> None:
+    """As in a JVM whose first computation is not measured: its main thread did the start."""
+    for count in (1, 2):
+        workers = [thread(0.9, lived=1.6, name="Thread-1")] * count
+        main = thread(0.15, lived=1.8, name="java", switches=60)
+        made = role([main, *workers], phase=True)
+        usage = Usage(cpu_ns=round(0.95 * count * WALL), run_queue_ns=0)
+        phase = msgspec.structs.replace(made.phases[0], usage=usage)
+        found = only(record(msgspec.structs.replace(made, phases=(phase,))))
+        assert (found.threads, found.thread_ns) == (count, count * WALL) and found.dealer is None
+
+
+def test_a_main_thread_that_works_like_the_others_is_none_of_the_bystanders() -> None:
+    crew = [thread(0.9, name="omp")] * 15 + [thread(0.9, name="omp", tid=100, lived=1.05)]
+    made = role(crew, phase=True)
+    usage = Usage(cpu_ns=round(16 * 0.9 * WALL), run_queue_ns=0)
+    phase = msgspec.structs.replace(made.phases[0], usage=usage)
+    assert only(record(msgspec.structs.replace(made, phases=(phase,)))).threads == 16
+
+
+def test_a_first_thread_that_waits_in_a_join_is_not_active() -> None:
+    """Throttled threads get little CPU time, and starting them took some, too."""
+    worker = thread(0.01, 0.99, switches=20)
+
+    def first(switches: int) -> Thread:
+        return thread(0.002, 0.1, futex=0.898, name="main", tid=100, switches=switches)
+
+    assert only(record(role([worker, first(3)]))).threads == 1
+    # One that waits again and again does part of the work.
+    assert only(record(role([worker, first(40)]))).threads == 2
+
+
+def test_a_starving_thread_is_active() -> None:
+    found = only(record(role([thread(0.95, 0.05), thread(0.01, 0.99), thread(0.001, 0.1)])))
+    assert found.threads == 2
+
+
+def test_processes_count_like_threads() -> None:
+    workers = [thread(0.5, 0.5, name="fork", tid=n, pid=n) for n in range(200, 208)]
+    parent = thread(0.001, child=0.99, name="fork", tid=100, switches=9)
+    said = cause_of(of([*workers, parent], 4000), ALONE)
+    assert said.cause == "cpu" and "8 threads on 2 CPUs" in said.words
+
+
+def test_threads_that_are_not_listed_are_counted() -> None:
+    full = role([thread(0.02, 0.98)] * 4, 1000)
+    threads = msgspec.structs.replace(full.threads, total=100, peak=100)
+    usage = Usage(cpu_ns=2 * WALL, run_queue_ns=98 * WALL)
+    found = only(record(msgspec.structs.replace(full, threads=threads, usage=usage)))
+    assert found.threads == 100 and found.thread_ns == 100 * WALL
+
+
+# -- what is missing --------------------------------------------------------------------------
+
+
+def test_without_samples_what_blocks_is_not_named() -> None:
+    blind = of([thread(0.3)] * 4, 1250, sampled=False)
+    said = cause_of(blind, of([thread(0.99)], sampled=False))
+    assert said.cause == "none" and "on what is not known" in said.words
+    assert blind.missing == {"waits": "kernel says no"}
+    assert not blind.sampled and "futex" not in blind.columns
+
+
+def test_few_samples_do_not_name_what_blocks() -> None:
+    few = [thread(0.3, futex=0.5, disk=0.2, readings=5)] * 4
+    said = cause_of(of(few, 1250, trials=1), ALONE)
+    assert said.cause == "none" and "too few" in cause_of(of(few, 1250, trials=1), None).words
+    assert cause_of(of(few, 1250, trials=5), ALONE).cause == "lock"
+    clear = [thread(0.3, disk=0.7, readings=9)]
+    assert cause_of(of(clear, trials=1), None).cause == "io"  # six of six
+
+
+def test_a_lesser_part_is_no_cause_beside_a_greater_one_that_is_not_known() -> None:
+    blind = of([thread(0.6)] * 2, 1000, sampled=False)  # 0.2 more on a CPU, 0.8 more blocked
+    said = cause_of(blind, of([thread(0.99)], sampled=False))
+    assert said.cause == "none" and "on what is not known" in said.words
+
+
+def test_kernel_threads_that_write_for_a_program_are_no_contamination() -> None:
+    """They count as others: 10 % of the machine here."""
+    queued = of([thread(0.25, 0.2, disk=0.55)] * 2, 1500, foreign=0.1)
+    assert cause_of(queued, of([thread(0.35, disk=0.65)])).cause == "io"
+
+
+def test_a_cell_without_a_clear_excess_is_named_by_what_most_of_its_time_goes_to() -> None:
+    writer = thread(0.3, disk=0.7)
+    queued = of([thread(0.2, 0.2, disk=0.6)] * 2, 2000)
+    said = cause_of(queued, of([writer]))
+    assert said.cause == "io" and "60 % of it blocked on the disk" in said.words
+
+
+def test_a_loss_that_no_part_explains_on_a_disturbed_machine_is_contamination() -> None:
+    rng = random.Random(3)
+
+    def noisy(_: float) -> TrialRecord:
+        queue = rng.uniform(0.02, 0.6)
+        return record(role([thread(1 - queue, queue)] * 2, 2000 * (1 - queue)), foreign=0.1)
+
+    assert cause_of(cell(noisy), ALONE).cause == "contamination"
+
+
+def test_without_run_queue_time_samples_stand_in() -> None:
+    rough = of([thread(0.5, 0.5, other=0.01)] * 4, 2000, queue_absent="no privilege")
+    assert rough.missing["run_queue"] == "no privilege; it is estimated from samples"
+    assert rough.share("run_queue") == pytest.approx(0.49, abs=0.02)
+    assert cause_of(rough, ALONE).cause == "cpu"
+
+
+def test_with_neither_what_is_no_cpu_time_is_one_part() -> None:
+    blind = of([thread(0.5, 0.5)] * 4, 2000, queue_absent="no privilege", sampled=False)
+    assert "run_queue" not in blind.columns and blind.share("blocked") == pytest.approx(0.5)
+    assert cause_of(blind, ALONE).cause == "none"
+
+
+def worked(seconds: Sequence[float], threads: Sequence[Thread]) -> RoleRecord:
+    """A crew that outlives its measured phase, and says how long each of them worked in it."""
+    made = role(threads, phase=True)
+    lines = tuple(
+        IndicatorLine("worker_compute_seconds", value, "s", f"worker-{n}")
+        for n, value in enumerate(seconds)
+    )
+    return msgspec.structs.replace(made, indicators=made.indicators + lines)
+
+
+def test_workers_that_say_when_they_were_done_wait_for_nothing_afterwards() -> None:
+    """Eight of them took turns on two CPUs; at the gate before, and when they are done, they have
+    nothing to do: that is no lock."""
+    crew = [thread(0.08, 0.1, lived=3.0, futex=0.8)] * 8
+    found = only(record(worked([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0], crew)))
+    assert (found.threads, found.thread_ns, found.idle) == (8, 5e9, 0)
+    assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == pytest.approx(5e9)
+    silent = only(record(role(crew, phase=True)))
+    assert silent.thread_ns == 8e9, "without that, all of the phase counts"
+
+
+def test_workers_that_are_no_kernel_threads_say_nothing_of_these() -> None:
+    found = only(record(worked([1.0] * 300, [thread(0.9, lived=3.0)] * 2)))
+    assert found.threads == 2
+
+
+def test_a_thread_that_deals_out_work_runs_no_more_than_all_the_time() -> None:
+    """Its CPU time is that of its life, which is longer than the measured phase."""
+    first = thread(0.9, name="main", tid=100, lived=3.0, switches=3000)
+    workers = [thread(0.3, futex=0.7, lived=3.0, name=f"worker-{n}") for n in (1, 2)]
+    listed = role([first, *workers]).threads.listed
+    found = dealer_of(listed, [], listed[1:], WALL)
+    assert found is not None and found.ran == pytest.approx(0.9)
+
+
+def test_what_others_took_is_not_known_where_nobody_says() -> None:
+    """Not 0: a machine without these counters may be as busy as any."""
+    made = record(role([thread(0.7, 0.3)] * 2, 1400))
+    machine = MachineRecord(cpus=2, absent={"steal_ns": "/proc/stat has no such column"})
+    found = only(msgspec.structs.replace(made, machine=machine))
+    assert found.missing["steal"] == "/proc/stat has no such column"
+    assert found.missing["foreign_cpu"] == "the runner gave no reason"
+    assert not {"steal", "foreign_cpu"} & only(made).missing.keys()
+
+
+def test_no_operations_no_picture() -> None:
+    assert picture([only(record(role([thread(1.0)], 0.0)))]) is None
+
+
+def test_a_run_that_reports_no_operations_is_one() -> None:
+    found = only(record(role([thread(1.0)], None)))
+    assert (found.operations, found.counted) == (1.0, False)
+
+
+def test_operations_that_the_clients_report_are_summed() -> None:
+    loads = [role([thread(0.1)], 50.0, f"load-{n}") for n in (1, 2)]
+    found = account(record(role([thread(0.5)], None), *loads), Parts("target", ("load",), True))
+    assert found is not None and (found.operations, found.counted) == (100.0, True)

@@ -1,0 +1,276 @@
+"""``explain`` over a stored run: reading, sentences, views, JSON against its schema, refusals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+from rich.cells import cell_len
+
+import concurve
+from concurve import explain as explaining
+from concurve.analysis.run import findings_of
+from concurve.cli import main
+from concurve.definition.study import Rules, Study
+from concurve.errors import RunError
+from concurve.exports import render
+from concurve.findings.explanation import Explanation
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
+from concurve.report.explain.chart import composition
+from concurve.report.explain.json import to_json
+from concurve.report.explain.terminal import bar, lines
+from concurve.store import Store
+from concurve.wire.record import TrialRecord
+from concurve.wire.spec import TrialSpec
+from tests.helpers.explaining import record, role, thread
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.real import TARGETS, Lab, missing
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "schema" / "explain.schema.json").read_text(encoding="utf-8")
+)
+FIVE = Rules(repeats_min=5, repeats_max=5)
+
+Make = Callable[[int], TrialRecord]
+
+
+class _Engine(FakeEngine):
+    """Answers with records by the number of threads."""
+
+    def __init__(self, make: Make, fails: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.make, self.fails = make, fails
+
+    def run(self, spec: TrialSpec) -> bytes:
+        threads = spec.roles[0].argv[1]
+        made = msgspec.structs.replace(self.make(int(threads)), trial=spec.trial)
+        if threads in self.fails:
+            outcome = msgspec.structs.replace(made.outcome, kind="program_failed", message="no")
+            made = msgspec.structs.replace(made, outcome=outcome)
+        return msgspec.json.encode(made)
+
+
+def run_of(
+    store: Store, make: Make, rules: Rules = FIVE, fails: tuple[str, ...] = (), **more: object
+) -> str:
+    """The id of a stored run over 1, 2 and 4 threads."""
+    study: Study = msgspec.structs.replace(small_study(rules), **more)
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, _Engine(make, fails), clock=FakeClock(0.001)).start()
+    return head.id
+
+
+def queueing(threads: int) -> TrialRecord:
+    """Two CPUs for them all."""
+    cpu = min(1.0, 2 / threads)
+    return record(role([thread(cpu, 1 - cpu)] * threads, 1000 * min(threads, 2)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "concurve.db"))
+
+
+def explained(store: Store, make: Make = queueing, **more: object) -> Explanation:
+    return explaining.explain_run(store, store.find_run(run_of(store, make, **more)))  # type: ignore[arg-type]
+
+
+# -- what is said -----------------------------------------------------------------------------
+
+
+def test_each_cell_has_its_cause_and_a_sentence(store: Store) -> None:
+    found = explained(store)
+    assert [cell.cause for cell in found.cells] == ["none", "none", "cpu"]
+    assert [cell.evidence for cell in found.cells] == [
+        "With threads=1 an operation takes 1 ms of thread time: 100 % of it on a CPU.",
+        "With threads=2 an operation takes 1.00 × the thread time of threads=1: 100 % of it on a "
+        "CPU; there is no loss to explain.",
+        "With threads=4 an operation takes 2.0 × the thread time of threads=1: 50 % of it waiting "
+        "for a CPU (4 threads on 2 CPUs), at 1.00 × the CPU time.",
+    ]
+    assert found.operation == "reported by the program" and not found.missing
+
+
+def test_components_sum_to_the_whole(store: Store) -> None:
+    for cell in explained(store).cells:
+        parts = cell.per_operation
+        together = sum(parts[name].value for name in ("cpu", "run_queue", "blocked"))
+        assert together == pytest.approx(parts["total"].value)
+        assert sum(cell.shares.values()) == pytest.approx(1)
+        assert parts["cpu"].n == cell.trials == 5
+        assert (cell.base is None) == (not cell.excess)
+
+
+def test_a_whole_run_counts_where_no_operations_are_reported(store: Store) -> None:
+    found = explained(store, lambda n: record(role([thread(1.0)] * n, None)))
+    assert found.operation == "a whole run"
+    assert any("reports no operations" in note for note in found.notes)
+
+
+def test_zero_operations_cannot_be_explained(store: Store) -> None:
+    found = explained(store, lambda n: record(role([thread(1.0)] * n, 0.0 if n == 2 else 1.0)))
+    assert "no operations" in found.cells[1].evidence and found.cells[1].cause == "none"
+    assert found.cells[1].per_operation == {}
+
+
+def test_a_skipped_base_leaves_the_others_by_themselves(store: Store) -> None:
+    found = explained(store, fails=("1",))
+    assert "it was skipped" in found.cells[0].evidence
+    assert found.cells[2].cause == "cpu" and found.cells[2].base is None
+    assert "takes 1 ms" not in found.cells[2].evidence and "2 ms" in found.cells[2].evidence
+
+
+def test_one_cell_alone(store: Store) -> None:
+    study = msgspec.structs.replace(small_study(FIVE, threads=(4,)))
+    found = explained(store, factors=study.factors)
+    assert [cell.cause for cell in found.cells] == ["cpu"] and found.factors == ()
+
+
+def test_single_trials_bear_no_interval(store: Store) -> None:
+    found = explained(store, rules=Rules(repeats_min=1, repeats_max=1))
+    assert "a single trial of a cell bears no interval" in found.cells[1].evidence
+    assert found.cells[0].per_operation["cpu"].low is None
+    jsonschema.validate(json.loads(to_json(found)), SCHEMA)
+
+
+def test_nothing_in_use_is_refused(store: Store) -> None:
+    with pytest.raises(RunError, match="every cell failed"):
+        run_of(store, queueing, fails=("1", "2", "4"))
+    with pytest.raises(RunError, match="no trial in use"):
+        explaining.explain_run(store, store.find_run("last"))
+
+
+def test_only_so_many_records_of_a_cell_are_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "TRIALS_READ", 3)
+    found = explained(store)
+    assert [cell.trials for cell in found.cells] == [3, 3, 3]
+    assert any("the first 3 are read" in note for note in found.notes)
+
+
+# -- what is missing --------------------------------------------------------------------------
+
+
+def test_what_is_missing_everywhere_is_said_once(store: Store) -> None:
+    found = explained(store, lambda n: record(role([thread(0.5)] * n, sampled=False)))
+    assert found.missing == {"waits": "kernel says no"}
+    text = "\n".join(line.plain for line in lines(found, 200))
+    assert text.count("Not granted here: what threads wait for: kernel says no.") == 1
+
+
+def test_a_missing_run_queue_is_null_with_its_reason(store: Store) -> None:
+    def blind(n: int) -> TrialRecord:
+        return record(role([thread(0.5)] * n, sampled=False, queue_absent="no privilege"))
+
+    written = json.loads(to_json(explained(store, blind)))
+    jsonschema.validate(written, SCHEMA)
+    assert written["cells"][0]["per_operation_ns"]["run_queue"] is None
+    assert written["missing"]["run_queue"] == "no privilege"
+
+
+# -- views ------------------------------------------------------------------------------------
+
+
+def test_the_json_follows_its_schema(store: Store) -> None:
+    written = json.loads(to_json(explained(store)))
+    jsonschema.validate(written, SCHEMA)
+    last = written["cells"][2]
+    assert last["parameters"] == {"threads": 4} and last["cause"] == "cpu"
+    assert last["per_operation_ns"]["run_queue"] == pytest.approx(1e6)
+    assert last["excess_ns"]["run_queue"]["low"] > 0
+
+
+def test_reports_have_a_section_with_a_chart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = store.find_run(run_of(store, queueing))
+    findings = findings_of(store, row)
+    page = render(findings, store, "html").decode()
+    assert "What limits it" in page and "Where the thread time of an operation goes" in page
+    assert "50 % of it waiting for a CPU (4 threads on 2 CPUs)" in page
+    text = render(findings, store, "markdown").decode()
+    assert "| 4 | 2 | 50 % | 50 % | 0 % | cpu |" in text and "- **cpu**: With threads=4" in text
+    monkeypatch.setattr(explaining, "REPORT_TRIALS", 3)
+    assert "What limits it" not in render(findings, store, "markdown").decode()
+
+
+def test_the_chart_divides_each_cell_s_time(store: Store) -> None:
+    chart = composition(explained(store))
+    assert chart is not None
+    (rows,) = chart.spec.to_dict()["datasets"].values()
+    found = [(row["level"], row["part"], row["time"]) for row in rows]
+    assert found[:2] == [("1", "on a CPU", 1.0), ("2", "on a CPU", 1.0)]
+    assert found[2:] == [("4", "on a CPU", 1.0), ("4", "waiting for a CPU", 1.0)]
+
+
+def test_charts_without_a_work_factor_and_of_several(store: Store) -> None:
+    factors = msgspec.structs.replace(small_study(FIVE, threads=(1, 2), sync=("none", "cas")))
+    for work, drawn in ((None, "threads=1 sync=none"), ("threads", "sync=none")):
+        found = msgspec.structs.replace(explained(store, factors=factors.factors), work=work)
+        chart = composition(found)
+        assert chart is not None and drawn in chart.to_svg()
+    nothing = msgspec.structs.replace(found, cells=())
+    assert composition(nothing) is None
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal(store: Store, width: int) -> None:
+    table = list(lines(explained(store), width))
+    if width >= 40:
+        assert max(cell_len(line.plain) for line in table) <= width
+    assert any("cpu" in line.plain for line in table)
+
+
+def test_a_bar_gives_each_part_its_letters() -> None:
+    assert bar({"cpu": 0.5, "run_queue": 0.25, "futex": 0.25}, 8) == "ccccrrff"
+    assert bar({"cpu": 1 / 3, "run_queue": 1 / 3, "disk": 1 / 3}, 10).count("c") in (3, 4)
+    assert len(bar({"cpu": 0.996, "run_queue": 0.002, "disk": 0.002}, 24)) == 24
+
+
+def test_the_verb_and_the_interface_for_python(
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    id_ = run_of(store, queueing)
+    db = str(tmp_path / "concurve.db")
+    for arguments, sign in (((), "What limits small"), (("last", "--json"), '"cause":"cpu"')):
+        monkeypatch.setattr(sys, "argv", ["concurve", "explain", *arguments, "--db", db])
+        main()
+        assert sign in capsys.readouterr().out
+    assert concurve.load(id_, db=db).explain().cells[2].cause == "cpu"
+
+
+def test_an_unknown_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = str(tmp_path / "none.db")
+    monkeypatch.setattr(sys, "argv", ["concurve", "explain", "--db", db])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 4 and "there is no store" in capsys.readouterr().err
+
+
+@pytest.mark.real
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_a_real_run_is_explained(tmp_path: Path) -> None:
+    """Where the time went, and on what: what is certain on a busy machine, too."""
+    lab = Lab(tmp_path)
+    command = [TARGETS, "sleep", "--threads", "{threads}", "--ms", "60"]
+    done = lab.run("sweep", "-P", "threads", "1,4", "--repeats", "3..3", "--", *command)
+    assert done.returncode == 0, done.stderr
+    done = lab.run("explain", "--json")
+    assert done.returncode == 0, done.stderr
+    written = json.loads(done.stdout)
+    jsonschema.validate(written, SCHEMA)
+    for cell in written["cells"]:
+        times = cell["per_operation_ns"]
+        parts = [times[name] or 0 for name in ("cpu", "run_queue", "blocked")]
+        assert sum(parts) == pytest.approx(times["total"])
+        assert cell["cause"] not in ("lock", "io", "client", "coherency"), cell

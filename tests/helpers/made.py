@@ -1,0 +1,52 @@
+"""Runs made up by a fake engine whose times are known, for the tests of what is said of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Rules
+from concurve.findings.run import Findings
+from concurve.findings.study import Level
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
+from concurve.store import Store
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+FIVE = Rules(repeats_min=5, repeats_max=5)
+
+
+def made_run(
+    store: Store,
+    seconds: Callable[..., float],
+    seed: int = 1,
+    cv: float = 0.01,
+    rules: Rules | None = FIVE,
+    machine: dict[str, Any] | None = None,
+    name: str = "small",
+    conditions: tuple[str, ...] = (),
+    base: dict[str, Level] | None = None,
+    **factors: tuple[Level, ...],
+) -> Findings:
+    """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
+    around it by ``cv``. Its day is that of the seed."""
+    study = msgspec.structs.replace(
+        small_study(rules, **factors), name=name, conditions=conditions, base=base or {}
+    )
+    head = new_head(study, "normal", seed, "concurve sweep …")
+    started = f"2026-{1 + seed // 28:02d}-{1 + seed % 28:02d}T10:00:00+00:00"
+    head = msgspec.structs.replace(head, started=started)
+    if machine is not None:
+        head = msgspec.structs.replace(head, machine=machine)
+
+    def wall(spec: Any, _: random.Random) -> float:
+        place = spec.trial.partition("/")[2]
+        rng = random.Random(f"{seed}/{place}")
+        return seconds(*spec.roles[0].argv[1:]) * rng.lognormvariate(0, cv)
+
+    Runner(head, store, FakeEngine(wall), clock=FakeClock(0.001)).start()
+    return findings_of(store, store.find_run(head.id))

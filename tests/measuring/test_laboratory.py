@@ -1,0 +1,360 @@
+"""A run against a fake engine: hooks, judgement, storing, stopping, resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.analysis.run import findings_of
+from concurve.definition.study import Extract, Hooks, Indicator, Rules, Study
+from concurve.engine import Problem
+from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.protocol import TrialKey
+from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
+from concurve.store import Store
+from concurve.wire import decode_record
+from concurve.wire.record import IndicatorLine
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+THREE = Rules(repeats_min=3, repeats_max=3)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "s.db"))
+
+
+def runner_of(
+    store: Store, engine: FakeEngine | None = None, study: Study | None = None, **changes: Any
+) -> Runner:
+    study = msgspec.structs.replace(study or small_study(THREE, threads=(1, 2)), **changes)
+    head = new_head(study, "normal", 5, "concurve sweep …")
+    return Runner(head, store, engine or FakeEngine(), clock=FakeClock())
+
+
+def states(store: Store) -> list[tuple[str, str]]:
+    return [(row.state, row.reason) for row in store.runs()]
+
+
+def keys(store: Store, head: RunHead) -> list[TrialKey]:
+    return [row.outcome.key for row in store.trials(head.id)]
+
+
+def test_a_run_stores_exactly_the_planned_trials(store: Store) -> None:
+    runner = runner_of(store)
+    assert runner.start().kind == "complete"
+    assert sorted(keys(store, runner.head)) == [
+        (cell, block, 0) for cell in (0, 1) for block in (0, 1, 2)
+    ]
+    assert states(store) == [("complete", "all trials done")]
+    assert decode_head(store.find_run("last")) == runner.head
+
+
+def test_every_trial_is_stored_before_the_next_begins(store: Store) -> None:
+    seen: list[int] = []
+
+    class Watching(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            seen.append(store.count(spec.trial.split("/")[0]))
+            assert store.runs()[0].state == "running"
+            return super().run(spec)
+
+    runner_of(store, Watching()).start()
+    assert seen == [0, 1, 2, 3, 4, 5]
+
+
+def test_each_record_is_stored_as_it_came(store: Store) -> None:
+    answers: list[bytes] = []
+
+    class Keeping(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            answers.append(super().run(spec) + b"\n")
+            return answers[-1]
+
+    runner = runner_of(store, Keeping())
+    runner.start()
+    assert [row.record for row in store.records(runner.head.id)] == answers
+
+
+def test_a_trial_has_a_folder_of_its_own_while_it_runs(store: Store) -> None:
+    folders: list[Path] = []
+
+    class Looking(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            folders.append(Path(spec.roles[0].argv[-1]))
+            assert list(folders[-1].iterdir()) == []
+            (folders[-1] / "page").write_text("x", encoding="utf-8")
+            return super().run(spec)
+
+    study = small_study(THREE, threads=(1, 2))
+    role = study.roles[0]
+    own = msgspec.structs.replace(role, command=(*role.command, "{trial_folder}"))
+    runner_of(store, Looking(), study, roles=(own,)).start()
+    assert len(set(folders)) == 6
+    assert not any(folder.exists() for folder in folders)
+
+
+def test_hooks_run_in_their_order_with_the_cells_levels(store: Store, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    hooks = {
+        name: f"echo {name} {{threads}} {{effort}} >> {log}"
+        for name in ("setup", "prepare", "conclude", "cleanup")
+    }
+
+    class Logging(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            with log.open("a") as file:
+                file.write(f"trial {spec.roles[0].argv[1]}\n")
+            return super().run(spec)
+
+    check = f"echo check {{threads}} $CONCURVE_VALUE >> {log}; grep -q hello"
+    engine = Logging(wall_of=lambda spec, rng: 1.0, stdout="hello\n")
+    runner = runner_of(
+        store, engine, small_study(Rules(repeats_min=1, repeats_max=1), threads=(1, 2)),
+        hooks=Hooks(**hooks, check=check),
+    )  # fmt: skip
+    runner.start()
+    lines = log.read_text().splitlines()
+    assert lines[:2] == ["setup 1 normal", "setup 2 normal"]
+    assert lines[-2:] == ["cleanup 1 normal", "cleanup 2 normal"]
+    for cell in (lines[2:6], lines[6:10]):
+        level = cell[1].split()[1]
+        assert cell == [f"prepare {level} normal", f"trial {level}", f"conclude {level} normal",
+                        f"check {level} 1.0"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["setup", "prepare", "conclude", "cleanup"])
+def test_a_hook_that_fails_ends_the_run_and_says_what_it_said(store: Store, name: str) -> None:
+    hooks = Hooks(**{name: "echo nothing there >&2; exit 7"})
+    with pytest.raises(RunError, match=rf"threads=\d: --{name} failed with 7: nothing there"):
+        runner_of(store, hooks=hooks).start()
+    ((state, reason),) = states(store)
+    assert state == "failed" and f"--{name}" in reason
+
+
+def test_cleanup_runs_also_after_a_failure(store: Store, tmp_path: Path) -> None:
+    hooks = Hooks(prepare="exit 1", cleanup=f"touch {tmp_path}/clean-{{threads}}")
+    with pytest.raises(RunError):
+        runner_of(store, hooks=hooks).start()
+    assert sorted(path.name for path in tmp_path.glob("clean-*")) == ["clean-1", "clean-2"]
+
+
+CHECKS: dict[str, tuple[str, Callable[[Store, RunHead], bool]]] = {
+    "accepts": ("exit 0", lambda s, h: len(keys(s, h)) == 6),
+    "redoes once": (
+        # The first trial of all is refused, its redo is taken.
+        "test -e {marker} || { touch {marker}; echo bad sum; exit 1; }",
+        lambda s, h: len(keys(s, h)) == 7 and sum(key.attempt for key in keys(s, h)) == 1,
+    ),
+    "gives one cell up": (
+        "test {threads} != 2 || exit 2",
+        lambda s, h: [key.cell for key in keys(s, h)].count(1) == 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_validators_word_counts(store: Store, tmp_path: Path, name: str) -> None:
+    text, holds = CHECKS[name]
+    text = text.replace("{marker}", str(tmp_path / "marker"))
+    runner = runner_of(store, hooks=Hooks(check=text))
+    runner.start()
+    assert holds(store, runner.head)
+
+
+def test_a_validator_that_always_refuses_skips_every_cell(store: Store) -> None:
+    with pytest.raises(RunError, match="every cell failed; the first: check: wrong sum"):
+        runner_of(store, hooks=Hooks(check="echo wrong sum; exit 1")).start()
+    assert store.count(store.find_run("last").id) == 4, "twice a cell"
+
+
+def test_any_other_code_of_the_validator_is_an_error(store: Store) -> None:
+    with pytest.raises(RunError, match=r"--check exited with 127: .*not found") as refused:
+        runner_of(store, hooks=Hooks(check="no-such-validator")).start()
+    assert "0 accepts, 1 asks for a redo, 2 gives the cell up" in refused.value.remedy
+
+
+RATE = Extract(name="rate", pattern=r"rate=(\d+)", unit="1/s")
+
+
+def test_an_extract_that_never_matches_stops_at_once(store: Store) -> None:
+    with pytest.raises(RunError, match=r"--extract rate: .* matched no number") as refused:
+        runner_of(store, FakeEngine(stdout="speed: 5"), extracts=(RATE,)).start()
+    assert "speed: 5" in refused.value.what, "what there was instead"
+    assert store.count(store.find_run("last").id) == 0
+
+
+def test_an_extract_that_misses_later_is_an_error_of_that_trial(store: Store) -> None:
+    class Sometimes(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            self.stdout = "" if len(self.specs) == 2 else "rate=7"
+            return super().run(spec)
+
+    runner = runner_of(store, Sometimes(), extracts=(RATE,))
+    runner.start()
+    causes = [row.outcome.cause for row in store.trials(runner.head.id)]
+    assert causes.count("no match") == 1
+    assert len(causes) == 7
+    cell = findings_of(store, store.find_run("last")).cells[0]
+    assert cell.indicators["rate"].value == 7.0
+    assert cell.indicators["rate"].unit == "1/s"
+
+
+def test_a_trial_whose_load_lost_sessions_does_not_count(store: Store) -> None:
+    class Loses(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = decode_record(super().run(spec))
+            lost = IndicatorLine(indicator="sessions_lost", value=float(len(self.specs) == 2) * 3)
+            role = msgspec.structs.replace(record.roles[0], indicators=(lost,))
+            return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
+
+    runner = runner_of(store, Loses())
+    runner.start()
+    rows = list(store.trials(runner.head.id))
+    assert [row.outcome.cause for row in rows].count("sessions lost") == 1
+    assert len(rows) == 7, "it was done again"
+    details = [row.outcome.detail for row in rows]
+    assert "3 of the sessions of target lost their connection" in details
+
+
+def test_a_primary_indicator_that_nobody_reports_stops_at_once(store: Store) -> None:
+    with pytest.raises(RunError, match=r"primary indicator latency is absent: .* not report it"):
+        runner_of(store, indicators=(Indicator(name="latency"),)).start()
+    with pytest.raises(RunError, match=r"did you mean 'wall_seconds'\?"):
+        runner_of(store, indicators=(Indicator(name="wall_second"),)).start()
+
+
+def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store: Store) -> None:
+    with pytest.raises(RunError, match=r"every cell failed; the first: .*fake program_failed"):
+        runner_of(store, FakeEngine(kind_of=lambda spec: "program_failed")).start()
+    assert states(store)[0][0] == "failed"
+    assert store.count(store.find_run("last").id) == 4, "each with its record"
+    said = [item.sentence for item in findings_of(store, store.find_run("last")).sentences]
+    assert not [sentence for sentence in said if "goes on" in sentence], "nothing is left to do"
+
+
+def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
+    runner_of(store, engine).start()
+    findings = findings_of(store, store.find_run("last"))
+    assert [cell.status for cell in findings.cells] == ["ok", "skipped"]
+    assert "timed_out" in findings.cells[1].note
+    assert findings.run.state == "complete"
+
+
+@pytest.mark.parametrize("kind", ["exec_failed", "control_refused"])
+def test_what_no_trial_can_mend_stops_at_once(store: Store, kind: str) -> None:
+    with pytest.raises(RunError, match=f"fake {kind}"):
+        runner_of(store, FakeEngine(kind_of=lambda spec: kind)).start()
+    assert states(store)[0][0] == "failed"
+
+
+class Interrupting(FakeEngine):
+    """Stops at the given call, as ^C or an ended runner would."""
+
+    def __init__(self, at: int, by_record: bool = False) -> None:
+        super().__init__()
+        self.at, self.by_record, self.calls = at, by_record, 0
+
+    def run(self, spec: TrialSpec) -> bytes:
+        self.calls += 1
+        if self.calls == self.at:
+            if not self.by_record:
+                raise KeyboardInterrupt
+            self.kind_of = lambda spec: "interrupted"
+        return super().run(spec)
+
+
+@pytest.mark.parametrize("by_record", [False, True])
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_stopped_run_is_resumed_where_it_was(store: Store, at: int, by_record: bool) -> None:
+    whole = runner_of(Store(store.url + ".whole"))
+    whole.start()
+    runner = runner_of(store, Interrupting(at, by_record))
+    with pytest.raises(RunInterruptedError, match=f"stopped after {at - 1} trials") as stopped:
+        runner.start()
+    assert stopped.value.exit_code == 130
+    assert f"concurve resume {runner.head.id}" in stopped.value.remedy
+    assert states(store) == [("interrupted", "stopped by the user")]
+    findings = findings_of(store, store.find_run("last"))
+    assert findings.run.trials == at - 1, "a stopped run can be shown"
+    engine = FakeEngine()
+    Runner(decode_head(store.find_run("last")), store, engine, clock=FakeClock()).resume()
+    assert len(engine.specs) == 6 - (at - 1)
+    assert keys(store, runner.head) == keys(whole.store, whole.head)
+    assert states(store) == [("complete", "all trials done")]
+
+
+def test_resuming_a_complete_run_runs_nothing(store: Store) -> None:
+    runner = runner_of(store)
+    runner.start()
+    engine = FakeEngine()
+    Runner(runner.head, store, engine, clock=FakeClock()).resume()
+    assert engine.specs == []
+    assert states(store) == [("complete", "all trials done")]
+
+
+def test_a_plan_too_long_is_refused_after_one_block_and_resumed_with_more_time(
+    store: Store,
+) -> None:
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=2.0)
+    runner = runner_of(store, study=small_study(rules, threads=(1, 2)))
+    with pytest.raises(RunError, match="longer than its time allowance") as refused:
+        runner.start()
+    assert f"concurve resume {runner.head.id} --max-time" in refused.value.remedy
+    assert store.count(runner.head.id) == 2
+    longer = with_allowance(runner.head, 60.0)
+    Runner(longer, store, FakeEngine(), clock=FakeClock()).resume()
+    assert store.count(runner.head.id) == 6
+    findings = findings_of(store, store.find_run("last"))
+    assert findings.run.trials == 6, "it can be shown by what is stored alone"
+    with pytest.raises(StudyError, match=r"was allowed 60 s, 2\.0 s are less"):
+        with_allowance(longer, 2.0)
+
+
+def test_nothing_is_stored_where_a_control_or_program_is_refused(store: Store) -> None:
+    for kind, error in (("control_refused", HostError), ("not_found", StudyError)):
+
+        class Refusing(FakeEngine):
+            problem = Problem("target", kind, "CAP_SYS_NICE is missing")
+
+            def check(self, spec: TrialSpec) -> list[Problem]:
+                return [self.problem]
+
+        engine = Refusing()
+        with pytest.raises(error, match="threads=1, role target: CAP_SYS_NICE is missing"):
+            runner_of(store, engine).start()
+        assert store.runs() == [] and engine.specs == []
+
+
+def test_each_distinct_launch_is_checked_once(store: Store) -> None:
+    checked: list[TrialSpec] = []
+
+    class Counting(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            checked.append(spec)
+            return []
+
+    runner_of(store, Counting(), small_study(THREE, threads=tuple(range(1, 9)))).start()
+    assert len(checked) == 1, "eight cells, one program, the same controls"
+
+
+def test_contaminated_trials_are_redone_and_kept(store: Store) -> None:
+    engine = FakeEngine(steal_of=lambda s: 10**9 if s.trial.endswith("/0/1/0") else 0)
+    runner = runner_of(store, engine)
+    runner.start()
+    findings = findings_of(store, store.find_run("last"))
+    assert [(r.cell, r.block, r.attempt, r.cause, r.used) for r in findings.rejects] == [
+        (0, 1, 0, "steal", False)
+    ]
+    assert findings.run.trials == 7
+    assert findings.cells[0].including_rejects is not None
+    assert findings.cells[0].including_rejects.n == 4
+    assert findings.cells[0].indicators["wall_seconds"].n == 3
+    assert findings.cells[1].including_rejects is None

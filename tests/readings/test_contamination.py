@@ -1,0 +1,176 @@
+"""Was the machine ours? Each sign, its limit, and what must not count as a sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.definition.study import Indicator
+from concurve.measuring.judgement import Judge
+from concurve.measuring.plan import make_plan
+from concurve.readings.contamination import judge
+from concurve.wire.record import GrantedControls, PhaseRecord, TrialRecord
+from concurve.wire.spec import RoleSpec, TrialSpec
+from tests.helpers.fakes import record_of, small_study
+
+SPEC = TrialSpec(trial="t", roles=(RoleSpec(name="target", argv=("x",)),))
+SECOND = 1_000_000_000
+
+
+def record(
+    machine: dict[str, Any] | None = None,
+    usage: dict[str, Any] | None = None,
+    granted: tuple[int, ...] | None = None,
+    peak: int | None = 1,
+    roles: int = 1,
+) -> TrialRecord:
+    """A quiet trial of one second on two CPUs, changed as told."""
+    quiet = record_of(SPEC, 1.0)
+    role = quiet.roles[0]
+    role = msgspec.structs.replace(
+        role,
+        usage=msgspec.structs.replace(role.usage, **(usage or {})),
+        controls=GrantedControls(cpus=granted),
+        threads=msgspec.structs.replace(role.threads, peak=peak),
+    )
+    return msgspec.structs.replace(
+        quiet,
+        machine=msgspec.structs.replace(quiet.machine, **(machine or {})),
+        roles=(role,) * roles,
+    )
+
+
+def causes(trial: TrialRecord, workers: int | None = None) -> list[str]:
+    return [sign.cause for sign in judge(trial, workers)]
+
+
+def test_a_quiet_trial_has_no_sign() -> None:
+    assert causes(record()) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "share", "cause"),
+    [("steal_ns", 0.019, None), ("steal_ns", 0.021, "steal"),
+     ("foreign_cpu_ns", 0.049, None), ("foreign_cpu_ns", 0.051, "foreign_cpu")],
+)  # fmt: skip
+def test_a_share_of_the_machines_cpu_time_counts_above_its_limit(
+    field: str, share: float, cause: str | None
+) -> None:
+    trial = record(machine={field: round(share * 2 * SECOND)})
+    assert causes(trial) == ([cause] if cause else [])
+
+
+def test_a_coarse_counter_must_move_by_several_ticks() -> None:
+    short = msgspec.structs.replace(record(machine={"steal_ns": 20_000_000}), wall_ns=10_000_000)
+    assert causes(short) == [], "two ticks of 10 ms say nothing"
+    three = msgspec.structs.replace(record(machine={"steal_ns": 30_000_000}), wall_ns=10_000_000)
+    assert causes(three) == ["steal"]
+
+
+def test_absent_readings_are_no_sign() -> None:
+    trial = record(
+        machine={"steal_ns": None, "foreign_cpu_ns": None, "cpus": None, "tick_ns": None},
+        usage={"run_queue_ns": None, "cpu_ns": None},
+        peak=None,
+    )
+    assert causes(trial) == []
+    assert causes(msgspec.structs.replace(trial, wall_ns=0)) == []
+
+
+def test_waiting_counts_only_while_there_is_a_cpu_for_every_worker() -> None:
+    waits = {"run_queue_ns": 60_000_000}
+    assert causes(record(usage=waits)) == ["run_queue"]
+    assert causes(record(usage=waits), workers=2) == ["run_queue"]
+    assert causes(record(usage=waits), workers=3) == []
+    assert causes(record(usage=waits, granted=(0,)), workers=2) == [], "two workers on one CPU"
+    assert causes(record(usage={"run_queue_ns": 49_000_000})) == [], "below the limit"
+    assert causes(record(usage={"run_queue_ns": 9_000_000, "cpu_ns": SECOND // 100})) == [], (
+        "a slice or two"
+    )
+    assert causes(record(usage=waits, roles=2)) == [], "a background role makes others wait"
+
+
+def test_the_worst_sign_comes_first_and_says_how_much() -> None:
+    trial = record(machine={"steal_ns": SECOND, "foreign_cpu_ns": SECOND // 5})
+    first, second = judge(trial)
+    assert (first.cause, second.cause) == ("steal", "foreign_cpu")
+    assert first.share == pytest.approx(0.5)
+    assert "50.0 %" in first.detail and "limit 2 %" in first.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "wall_ns", "late_ns", "cause"),
+    [
+        ("measure", SECOND, 19_000_000, None),
+        ("measure", SECOND, 21_000_000, "late_reading"),
+        ("measure", 10_000_000, 900_000, None),
+        ("measure", SECOND, None, None),
+        ("measure", 0, 21_000_000, None),
+        ("warm-up", SECOND, 21_000_000, None),
+    ],
+)
+def test_probes_that_were_read_late(
+    name: str, wall_ns: int, late_ns: int | None, cause: str | None
+) -> None:
+    """The CPU time of a phase is that between the readings, not between its edges."""
+    quiet = record()
+    phase = PhaseRecord(name=name, begin_ns=0, wall_ns=wall_ns, late_ns=late_ns)
+    role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
+    assert causes(msgspec.structs.replace(quiet, roles=(role,))) == ([cause] if cause else [])
+
+
+def test_lateness_beside_the_measured_role_is_no_matter() -> None:
+    quiet = record()
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, late_ns=21_000_000)
+    load = msgspec.structs.replace(quiet.roles[0], name="load", phases=(phase,))
+    assert causes(msgspec.structs.replace(quiet, roles=(*quiet.roles, load))) == []
+
+
+@pytest.mark.parametrize(("waited", "cause"), [(49_000_000, None), (60_000_000, "run_queue")])
+def test_a_measured_phase_is_judged_and_not_the_start_before_it(
+    waited: int, cause: str | None
+) -> None:
+    trial = record(usage={"run_queue_ns": SECOND // 2})
+    usage = msgspec.structs.replace(trial.roles[0].usage, run_queue_ns=waited, cpu_ns=SECOND)
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=usage)
+    role = msgspec.structs.replace(trial.roles[0], phases=(phase,))
+    assert causes(msgspec.structs.replace(trial, roles=(role,))) == ([cause] if cause else [])
+
+
+def test_waiting_that_was_not_read_in_a_measured_phase_is_no_sign() -> None:
+    trial = record(usage={"run_queue_ns": SECOND // 2})
+    read = msgspec.structs.replace(trial.roles[0].usage, run_queue_ns=SECOND // 2, cpu_ns=SECOND)
+    unread = msgspec.structs.replace(read, run_queue_ns=None)
+    phases = tuple(
+        PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=usage)
+        for usage in (read, unread)
+    )
+    role = msgspec.structs.replace(trial.roles[0], phases=phases)
+    assert causes(msgspec.structs.replace(trial, roles=(role,))) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"), [("wall_seconds", "ok"), ("cpu_seconds", "contaminated")]
+)
+def test_late_probes_are_a_sign_where_what_they_read_is_asked_for(asked: str, verdict: str) -> None:
+    study = msgspec.structs.replace(
+        small_study(threads=(1,)),
+        indicators=(Indicator(name="wall_seconds"), Indicator(name=asked)),
+    )
+    plan = make_plan(study, "quick", 1)
+    quiet = record()
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, late_ns=21_000_000)
+    role = msgspec.structs.replace(quiet.roles[0], phases=(phase,))
+    late = msgspec.structs.replace(quiet, roles=(role,))
+    assert Judge(plan).judge(plan.cells[0], late).verdict == verdict
+
+
+def test_others_never_used_more_than_the_machine_could_give() -> None:
+    """On a loaded machine the readings before and after a short trial lie far apart."""
+    busy = 5 * SECOND
+    trial = record(machine={"busy_ns": busy, "foreign_cpu_ns": busy - SECOND})
+    (sign,) = judge(trial)
+    assert sign.share == pytest.approx(0.8)
+    assert sign.detail.startswith("processes outside the trial used 80.0 % of the machine's CPU")

@@ -1,0 +1,168 @@
+"""Record → named figures, from the golden records of the runner."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve.definition.study import Extract
+from concurve.readings.extracts import MissedExtractError
+from concurve.readings.indicators import INDICATORS
+from concurve.readings.measures import is_probed, measure
+from concurve.wire import decode_record
+from concurve.wire.record import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage
+from tests.helpers.fakes import record_of
+from tests.readings.test_contamination import SPEC
+
+GOLDEN = Path(__file__).parents[2] / "schema" / "golden"
+SECOND = 1_000_000_000
+
+
+def golden(name: str) -> TrialRecord:
+    return decode_record((GOLDEN / f"trial-record-1-{name}.json").read_bytes())
+
+
+def with_role(record: TrialRecord, **changes: object) -> TrialRecord:
+    role = msgspec.structs.replace(record.roles[0], **changes)
+    return msgspec.structs.replace(record, roles=(role,))
+
+
+def test_a_marked_phase_counts_and_start_up_stays_out() -> None:
+    record = golden("ok")
+    raw = json.loads((GOLDEN / "trial-record-1-ok.json").read_bytes())["roles"][0]
+    phase = raw["phases"][0]
+    figures = measure(record, "target")
+    assert phase["name"] == "measure"
+    assert figures.values["wall_seconds"] == pytest.approx(phase["wall_ns"] / 1e9)
+    assert figures.values["cpu_seconds"] == pytest.approx(phase["usage"]["cpu_ns"] / 1e9)
+    assert figures.values["run_seconds"] == pytest.approx(raw["wall_ns"] / 1e9)
+    assert figures.values["rss_bytes_max"] == raw["usage"]["rss_bytes_max"], "of its whole life"
+    assert figures.values["threads_peak"] == raw["threads"]["peak"]
+
+
+def test_a_missing_reading_is_absent_with_the_runners_reason_and_never_zero() -> None:
+    figures = measure(golden("ok"), "target")
+    assert "minor_faults" not in figures.values
+    assert figures.absent["minor_faults"] == "read for whole lives only"
+    assert not set(figures.values) & set(figures.absent)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("trial-record-*.json")), ids=lambda p: p.stem)
+def test_any_golden_record_gives_figures_or_reasons(path: Path) -> None:
+    record = decode_record(path.read_bytes())
+    figures = measure(record, record.roles[0].name)
+    own = {info.name for info in INDICATORS} - {"speedup", "efficiency"}
+    counted = {name for name in own if name.endswith("_per_operation")}
+    rates = {"rate_per_second", "rate_per_worker", *counted}
+    assert own - rates <= set(figures.values) | set(figures.absent)
+    assert all(figures.absent.values()), "each reason says something"
+
+
+def test_several_phases_of_that_name_add_up_and_an_open_one_does_not_count() -> None:
+    usage = Usage(cpu_ns=SECOND, user_ns=SECOND)
+    phases = (
+        PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND, usage=usage),
+        PhaseRecord(name="warm-up", begin_ns=0, wall_ns=5 * SECOND, usage=usage),
+        PhaseRecord(name="measure", begin_ns=0, wall_ns=2 * SECOND, usage=usage),
+        PhaseRecord(name="measure", begin_ns=0, wall_ns=9 * SECOND, usage=usage, open=True),
+    )
+    figures = measure(with_role(record_of(SPEC, 20.0), phases=phases), "target")
+    assert figures.values["wall_seconds"] == 3.0
+    assert figures.values["cpu_seconds"] == 2.0
+    assert figures.absent["system_seconds"] == "the runner gave no reason"
+
+
+def test_what_an_operation_took_by_the_count_of_the_role_or_of_its_clients() -> None:
+    target = record_of(SPEC, 2.0).roles[0]
+    done = IndicatorLine(indicator="operations", value=1000.0)
+    alone = measure(with_role(record_of(SPEC, 2.0), indicators=(done,)), "target").values
+    assert alone["seconds_per_operation"] == alone["wall_seconds"] / 1000
+    assert alone["cpu_seconds_per_operation"] == alone["cpu_seconds"] / 1000
+    loads = [
+        msgspec.structs.replace(target, name=name, indicators=(done,))
+        for name in ("load-1", "load-2", "background")
+    ]
+    served = msgspec.structs.replace(record_of(SPEC, 2.0), roles=(target, *loads))
+    figures = measure(served, "target").values
+    assert figures["rate_per_second"] == 2000 / figures["wall_seconds"]
+    assert figures["switches_per_operation"] == figures["context_switches"] / 2000
+    assert "seconds_per_operation" not in measure(record_of(SPEC, 2.0), "target").values
+
+
+def test_rates_are_total_and_per_worker() -> None:
+    record = record_of(SPEC, 2.0)
+    assert measure(record, "target", work_level=4).values["rate_per_second"] == 0.5
+    reported = with_role(record, indicators=(IndicatorLine("operations", 100.0),))
+    figures = measure(reported, "target", work_level=4).values
+    assert (figures["rate_per_second"], figures["rate_per_worker"]) == (50.0, 12.5)
+    assert "rate_per_worker" not in measure(reported, "target").values
+
+
+def test_reported_figures_stand_under_their_names_and_those_of_other_roles_behind_theirs() -> None:
+    lines = (IndicatorLine("latency_ns", 7.0, "ns"), IndicatorLine("latency_ns", 1.0, "ns", "w1"))
+    record = with_role(record_of(SPEC, 1.0), indicators=lines)
+    figures = measure(record, "target")
+    assert (figures.values["latency_ns"], figures.units["latency_ns"]) == (7.0, "ns")
+    other = measure(record, "load")
+    assert other.values["target.latency_ns"] == 7.0
+    assert "target.wall_seconds" in other.values and "wall_seconds" not in other.values
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        (r"rate=(\d+)", 30.0),
+        (r"^rate=(\d+)$", 30.0),
+        (r"took ([\d.e-]+) s", 1.5e-3),
+        (r"total ([\d,]+)", 1234567.0),
+        (r"(\d+) errors", 2.0),
+        (r"again$|(.*) errors", 2.0),
+        (r"rate=(nan|\d+) again", 40.0),
+        (r"noise (\w+)", None),
+        (r"(\w+)=(\d+) again", None),
+    ],
+)
+def test_extracts_take_the_last_match_and_standard_error_if_need_be(
+    pattern: str, value: float | None
+) -> None:
+    out = Output(
+        head="rate=10\nrate=30\ntook 1.5e-3 s\ntotal 1,234,567\nnoise inf\nrate=40 again\n"
+    )
+    if pattern == r"rate=(\d+)":
+        value = 40.0
+    record = with_role(record_of(SPEC, 1.0), stdout=out, stderr=Output(head="2 errors"))
+    extract = Extract(name="x", pattern=pattern, unit="u")
+    if value is None:
+        with pytest.raises(MissedExtractError):
+            measure(record, "target", (extract,))
+    else:
+        figures = measure(record, "target", (extract,))
+        assert (figures.values["x"], figures.units["x"]) == (value, "u")
+
+
+def test_a_miss_shows_the_end_of_the_output() -> None:
+    record = with_role(record_of(SPEC, 1.0), stdout=Output(head="a" * 500 + " the end"))
+    with pytest.raises(MissedExtractError) as missed:
+        measure(record, "target", (Extract(name="x", pattern=r"rate=(\d+)"),))
+    assert missed.value.excerpt.endswith("the end")
+    assert len(missed.value.excerpt) == 200
+
+
+def test_a_server_is_measured_in_the_phase_that_its_load_marked() -> None:
+    record = golden("served")
+    server = record.roles[0]
+    assert [(phase.name, phase.marked_by) for phase in server.phases] == [("measure", "load")]
+    figures = measure(record, "target").values
+    assert figures["wall_seconds"] == figures["load.wall_seconds"] < figures["run_seconds"]
+    assert figures["cpu_seconds"] < figures["run_cpu_seconds"]
+    assert figures["rate_per_second"] == pytest.approx(100 / figures["wall_seconds"])
+
+
+def test_probes_read_cpu_times_and_counts_and_not_times_or_what_a_program_says() -> None:
+    probed = ["cpu_seconds", "context_switches", "load.cpu_seconds", "switches_per_operation"]
+    assert all(is_probed(name) for name in probed)
+    own_clock = ["wall_seconds", "speedup", "seconds_per_operation", "load.latency_ns_p99"]
+    assert not any(is_probed(name) for name in own_clock)

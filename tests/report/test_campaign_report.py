@@ -1,0 +1,180 @@
+"""What a campaign's report has of its runs: models, what limits them, what the program said."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from concurve.analysis.campaign import campaign_findings
+from concurve.cli import app
+from concurve.definition.campaign_file import load_campaign
+from concurve.errors import ConcurveError
+from concurve.exports import complete_campaign, render_campaign
+from concurve.findings.campaign import CampaignFindings
+from concurve.findings.run import Findings
+from concurve.measuring.campaign_head import new_campaign_head
+from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.report.campaign.document import document, numbered_charts
+from concurve.store import Store
+from concurve.wire.spec import TrialSpec
+from tests.helpers.campaigns import write_campaign
+from tests.helpers.explaining import WALL, record, role, thread
+from tests.helpers.fakes import FakeClock, FakeEngine
+
+SCHEMA = Path(__file__).parents[2] / "schema"
+
+
+class _Threads(FakeEngine):
+    """Threads share one lock on one CPU, and two CPUs without any."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        cpus, threads = map(int, spec.roles[0].argv[1:3])
+        noise = random.Random(spec.trial.partition("/")[2]).gauss(1, 0.002)
+        if cpus == 1:
+            held = thread(1 / threads, futex=1 - 1 / threads, switches=5000)
+            made = role([held] * threads, 1e6, words=[(90, threads)], cpus=(0,), wall=10 * WALL,
+                        noise=noise)  # fmt: skip
+        else:
+            cpu = min(1.0, 2 / threads)
+            made = role([thread(cpu, 1 - cpu)] * threads, 1e6, noise=noise,
+                        wall=round(10 * WALL / min(threads, 2)))  # fmt: skip
+        said = {"collector": "Serial" if cpus == 1 else "G1", "cpus": cpus, "version": "17"}
+        if (cpus, threads) == (2, 4):
+            said["threads_limited_by"] = "pids.max = 300"
+        made = msgspec.structs.replace(made, facts=said)
+        return msgspec.json.encode(msgspec.structs.replace(record(made), trial=spec.trial))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A campaign of two studies; the second one asks for no speed."""
+    folder = tmp_path_factory.mktemp("campaign")
+    path = write_campaign(folder / "campaign")
+    for name in ("tc01", "tc02"):
+        file = path.parent / name / "study.toml"
+        text = file.read_text().replace("threads = [1, 2]", "threads = [1, 2, 4]")
+        if name == "tc02":
+            text = text.replace(
+                'name = "wall_seconds"\nbetter = "lower"\nunit = "s"', 'name = "threads_peak"'
+            )
+        file.write_text(text)
+    head = new_campaign_head(load_campaign(path, 2), "quick", 1, "concurve run …", "0.1.0")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONCURVE_LOCK", str(folder / "lock"))
+        store = Store(str(folder / "s.db"))
+        CampaignRunner(head, store, _Threads(), lambda _: None, clock=FakeClock(0.001)).start()
+    return store
+
+
+@pytest.fixture(scope="module")
+def plain(stored: Store) -> CampaignFindings:
+    row = stored.find_campaign("small-campaign")
+    assert row is not None
+    return campaign_findings(stored, row)
+
+
+@pytest.fixture(scope="module")
+def told(stored: Store, plain: CampaignFindings) -> CampaignFindings:
+    return complete_campaign(plain, stored)
+
+
+def runs(findings: CampaignFindings) -> list[Findings]:
+    return [study.run for study in findings.studies if study.run is not None]
+
+
+def test_each_run_has_its_models_and_what_limits_it(told: CampaignFindings) -> None:
+    first, second = runs(told)
+    assert [item.group for item in first.scaling] == [{"cpus": 1}, {"cpus": 2}]
+    assert first.explanation is not None
+    assert [cell.cause for cell in first.explanation.cells] == [
+        "none", "lock", "lock", "none", "none", "cpu"
+    ]  # fmt: skip
+    assert second.explanation is None, "where nothing is to be faster, nothing limits"
+
+
+def test_the_summary_tells_the_causes_once(stored: Store, told: CampaignFindings) -> None:
+    says = (
+        "What limits test case 1: lock in 2 of 6 cells, cpu in 1; in the other 3 nothing is found."
+    )
+    for findings in (told, complete_campaign(told, stored)):
+        sentences = [item.sentence for item in findings.summary]
+        assert sentences.count(says) == 1
+        assert not any("What limits test case 2" in sentence for sentence in sentences)
+
+
+def test_the_models_curves_are_in_the_campaigns_charts(
+    plain: CampaignFindings, told: CampaignFindings
+) -> None:
+    def curves(findings: CampaignFindings) -> int:
+        specs = [json.dumps(c.spec.to_dict()) for c in numbered_charts(document(findings))]
+        return sum('"kind": "curve"' in spec for spec in specs)
+
+    assert curves(plain) == 0
+    assert curves(told) > 0
+
+
+def test_markdown_says_why(told: CampaignFindings) -> None:
+    text = render_campaign(told, "markdown").decode()
+    results = text[text.index("## 6.") : text.index("## 7.")]
+    assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
+    assert "Test case 2: what limits it" not in results
+    assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results
+    assert re.search(r"\| 1 \| none \| lock \| lock \| With cpus=1 threads=4 an operation", results)
+    assert re.search(
+        r"\*\*supported\*\* \| Two threads on two CPUs halve .* \| none: With cpus=2 threads=2 .*"
+        r"there is no loss to explain\. \|",
+        results,
+    )
+    assert re.search(r"\*\*refuted\*\* \| Two threads on one CPU .* \| lock: With cpus=1", results)
+    assert "| threads limited by | pids.max = 300 | cpus=2 threads=4 |" in results
+    assert "| collector | G1 | cpus=2 |" in results
+    assert "| version | 17 | all cells |" in results
+    assert "| cpus | 2" not in results.split("what the program said")[1], "a level is no news"
+
+
+def test_html_says_why_and_every_link_has_its_place(told: CampaignFindings) -> None:
+    page = render_campaign(told, "html").decode()
+    assert "What limits it: lock: With cpus=1 threads=2 an operation takes" in page
+    assert "pids.max = 300" in page
+    anchors = re.findall(r'\bid="([^"]+)"', page)
+    assert len(anchors) == len(set(anchors))
+    assert {link for link in re.findall(r'href="#([^"]+)"', page)} <= set(anchors)
+    assert re.search(r"Test case 1: Where the thread time of an operation goes", page)
+
+
+def test_json_has_both_as_their_schemas_say(stored: Store, plain: CampaignFindings) -> None:
+    export = json.loads(render_campaign(plain, "json", stored))
+    schemas = {
+        name: json.loads((SCHEMA / f"{name}.schema.json").read_text())
+        for name in ("campaign", "export", "explain")
+    }
+    jsonschema.validate(export, schemas["campaign"])
+    first, second = (study["run"] for study in export["studies"])
+    jsonschema.validate(first, schemas["export"])
+    jsonschema.validate(first["explanation"], schemas["explain"])
+    assert [item["parameters"] for item in first["models"]] == [{"cpus": 1}, {"cpus": 2}]
+    assert "explanation" not in second
+    limited = next(fact for fact in first["facts"] if fact["name"] == "threads_limited_by")
+    assert (limited["where"], limited["cells"], limited["among"]) == (
+        {"cpus": 2, "threads": 4}, 1, 1
+    )  # fmt: skip
+    assert [claim["cell"] for claim in first["claims"]] == [
+        {"cpus": 2, "threads": 2}, {"cpus": 1, "threads": 2}
+    ]  # fmt: skip
+
+
+def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: CampaignFindings) -> None:
+    campaign, db = plain.campaign.id, f"--db={stored._engine.url.database}"
+    shown = CliRunner().invoke(app, ["show", campaign, "--json", "--models", db])
+    assert len(json.loads(shown.stdout)["studies"][0]["run"]["models"]) == 2
+    for option in ("--models", "--best-by=cpu_seconds"):
+        refused = CliRunner().invoke(app, ["show", campaign, option, db])
+        assert isinstance(refused.exception, ConcurveError)
+        assert "is for runs" in refused.exception.what

@@ -1,0 +1,106 @@
+"""Change points of made-up series: found where they are, and seldom where there are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from concurve.analysis.history import history_of
+from concurve.errors import ComparisonError
+from concurve.findings.run import Findings
+from concurve.report.history import lines, to_json
+from concurve.stats.changes import LENGTH_MIN, change_points
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "s.db"))
+
+
+def series(*levels: tuple[float, int], seed: int = 1, cv: float = 0.01) -> list[float]:
+    rng = np.random.default_rng(seed)
+    return [level * rng.lognormal(0, cv) for level, count in levels for _ in range(count)]
+
+
+def starts(values: list[float]) -> list[int]:
+    return [change.start for change in change_points(values)]
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    assert starts(series((1.0, 7), (1.08, 5))) == [7]
+    assert starts(series((1.0, 10), (0.9, 10), (1.1, 10))) == [10, 20]
+    assert starts([-value for value in series((1.0, 8), (2.0, 8))]) == [8], "signed values, too"
+
+
+def test_few_series_without_a_change_are_said_to_have_one() -> None:
+    false = sum(bool(starts(series((1.0, 40), seed=seed))) for seed in range(100))
+    assert false <= 11, "5 % nominal, three standard errors of chance"
+
+
+def test_two_changes_must_each_stand_a_stricter_test() -> None:
+    """Of 4 + 4 values no split is rarer than 1 in 35: enough for one change, not for two."""
+    assert starts(series((1.0, 4), (1.08, 4))) == [4]
+    assert starts(series((1.0, 4), (1.08, 4), (1.0, 4))) == []
+
+
+def test_one_wild_value_is_no_change() -> None:
+    assert starts([*series((1.0, 8)), 1.5, *series((1.0, 8), seed=2)]) == []
+
+
+def test_short_or_constant_series_have_none() -> None:
+    assert starts(series((1.0, 4), (2.0, 3))) == []
+    assert starts([1.0] * 20) == []
+    assert LENGTH_MIN == 8
+
+
+def runs(store: Store, count: int, slow_from: int = 99, **more: object) -> list[Findings]:
+    return [
+        made_run(
+            store,
+            lambda n, k=k: float(n) * (1.1 if k >= slow_from else 1.0),
+            seed=k,
+            n=(1, 2),
+            **more,  # type: ignore[arg-type]
+        )
+        for k in range(count)
+    ]
+
+
+def test_a_history_marks_the_first_run_after_a_change(store: Store) -> None:
+    found = history_of(runs(store, 12, slow_from=8))
+    for cell in found.cells:
+        marked = [index for index, point in enumerate(cell.points) if point.verdict]
+        assert marked == [8] and cell.points[8].verdict == "slower"
+        change = cell.points[8].change
+        assert change is not None and change.value == pytest.approx(1.1, rel=0.01)
+    text = [line.plain for line in lines(found, 80)]
+    assert sum("< slower: 1." in line for line in text) == 2
+    assert max(map(len, text)) <= 80
+    points = json.loads(to_json(found))["cells"][0]["points"]
+    assert points[8]["change"]["verdict"] == "slower" and "change" not in points[7]
+
+
+def test_too_few_runs_say_so(store: Store) -> None:
+    found = history_of(runs(store, 3))
+    assert all("3 runs are too few" in cell.note for cell in found.cells)
+    assert any("too few" in line.plain for line in lines(found, 80))
+
+
+def test_runs_of_other_machines_are_left_out_unless_asked_for(store: Store) -> None:
+    machines: list[dict[str, object]] = [{"cpu_model": "A"}, {"cpu_model": "B"}]
+    mixed = [*runs(store, 2, machine=machines[0]), *runs(store, 3, machine=machines[1])]
+    found = history_of(mixed)
+    assert found.runs == 3 and "2 runs of other machines are left out" in found.warnings[0]
+    assert history_of(mixed, across_machines=True).runs == 5
+
+
+def test_an_unknown_indicator_is_refused(store: Store) -> None:
+    with pytest.raises(ComparisonError, match="no run of small has the indicator 'x'"):
+        history_of(runs(store, 2), "x")
+    with pytest.raises(ComparisonError, match="no run is stored"):
+        history_of([])

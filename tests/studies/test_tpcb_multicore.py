@@ -1,0 +1,245 @@
+"""The campaign of document 004: what each cell runs, what the document says, and a tiny version of
+it, whole."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from concurve import servers
+from concurve.definition import catalogue
+from concurve.definition.campaign import Campaign, at_effort
+from concurve.definition.catalogue import find
+from concurve.host.folders import remove_abandoned
+from concurve.measuring.plan import make_plan
+from tests.helpers import real
+from tests.helpers.planned import argv, study_of
+
+FOLDER = dict(catalogue.campaigns())["tpcb-multicore"]
+
+#: Figures 3 and 4: sessions, first and second column, in percent.
+FIGURES = {
+    "3": [(8, 10, 6), (16, 86, 77), (32, 206, 191), (64, 297, 302), (96, 347, 328)],
+    "4": [(8, 79, 69), (16, 136, 116), (32, 240, 232), (64, 292, 284), (96, 326, 304)],
+}
+STUDIES = {"embedded": "3", "service": "3", "postgresql": "4", "mariadb": "4", "sqlite": "4"}
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    found = find("tpcb-multicore", 8)
+    assert isinstance(found, Campaign)
+    return found
+
+
+def test_quick_is_the_record_engine_alone(campaign: Campaign) -> None:
+    assert [member.name for member in campaign.studies] == list(STUDIES)
+    quick = at_effort(campaign, "quick")
+    assert [member.name for member in quick.studies] == ["embedded"]
+    assert quick.studies[0].study.effort("quick").rules.time_allowed_seconds < 180
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_figure_of_the_document_is_there(campaign: Campaign, name: str) -> None:
+    figure = STUDIES[name]
+    held = [f for f in study_of(campaign, name).published if f.compare == "improvement"]
+    assert {f.figure for f in held} == {figure}
+    printed = {(f.parameters["sessions"], f.row): f.value for f in held}
+    assert printed == {
+        (sessions, column): value
+        for sessions, *values in FIGURES[figure]
+        for column, value in zip(("first column", "second column"), values, strict=True)
+    }
+    dial = next(iter(held[0].base))
+    assert all(f.base_parameters[dial] != f.parameters[dial] for f in held)
+
+
+def test_the_published_cells_are_cells(campaign: Campaign) -> None:
+    for member in campaign.studies:
+        cells = [cell.parameters for cell in make_plan(member.study, "normal", 1).cells]
+        for figure in member.study.published:
+            if figure.compare == "improvement":
+                assert figure.parameters in cells and figure.base_parameters in cells
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_statement_of_the_document_is_a_claim(campaign: Campaign, name: str) -> None:
+    asked = {claim.id for claim in study_of(campaign, name).claims}
+    assert asked >= {
+        "old-declines", "new-keeps", "new-stable", "old-slower-on-many", "old-costs-more",
+        "new-uses-cpus", "new-better", "typically-double", "up-to-300", "gain-grows",
+        "more-files", "atomic-better", "atomic-read-alike", "atomic-update-alike",
+    }  # fmt: skip
+    if name == "embedded":
+        assert asked >= {
+            "readers-in-parallel", "independent-files", "own-data", "waiting-in-line", "caches",
+            "background-work", "no-recompiling", "all-of-the-era",
+        }  # fmt: skip
+
+
+def test_16_files_are_four_sets_with_as_many_branches_in_all(campaign: Campaign) -> None:
+    embedded = study_of(campaign, "embedded")
+    for files, sets, scale in ((4, "1", "96"), (16, "4", "24")):
+        roles = argv(embedded, files=files, latching="record", sessions=32, cpus="all")
+        assert roles["fill"][1:3] == ("/t/engine", "records:/t/engine")
+        assert (
+            roles["target"][1] == "records:/t/engine?latching=record&durability=none&cache_mib=128"
+        )
+        for words in roles.values():
+            assert words[words.index("--files") + 1] == sets
+            assert words[words.index("--scale") + 1] == scale
+        assert roles["target"][-2:] == roles["verify"][-2:] == ("--ledger", "/t/ledger")
+        assert "--verify-only" in roles["verify"]
+
+
+def test_servers_have_their_data_from_their_attendants(campaign: Campaign) -> None:
+    roles = argv(study_of(campaign, "postgresql"), version=18, files=16, workload="read")
+    assert roles["target"][0] == "postgresql-18"
+    at = roles["target"].index("--data")
+    told = roles["target"][at + 1].split()
+    assert list(roles["load"][2 : 2 + len(told)]) == told, "what was made is what is loaded"
+    assert roles["load"][1] == roles["verify"][1]
+    roles = argv(study_of(campaign, "mariadb"), threads="pool-of-threads")
+    assert "--thread-handling=pool-of-threads" in roles["target"]
+    roles = argv(study_of(campaign, "service"), latching="file")
+    assert roles["target"][roles["target"].index("--latching") + 1] == "file"
+
+
+def test_all_of_a_trial_is_checked_before_it_counts(campaign: Campaign) -> None:
+    for member in campaign.studies:
+        verify = next(role for role in member.study.roles if role.name == "verify")
+        assert verify.after in (("target",), ("load",))
+
+
+# -- tiny versions, whole ---------------------------------------------------------------------
+
+TINY = """[effort.quick]
+factors = { workload = ["tpcb-rw3"], cpus = ["all"], files = [4], sessions = [4] }
+repeats = 1
+time_allowed = "1h"
+"""
+
+
+def usable(name: str) -> bool:
+    server = servers.SERVERS[name]
+    return server.find() is not None and server.lacks() is None
+
+
+LACKING = {
+    "postgresql": not (usable("postgresql-10") and usable("postgresql-18")),
+    "mariadb": not usable("mariadb"),
+}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[real.Lab]:
+    laboratory = real.Lab(tmp_path)
+    shutil.copytree(FOLDER, tmp_path / "campaign")
+    for file in (tmp_path / "campaign").glob("*/study.toml"):
+        text = file.read_text(encoding="utf-8")
+        text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", TINY, text, flags=re.DOTALL)
+        text = text.replace("sessions = [8, 16,", "sessions = [4, 8, 16,")
+        text = text.replace("sets = 1, scale = 96", "sets = 1, scale = 4")
+        file.write_text(text, encoding="utf-8")
+    yield laboratory
+    laboratory.end()
+    remove_abandoned()
+
+
+@pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
+    if LACKING.get(name):
+        pytest.skip(f"{name} is not installed")
+    cache = {"XDG_CACHE_HOME": str(lab.folder / "cache")}
+    file = f"campaign/{name}/study.toml"
+    done = lab.run("run", file, "--effort", "quick", "--export-json", "run.json", **cache)
+    assert done.returncode == 0, done.stderr
+    exported = json.loads((lab.folder / "run.json").read_text(encoding="utf-8"))
+    assert {cell["status"] for cell in exported["cells"]} == {"ok"}
+    load = "load." if name in ("service", "postgresql", "mariadb") else ""
+    for cell in exported["cells"]:
+        figures = cell["indicators"]
+        assert figures["rate_per_second"]["value"] > 0
+        assert figures[f"{load}latency_ns_p99"]["value"] > figures[f"{load}latency_ns_p50"]["value"]
+        assert 0 < figures[f"{load}session_fairness"]["value"] <= 1
+        assert figures[f"{load}errors"]["value"] == 0
+    explained = lab.run("explain", "last")
+    assert explained.returncode == 0, explained.stderr
+    assert lab.wait_until_alone() == {}
+
+
+@pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
+def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
+    """A second load that the ledger knows nothing of: its history has no acknowledgement."""
+    file = lab.folder / "campaign" / "embedded" / "study.toml"
+    text = file.read_text(encoding="utf-8")
+    role = text[text.index('[[roles]]\nname = "verify"') : text.index("[protocol]")]
+    unknown = role.replace('"verify"', '"background"').replace('"--verify-only", ', "")
+    unknown = unknown.replace('"--ledger", "{trial_folder}/ledger"', '"--transactions", "10"')
+    late = role.replace('after = ["target"]', 'after = ["background"]')
+    file.write_text(text.replace(role, unknown + late), encoding="utf-8")
+    done = lab.run("run", str(file), "--effort", "quick",
+                   XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
+    assert done.returncode != 0
+    assert "are found: 10 too many" in done.stderr
+
+
+@pytest.fixture
+def passable() -> Iterator[Path]:
+    """A temporary folder that the server's user may enter, unlike that of the tests."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+@pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
+@pytest.mark.skipif(LACKING["postgresql"], reason="postgresql is not installed")
+@pytest.mark.parametrize("victim", ["concurve-trial", "attend"])
+def test_a_killed_trial_leaves_no_server_and_no_folder(
+    lab: real.Lab, passable: Path, victim: str
+) -> None:
+    places = {"TMPDIR": str(passable), "XDG_CACHE_HOME": str(lab.folder / "cache")}
+    file = lab.folder / "campaign" / "postgresql" / "study.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"--duration", "0.4s"', '"--duration", "20s"'), encoding="utf-8")
+    running = lab.start("run", str(file), "--effort", "quick", **places)
+
+    def pid_of(*words: str) -> int | None:
+        found = [p for p, line in lab.alive().items() if all(word in line for word in words)]
+        return found[0] if found else None
+
+    # The load runs, so the server is up; the one that fills it only makes the data.
+    real.wait_until(lambda: pid_of("concurve-load", "--ledger") is not None, "the load")
+    pid = pid_of(victim)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    running.terminate()  # not another trial
+    running.communicate(timeout=real.PATIENCE)
+    assert lab.wait_until_alone() == {}
+
+    def clean() -> bool:
+        subprocess.run(
+            [sys.executable, "-c", "from concurve.host.folders import *; remove_abandoned()"],
+            env={**os.environ, **places}, check=True,
+        )  # fmt: skip
+        return not list(passable.iterdir())
+
+    real.wait_until(clean, "an empty folder")
+
+
+def test_published_figures_stand_once(campaign: Campaign) -> None:
+    with (FOLDER / "published.csv").open(encoding="utf-8", newline="") as file:
+        rows = [tuple(row.values()) for row in csv.DictReader(file)]
+    assert len(rows) == len(set(rows)) == 5 * 10 + 4
