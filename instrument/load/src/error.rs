@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use concurve_wire::reporter::ReporterError;
+use concurve_reporter::ReporterError;
 
 use crate::connecting::Failure;
 use crate::data::DataError;

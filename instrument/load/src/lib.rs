@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::data::{Books, Upkeep};
 use crate::figures::Figures;

@@ -31,7 +31,7 @@ impl Process {
         let mut child = Command::new(own)
             .args(std::env::args_os().skip(1))
             .args(["--part", &number.to_string()])
-            .env_remove(concurve_wire::REPORT_VARIABLE)
+            .env_remove(concurve_reporter::REPORT_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

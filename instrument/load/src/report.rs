@@ -1,7 +1,7 @@
 //! Figures → the report channel.
 
-use concurve_wire::report::{HistogramLine, ReportLine};
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
+use concurve_reporter::line::{HistogramLine, ReportLine};
 use hdrhistogram::Histogram;
 
 use crate::data::Verified;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use concurve_wire::report::{Edge, PhaseLine, ReportLine};
-use concurve_wire::reporter::{Reporter, monotonic_ns};
+use concurve_clock::monotonic_ns;
+use concurve_reporter::Reporter;
+use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 
 use crate::crew::Crew;
 use crate::error::Error;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 use nix::sys::eventfd::EventFd;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 
 use crate::error::Error;
 use crate::hdr_log::HdrLog;

@@ -4,7 +4,6 @@
 //! `perf_event_open`, netlink, `wait4`) stands in this crate, behind safe functions, so that
 //! no other crate needs any for that.
 
-pub mod clock;
 pub mod control;
 pub mod cpu_list;
 pub mod descriptor;

@@ -1,7 +1,7 @@
 //! The report channel: bytes of a pipe to report lines, whatever the program writes.
 
+use concurve_reporter::line::ReportLine;
 use concurve_wire::record::ReportError;
-use concurve_wire::report::ReportLine;
 
 /// Longest line; encoded histograms are long.
 const LINE_BYTES_MAX: usize = 1 << 20;

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_wire::record::OutcomeKind;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};

@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use concurve_probe::spawn::REPORT_FD;
+use concurve_reporter::REPORT_VARIABLE;
 use concurve_wire::spec::RoleSpec;
-use concurve_wire::{REPORT_VARIABLE, ROLE_VARIABLE, TRIAL_VARIABLE};
+use concurve_wire::{ROLE_VARIABLE, TRIAL_VARIABLE};
 
 /// Where `execvp` looks if there is no `PATH`.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";

@@ -7,8 +7,8 @@ use std::io::{ErrorKind, Read};
 use concurve_probe::perf::{TreeCounter, TreeLives};
 use concurve_probe::process::Reaped;
 use concurve_probe::spawn::ExecNews;
+use concurve_reporter::line::{HistogramLine, IndicatorLine};
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
-use concurve_wire::report::{HistogramLine, IndicatorLine};
 use concurve_wire::spec::RoleSpec;
 
 use crate::census::Census;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::{HistogramLine, IndicatorLine};
 use crate::spec::{Controls, Policy};
+use concurve_reporter::line::{HistogramLine, IndicatorLine};
 
 /// Names of readings that could not be taken, each with its reason.
 pub type Absent = BTreeMap<String, String>;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use concurve_wire::record::{OutcomeKind, TrialRecord};
-use concurve_wire::report::ReportLine;
 use concurve_wire::spec::{End, TrialSpec};
 use serde_json::Value;
 
@@ -74,15 +73,4 @@ fn a_minimal_spec_has_the_documented_defaults() {
         (5_000_000_000, 65_536)
     );
     assert_eq!(spec.sampling.interval_ns_min, 10_000_000);
-}
-
-#[test]
-fn report_lines_come_out_as_they_went_in() {
-    for (_, text) in golden("report-lines-1") {
-        for line in text.lines() {
-            let report: ReportLine = serde_json::from_str(line).unwrap();
-            let expected: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(serde_json::to_value(&report).unwrap(), expected);
-        }
-    }
 }

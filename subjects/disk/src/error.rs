@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use concurve_wire::reporter::ReporterError;
+use concurve_reporter::ReporterError;
 use thiserror::Error;
 
 use crate::workload::trace::TraceError;

@@ -1,6 +1,6 @@
 //! Account → the report channel.
 
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::account::Account;
 use crate::error::Error;

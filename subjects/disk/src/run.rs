@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::cli::{LoadOptions, Options, StreamOptions, TraceOptions, Workload, between};
 use crate::error::Error;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::crew::{self, Computation, Observer, Setting};
 use crate::cut::Grain;

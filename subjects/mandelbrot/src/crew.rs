@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::thread::{self, Scope};
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 
 use crate::cut::{Cut, Grain};
 use crate::error::Error;

@@ -36,7 +36,7 @@ pub enum Error {
     },
 
     #[error(transparent)]
-    Report(#[from] concurve_wire::reporter::ReporterError),
+    Report(#[from] concurve_reporter::ReporterError),
 
     #[error("standard output: {0}; send it to a file or terminal that takes it")]
     Stdout(std::io::Error),

@@ -1,7 +1,7 @@
 //! What the kernel says on the report channel.
 
-use concurve_wire::report::{Edge, PhaseLine, ReportLine};
-use concurve_wire::reporter::{Reporter, ReporterError};
+use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
+use concurve_reporter::{Reporter, ReporterError};
 
 use crate::crew::Computation;
 

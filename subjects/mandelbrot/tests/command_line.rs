@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use concurve_wire::report::{Edge, ReportLine};
+use concurve_reporter::line::{Edge, ReportLine};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-mandelbrot-under-test");
 const SMALL: &str = "--width 20 --height 10 --iterations 50";

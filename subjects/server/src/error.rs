@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use concurve_engines::EnginesError;
 use concurve_records::Fault;
-use concurve_wire::reporter::ReporterError;
+use concurve_reporter::ReporterError;
 use thiserror::Error;
 
 use crate::backup::BackupError;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-use concurve_wire::reporter::{Reporter, ReporterError};
+use concurve_reporter::{Reporter, ReporterError};
 
 use crate::commands::server::{active_threads, lock_figures, record_figures, requests_per_thread};
 use crate::hall::Hall;

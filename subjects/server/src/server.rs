@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use concurve_engines::Plan;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::service::Server;

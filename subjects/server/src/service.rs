@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::thread::{Builder, ScopedJoinHandle};
 
 use concurve_engines::{Engine, Event, Service, Start};
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::hall::Hall;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use concurve_wire::reporter::ReporterError;
+use concurve_reporter::ReporterError;
 use thiserror::Error;
 
 /// Why something was not done.

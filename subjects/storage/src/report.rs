@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use concurve_wire::report::{HistogramLine, ReportLine};
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
+use concurve_reporter::line::{HistogramLine, ReportLine};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 

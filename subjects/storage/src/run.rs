@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::cli::{ExportOptions, LoadOptions, Options, StreamOptions, Work};
 use crate::database;

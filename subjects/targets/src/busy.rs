@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::Error;
 use crate::stop::{LIMIT_S_DEFAULT, Stop};

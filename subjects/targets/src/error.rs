@@ -2,7 +2,7 @@
 
 use std::io;
 
-use concurve_wire::reporter::ReporterError;
+use concurve_reporter::ReporterError;
 use thiserror::Error;
 
 /// Why a target did not do what it was asked to.

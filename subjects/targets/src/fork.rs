@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{env, io};
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::work::spin_until_cpu;

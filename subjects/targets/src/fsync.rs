@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::stop::Stop;

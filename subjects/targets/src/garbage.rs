@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use concurve_wire::REPORT_VARIABLE;
-use concurve_wire::reporter::{Reporter, ReporterError, open_channel};
+use concurve_reporter::REPORT_VARIABLE;
+use concurve_reporter::{Reporter, ReporterError, open_channel};
 
 use crate::error::Error;
 

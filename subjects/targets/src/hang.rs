@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::setsid;
 
@@ -66,7 +66,7 @@ impl Hang {
         if self.own_sessions {
             command.arg("--lead-session");
         }
-        command.env_remove(concurve_wire::REPORT_VARIABLE);
+        command.env_remove(concurve_reporter::REPORT_VARIABLE);
         command.spawn().map(drop)
     }
 }

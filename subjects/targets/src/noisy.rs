@@ -5,7 +5,7 @@ use std::process;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::draw::{split_mix_64, uniform};
 use crate::error::Error;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 use nix::sys::socket;
 
 use crate::error::{Error, While};

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::Error;
 use crate::workers::{measure, threads};

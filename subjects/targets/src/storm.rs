@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
 use clap::Args;
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::limits;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 use crate::workers::{measure, share, threads};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 
 use crate::error::{Error, While};
 

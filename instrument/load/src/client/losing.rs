@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 use rustix::event::epoll;
 
 use super::{Client, poll_error};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::mpsc::Receiver;
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;

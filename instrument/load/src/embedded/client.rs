@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use concurve_wire::reporter::monotonic_ns;
+use concurve_clock::monotonic_ns;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use concurve_wire::report::Edge;
-use concurve_wire::reporter::{Reporter, monotonic_ns};
+use concurve_clock::monotonic_ns;
+use concurve_reporter::Reporter;
+use concurve_reporter::line::Edge;
 
 use super::objective::Objective;
 use super::search::{self, Search, Server, Window};

@@ -1,6 +1,6 @@
 //! What a search found, as text, as JSON and for the record.
 
-use concurve_wire::reporter::Reporter;
+use concurve_reporter::Reporter;
 use serde_json::{Value, json};
 
 use super::live::Found;

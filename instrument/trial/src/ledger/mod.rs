@@ -16,7 +16,7 @@ pub use thread::{Final, Seen};
 
 use std::collections::{HashMap, HashSet};
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_probe::perf::{Life, ThreadRead};
 use concurve_probe::taskstats::ExitAccount;
 

@@ -6,8 +6,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use concurve_reporter::line::{Edge, PhaseLine};
 use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
-use concurve_wire::report::{Edge, PhaseLine};
 
 use crate::waits::Tally;
 

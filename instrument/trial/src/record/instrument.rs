@@ -1,6 +1,6 @@
 //! What is written down of the instrument: what it read from, and what that took.
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_wire::record::{Absent, InstrumentRecord, MachineRecord};
 
 use crate::trial::Trial;

@@ -4,7 +4,7 @@ mod instrument;
 mod role;
 mod threads;
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_wire::FORMAT;
 use concurve_wire::record::{Absent, MachineRecord, Outcome, OutcomeKind, TrialRecord};
 use concurve_wire::spec::End;

@@ -4,8 +4,9 @@ mod pace;
 
 use std::collections::HashMap;
 
+use concurve_clock as clock;
 use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
-use concurve_probe::{clock, control, process};
+use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
 use crate::ledger::{Ledger, Seen};

@@ -1,6 +1,6 @@
 //! What the kernel tells of threads as they exit: their accounts, counts, births and deaths.
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_probe::taskstats::Received;
 
 use super::Trial;

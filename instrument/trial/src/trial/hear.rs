@@ -1,7 +1,7 @@
 //! What the roles say: that the exec failed, and the lines on their report channels.
 
-use concurve_probe::clock;
-use concurve_wire::report::{PhaseLine, ReportLine};
+use concurve_clock as clock;
+use concurve_reporter::line::{PhaseLine, ReportLine};
 use concurve_wire::spec::End;
 
 use super::Trial;

@@ -7,7 +7,7 @@ mod reading;
 mod start;
 mod stop;
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_wire::record::Outcome;
 use concurve_wire::spec::TrialSpec;
 

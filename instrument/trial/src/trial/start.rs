@@ -1,6 +1,6 @@
 //! The start of roles when their turn has come.
 
-use concurve_probe::clock;
+use concurve_clock as clock;
 use concurve_wire::record::OutcomeKind;
 use concurve_wire::spec::Ready;
 

@@ -1,6 +1,7 @@
 //! The end of a trial: how it begins, and how what has to die is killed.
 
-use concurve_probe::{clock, process};
+use concurve_clock as clock;
+use concurve_probe::process;
 use concurve_wire::record::{EndedBy, Outcome, OutcomeKind};
 use concurve_wire::spec::End;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use concurve_clock as clock;
 use concurve_probe::ProbeError;
-use concurve_probe::clock;
 use concurve_probe::proc_fs::{ProcFs, SyscallFile};
 use concurve_probe::syscall::{Call, Doing, Kind, Wait};
 use nix::sys::resource::{Resource, getrlimit};

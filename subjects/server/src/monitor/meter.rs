@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, fence};
 
-use concurve_probe::clock::{CpuClock, monotonic_ns};
+use concurve_clock::{CpuClock, monotonic_ns};
 
 /// What an engine is doing, as it says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

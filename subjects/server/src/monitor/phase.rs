@@ -2,7 +2,7 @@
 //! what comes before and after it.
 
 use concurve_latch::Counts;
-use concurve_wire::reporter::{Reporter, ReporterError};
+use concurve_reporter::{Reporter, ReporterError};
 
 use crate::hall::Hall;
 use crate::monitor::meter::{Reading, Spent, State};

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use concurve_clock::{monotonic_ns, process_cpu_ns};
 use concurve_latch::Counts;
-use concurve_probe::clock::{monotonic_ns, process_cpu_ns};
 
 use crate::hall::Hall;
 use crate::monitor::meter::{Meter, Reading};

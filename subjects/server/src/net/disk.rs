@@ -2,7 +2,7 @@
 //!
 //! What comes while it waits for the disk shares the next wait: engines go on meanwhile.
 
-use concurve_probe::clock::CpuClock;
+use concurve_clock::CpuClock;
 
 use crate::error::Error;
 use crate::hall::Hall;

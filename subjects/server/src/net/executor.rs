@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use concurve_probe::clock::CpuClock;
+use concurve_clock::CpuClock;
 
 use crate::error::Error;
 use crate::hall::Hall;

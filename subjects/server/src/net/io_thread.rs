@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use concurve_probe::clock::CpuClock;
+use concurve_clock::CpuClock;
 
 use crate::commands::Session;
 use crate::error::{Error, While};

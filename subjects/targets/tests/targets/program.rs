@@ -4,7 +4,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use concurve_wire::report::{Edge, ReportLine};
+use concurve_reporter::line::{Edge, ReportLine};
 use tempfile::NamedTempFile;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-targets-under-test");

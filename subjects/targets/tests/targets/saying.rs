@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use std::{fs, thread};
 
-use concurve_wire::report::ReportLine;
+use concurve_reporter::line::ReportLine;
 
 use crate::program::target;
 

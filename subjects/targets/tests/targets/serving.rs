@@ -3,7 +3,7 @@
 use std::time::Duration;
 use std::{fs, thread};
 
-use concurve_wire::report::ReportLine;
+use concurve_reporter::line::ReportLine;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

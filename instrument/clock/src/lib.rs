@@ -1,4 +1,4 @@
-//! The kernel's clocks, in nanoseconds.
+//! The kernel's clocks, in nanoseconds: for what measures and for what is measured.
 #![allow(unsafe_code)]
 
 /// Time since boot that never jumps (`CLOCK_MONOTONIC`).

@@ -1,8 +1,9 @@
-//! How a measured program in Rust writes to its report channel: see [`crate::report`] for the
-//! lines.
+//! How a measured program in Rust writes to the report channel of its trial; [`line`] has the
+//! lines. Any program may use this crate: it needs nothing of concurve but the clock, and it is
+//! silent where no trial listens.
 //!
 //! ```no_run
-//! use concurve_wire::reporter::Reporter;
+//! use concurve_reporter::Reporter;
 //!
 //! # fn compute() {}
 //! let reporter = Reporter::from_environment()?;
@@ -11,17 +12,21 @@
 //! compute();
 //! let end_ns = reporter.end("measure")?;
 //! reporter.indicator("compute_seconds", (end_ns - begin_ns) as f64 / 1e9, Some("s"))?;
-//! # Ok::<(), concurve_wire::reporter::ReporterError>(())
+//! # Ok::<(), concurve_reporter::ReporterError>(())
 //! ```
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-use nix::time::{ClockId, clock_gettime};
+use concurve_clock::monotonic_ns;
 use thiserror::Error;
 
-use crate::REPORT_VARIABLE;
-use crate::report::{Edge, FactLine, IndicatorLine, PhaseLine, ReadyLine, ReportLine};
+use crate::line::{Edge, FactLine, IndicatorLine, PhaseLine, ReadyLine, ReportLine};
+
+pub mod line;
+
+/// Name of the environment variable that holds the number of a role's report descriptor.
+pub const REPORT_VARIABLE: &str = "CONCURVE_REPORT";
 
 /// Why a report could not be written.
 #[derive(Debug, Error)]
@@ -173,12 +178,6 @@ pub fn open_channel() -> Result<Option<File>, ReporterError> {
         Ok(channel) => Ok(Some(channel)),
         Err(source) => Err(ReporterError::Open { path, source }),
     }
-}
-
-/// CLOCK_MONOTONIC in ns: the clock of `at_ns` in phase lines.
-pub fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux always has CLOCK_MONOTONIC");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 #[cfg(test)]
