@@ -14,8 +14,8 @@ from concurve.findings.run import Finding
 from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.store.run_head import RunHead
 
 #: A run time this much above the measured phase is worth telling apart from it.
 START_UP_FACTOR = 1.02

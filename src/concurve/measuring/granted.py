@@ -11,20 +11,7 @@ from concurve.definition.study import Study
 from concurve.errors import HostError
 from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, ProgramFinder, describe, make_plan, trial_spec
-
-
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A level that was not measured: what the machine lacks, and what would help."""
-
-    factor: str
-    level: Level
-    why: str
-    remedy: str
-
-    @property
-    def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
-        return f"{self.why}; {self.remedy}" if self.remedy else self.why
+from concurve.store.run_head import LeftOut
 
 
 def granted(
