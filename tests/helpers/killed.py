@@ -1,5 +1,5 @@
-"""A run with a deterministic engine, to be killed: what :mod:`tests.measuring.test_resume_after_kill`
-starts as a process of its own."""
+"""A run with a deterministic engine, to be killed:
+:mod:`tests.measuring.test_resume_after_kill` starts it as a process of its own."""
 
 from __future__ import annotations
 

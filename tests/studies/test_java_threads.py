@@ -28,11 +28,11 @@ from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
-from concurve.findings.study import Level
 from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.plan import Plan, make_plan, trial_spec
 from concurve.readings.thread_measures import thread_figures
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec

@@ -15,10 +15,10 @@ from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
-from concurve.findings.study import Level
 from concurve.measuring.plan import describe
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
+from concurve.terms import Level
 
 
 class _Measured(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
 from concurve.stats.intervals import paired_ratio, ratio_estimate
+from concurve.terms import Level
 
 
 class MissingError(Exception):

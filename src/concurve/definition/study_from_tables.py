@@ -20,8 +20,8 @@ from concurve.definition.study_tables import (
 from concurve.definition.templates import Value
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
-from concurve.findings.study import Level, TestCase
 from concurve.host.native import JAVA_PROGRAMS
+from concurve.terms import Level, TestCase
 
 
 def to_study(file: File, cpus: int, where: str) -> domain.Study:

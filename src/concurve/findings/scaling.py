@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 if TYPE_CHECKING:
     from concurve.models.result import FitResult, Prediction

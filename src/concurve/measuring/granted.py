@@ -9,8 +9,8 @@ import msgspec
 
 from concurve.definition.study import Study
 from concurve.errors import HostError
-from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, ProgramFinder, describe, make_plan, trial_spec
+from concurve.terms import Level
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,6 @@ from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
-from concurve.findings.study import Level
 from concurve.host import machine, native
 from concurve.host.folders import passing_folder
 from concurve.host.lock import measurement_lock
@@ -29,6 +28,7 @@ from concurve.measuring.protocol import Protocol as TrialProtocol
 from concurve.measuring.run_head import RunHead
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.spec import TrialSpec
 

@@ -29,7 +29,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:

@@ -19,7 +19,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:

@@ -1,4 +1,5 @@
-"""What a study says of itself: its factors, its indicators, its test case."""
+"""Types that definitions and findings share: levels and factors, indicators, test cases, and the
+texts of a campaign's author."""
 
 from __future__ import annotations
 
@@ -47,3 +48,14 @@ class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def name(self) -> str:
         """What to call it: ``Test case 9`` where its id is a bare number."""
         return f"Test case {self.id}" if self.id[:1].isdigit() else self.id
+
+
+class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the campaign's author says in its report. Paragraphs are parted by an empty line;
+    lines that begin with ``-`` are a list."""
+
+    introduction: str = ""
+    scope: str = ""
+    platform: str = ""
+    procedure: str = ""
+    deviations: str = ""
