@@ -33,7 +33,7 @@ from concurve.terms import Level
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:
-#: :func:`concurve.host.native.command`.
+#: :func:`concurve.measuring.packaged.command`.
 ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
 
 COPIES_MAX = 1024

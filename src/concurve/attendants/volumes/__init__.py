@@ -2,10 +2,10 @@
 
 Document 003 compares I/O schedulers. A study that does so has a role whose program is
 ``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system
-behind it, as in ``volume-bfq-xfs``, the volume has this one. It is an attendant
-(:mod:`concurve.volumes.attend`): a small process that makes the volume, mounts it where the other
-roles expect it, says ``ready``, and takes everything back at SIGTERM. What it does to the machine
-is written to a journal first (:mod:`concurve.volumes.journal`), so that the next start takes back
+behind it, as in ``volume-bfq-xfs``, the volume has this one. The attendant
+(:mod:`concurve.attendants.volumes.attend`) makes the volume, mounts it where the other roles expect
+it, reports ``ready``, and takes everything back at SIGTERM. It writes what it does to the machine
+to a journal first (:mod:`concurve.attendants.volumes.journal`), so that the next start takes back
 what a killed one could not.
 """
 
@@ -16,10 +16,10 @@ import shutil
 import sys
 from pathlib import Path
 
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks, file_systems, journal
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL
 from concurve.errors import HostError
-from concurve.volumes import blocks, file_systems, journal
-from concurve.volumes.errors import VolumeError
-from concurve.volumes.file_systems import FILE_SYSTEMS, USUAL
 
 _PREFIX = "volume-"
 
@@ -80,7 +80,7 @@ def command(name: str, where: str) -> tuple[str, ...]:
         HostError: as :func:`program`.
     """
     program(name, where)
-    return (sys.executable, "-m", "concurve.volumes.attend", *VOLUMES[name])
+    return (sys.executable, "-m", "concurve.attendants.volumes.attend", *VOLUMES[name])
 
 
 def repair() -> None:
@@ -91,7 +91,7 @@ def repair() -> None:
     """
     try:
         journal.repair()
-    except (VolumeError, OSError) as error:
+    except (AttendantError, OSError) as error:
         raise HostError(
             f"a volume that a killed run has left: {error}",
             "end who uses it (fuser -vm its folder), then the same again",

@@ -1,5 +1,5 @@
 """Fills a trial's folder with the data of an embedded engine, before that is measured:
-``python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT …]``.
+``python -m concurve.attendants.servers.fill FOLDER ADDRESS [ARGUMENT …]``.
 
 ADDRESS, which names the folder, and the arguments are those of concurve-load. It makes the data
 once (``--init-only``); then copies of that are used. Exit codes: 0 done, 1 failed, 2 wrong usage.
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concurve.servers.contents import INITIALISE, loader, run_loader
-from concurve.servers.data import restore
-from concurve.servers.process import AttendanceError
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.servers.contents import INITIALISE, loader, run_loader
+from concurve.attendants.servers.data import restore
 
-_USAGE = """usage: python -m concurve.servers.fill FOLDER ADDRESS [ARGUMENT ...]
+_USAGE = """usage: python -m concurve.attendants.servers.fill FOLDER ADDRESS [ARGUMENT ...]
 FOLDER is empty, or is made; ADDRESS, which names it, and the arguments are for concurve-load."""
 
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The same data wherever they are.
         content = [word.replace(words[0], "FOLDER") for word in arguments]
         restore(content, [load], lambda _: run_loader(command), folder)
-    except (AttendanceError, OSError) as error:
+    except (AttendantError, OSError) as error:
         print(f"fill: {error}", file=sys.stderr)
         return 1
     return 0

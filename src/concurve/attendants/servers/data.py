@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from concurve.servers.process import AttendanceError
+from concurve.attendants.attendant import AttendantError
 
 KEPT_SECONDS = 14 * 86400
 
@@ -31,7 +31,7 @@ def restore(
     data. ``make`` is called only where there is no original yet; then its result becomes that.
 
     Raises:
-        AttendanceError: it cannot be copied; nothing is kept of an original that failed.
+        AttendantError: it cannot be copied; nothing is kept of an original that failed.
     """
     original = originals() / f"{_digest(content)}-{_digest(map(_stamp, makers))}"
     if original.is_dir():
@@ -64,7 +64,7 @@ def copy(source: Path, target: Path) -> None:
     system can.
 
     Raises:
-        AttendanceError: no space, or no access; in the words of ``cp``.
+        AttendantError: no space, or no access; in the words of ``cp``.
     """
     done = subprocess.run(
         ["cp", "-a", "--reflink=auto", "--", f"{source}/.", str(target)],
@@ -75,7 +75,7 @@ def copy(source: Path, target: Path) -> None:
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["cp said nothing"])[-1]
-        raise AttendanceError(
+        raise AttendantError(
             f"its data cannot be copied to {target}: {last}; TMPDIR and XDG_CACHE_HOME name other "
             "places"
         )
@@ -88,7 +88,7 @@ def _keep(folder: Path, original: Path) -> None:
         original.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".new-", dir=original.parent))
     except OSError as error:
-        raise AttendanceError(
+        raise AttendantError(
             f"no data can be kept in {original.parent}: {error.strerror}; XDG_CACHE_HOME names "
             "another place"
         ) from error

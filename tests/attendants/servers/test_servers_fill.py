@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve.host import native
+from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE
 
 #: Stands for concurve-load: writes what it was asked for into the folder that the address names.
@@ -37,7 +37,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def fill(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*native.command("fill", "here"), *words],
+        [*packaged.command("fill", "here"), *words],
         env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
 
@@ -70,5 +70,5 @@ def test_wrong_usage_is_told(environment: dict[str, str]) -> None:
 
 
 def test_it_is_described_like_other_programs() -> None:
-    assert native.describe("fill", "here")["path"].endswith("fill.py")
-    assert native.command("fill", "here")[0] == sys.executable
+    assert packaged.describe("fill", "here")["path"].endswith("fill.py")
+    assert packaged.command("fill", "here")[0] == sys.executable

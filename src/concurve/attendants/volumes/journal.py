@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from concurve.volumes.errors import VolumeError
-from concurve.volumes.steps import Step
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes.steps import Step
 
 #: Another place for journals: tests have theirs.
 VARIABLE = "CONCURVE_VOLUMES"
@@ -65,17 +65,17 @@ class Journal:
         A step that fails does not keep the others from being done; it stays in the journal.
 
         Raises:
-            VolumeError: not all could be done; the next start tries again.
+            AttendantError: not all could be done; the next start tries again.
         """
         said = ""
         for number, step in reversed(self._steps.items()):
             try:
                 step.do()
                 self._write(_Done(number))
-            except (OSError, VolumeError) as error:
+            except (OSError, AttendantError) as error:
                 said = said or str(error)
         if said:
-            raise VolumeError(
+            raise AttendantError(
                 f"not all could be taken back: {said}; the next start tries again "
                 f"({self._path} says what is left)"
             )
@@ -92,7 +92,7 @@ def new_journal() -> Iterator[Journal]:
     """A journal of this process; at the end all changes are taken back.
 
     Raises:
-        VolumeError: what stands in it could not be taken back.
+        AttendantError: what stands in it could not be taken back.
     """
     folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     # Under another name until it is locked: else somebody might take it for an abandoned one.
@@ -116,7 +116,7 @@ def repair() -> int:
     """Take back what killed processes have left; how many of them there were.
 
     Raises:
-        VolumeError: not all could be taken back.
+        AttendantError: not all could be taken back.
     """
     repaired = 0
     for path in sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else ():
@@ -143,7 +143,7 @@ def _lock_for_tools(journal: Path) -> int:
     """The lock that tools inherit, once those of others have ended."""
     tools = _lock(journal.with_suffix(_TOOLS_ENDING), os.O_RDWR | os.O_CREAT, _TOOLS_SECONDS)
     if tools is None:
-        raise VolumeError(f"a tool that a killed run has started is still at work ({journal})")
+        raise AttendantError(f"a tool that a killed run has started is still at work ({journal})")
     os.set_inheritable(tools, True)
     return tools
 

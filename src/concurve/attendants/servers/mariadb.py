@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from concurve.servers.server import Database, Reading, Session
+from concurve.attendants.servers.server import Database, Reading, Session
 
 if TYPE_CHECKING:
     import pymysql

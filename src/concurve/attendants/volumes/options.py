@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve.volumes import SCHEDULERS
-from concurve.volumes.file_systems import FILE_SYSTEMS, USUAL, FileSystem
+from concurve.attendants.volumes import SCHEDULERS
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL, FileSystem
 
 #: A tunable with this value stays as the kernel has it: a level of a factor.
 AS_IT_IS = "default"
@@ -19,7 +19,7 @@ ON_VARIABLE = "CONCURVE_VOLUME_ON"
 _ON = "/var/tmp"
 
 
-class Settings(NamedTuple):
+class VolumeOptions(NamedTuple):
     """What volume is wanted. ``on`` is a folder (a loop device over a new file is made in it) or a
     block device; ``in_place`` uses a folder of the file system that is there."""
 
@@ -35,10 +35,10 @@ class Settings(NamedTuple):
     tunables: tuple[tuple[str, str], ...]
 
 
-def parse(argv: Sequence[str]) -> Settings:
+def parse(argv: Sequence[str]) -> VolumeOptions:
     """Exits with 2 on wrong usage, as ``argparse`` does."""
     parser = argparse.ArgumentParser(
-        prog="python -m concurve.volumes.attend",
+        prog="python -m concurve.attendants.volumes.attend",
         description="Mount a new volume under an I/O scheduler until SIGTERM.",
     )
     parser.add_argument("scheduler", choices=sorted(SCHEDULERS))
@@ -96,7 +96,7 @@ def parse(argv: Sequence[str]) -> Settings:
     given = parser.parse_args(argv)
     if given.in_place and given.file_system:
         parser.error("--in-place formats nothing, so it does not go with --file-system")
-    return Settings(
+    return VolumeOptions(
         scheduler=given.scheduler,
         mount=given.mount.absolute(),
         on=given.on.absolute(),

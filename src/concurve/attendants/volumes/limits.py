@@ -13,19 +13,19 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from concurve.volumes import blocks
-from concurve.volumes.blocks import Device
-from concurve.volumes.journal import Journal
-from concurve.volumes.settings import Settings
-from concurve.volumes.steps import Write
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.blocks import Device
+from concurve.attendants.volumes.journal import Journal
+from concurve.attendants.volumes.options import VolumeOptions
+from concurve.attendants.volumes.steps import Write
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
-def limit(device: Device, settings: Settings, journal: Journal) -> bool:
+def limit(device: Device, options: VolumeOptions, journal: Journal) -> bool:
     """Whether the device has the limits that were asked for: not if none were, or if the kernel
     has no place for them."""
-    limits = {"w": settings.write_bytes_per_second, "r": settings.read_bytes_per_second}
+    limits = {"w": options.write_bytes_per_second, "r": options.read_bytes_per_second}
     wanted = {direction: bytes_ for direction, bytes_ in limits.items() if bytes_}
     if not wanted:
         return False

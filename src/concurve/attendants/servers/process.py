@@ -7,8 +7,6 @@ import contextlib
 import ctypes
 import os
 import pwd
-import select
-import signal
 import subprocess
 import sys
 import time
@@ -16,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve.servers.server import Server, Session
-
-REPORT_VARIABLE = "CONCURVE_REPORT"
+from concurve.attendants.attendant import AttendantError, Signals, StoppedError
+from concurve.attendants.servers.server import Server, Session
+from concurve.wire.report_channel import REPORT_VARIABLE
 
 #: ``linux/prctl.h``: the signal that a process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
@@ -30,38 +28,13 @@ PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.002
 
 
-class AttendanceError(Exception):
-    """The server cannot be attended; the text says why."""
-
-
-class StoppedError(Exception):
-    """The attendant was asked to stop before there was anything to attend."""
-
-
-class Signals:
-    """SIGTERM, SIGINT and SIGCHLD as bytes of a descriptor: none is missed, none interrupts."""
-
-    def __init__(self) -> None:
-        self._reads, writes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, lambda *_: None)
-        signal.set_wakeup_fd(writes)
-
-    def stopped(self, seconds: float) -> bool:
-        """Wait that long, and not longer than until a signal comes: is it one to stop?"""
-        if not select.select([self._reads], [], [], seconds)[0]:
-            return False
-        received = os.read(self._reads, 64)
-        return signal.SIGTERM in received or signal.SIGINT in received
-
-
 @contextlib.contextmanager
 def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The server, in a process group of its own: SIGTERM is for the attendant, which has questions
     left. Killed in the end if it is still there.
 
     Raises:
-        AttendanceError: it cannot be started.
+        AttendantError: it cannot be started.
     """
 
     def end_with_parent() -> None:  # runs in the server's process before it starts
@@ -74,7 +47,7 @@ def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subpr
             **identity(server),
         )  # fmt: skip
     except OSError as error:
-        raise AttendanceError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        raise AttendantError(f"{argv[0]} cannot be started: {error.strerror}") from error
     try:
         yield process
     finally:
@@ -99,7 +72,7 @@ def wait_until_it_answers(
     """A session with it.
 
     Raises:
-        AttendanceError: it ended, never answered, or something else did.
+        AttendantError: it ended, never answered, or something else did.
         StoppedError: the attendant is to stop first.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -107,35 +80,35 @@ def wait_until_it_answers(
         try:
             session = server.connect(port)
         except (OSError, ValueError) as error:
-            raise AttendanceError(f"no such server on port {port}: {error}") from error
+            raise AttendantError(f"no such server on port {port}: {error}") from error
         refuse_ended(process)  # if there is a session, somebody else has answered
         if session is not None:
             return session
         if signals.stopped(_LOOK_SECONDS):
             process.send_signal(server.stop_signal)
             raise StoppedError
-    raise AttendanceError(f"it did not answer on port {port} within {PATIENCE_SECONDS:.0f} s")
+    raise AttendantError(f"it did not answer on port {port} within {PATIENCE_SECONDS:.0f} s")
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Wait until it has ended as it was asked to.
 
     Raises:
-        AttendanceError: it did not, or it failed.
+        AttendantError: it did not, or it failed.
     """
     try:
         code = process.wait(PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise AttendanceError(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
+        raise AttendantError(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
     if code != 0:
-        raise AttendanceError(f"it ended with {code} when it was asked to stop")
+        raise AttendantError(f"it ended with {code} when it was asked to stop")
 
 
 def refuse_ended(process: subprocess.Popen[bytes]) -> None:
     """
     Raises:
-        AttendanceError: it has ended by itself.
+        AttendantError: it has ended by itself.
     """
     code = process.poll()
     if code is not None:
-        raise AttendanceError(f"it ended by itself with {code}; its last words are above")
+        raise AttendantError(f"it ended by itself with {code}; its last words are above")

@@ -1,7 +1,8 @@
 """PostgreSQL, versions side by side: a process for each connection, over shared memory.
 
 Debian installs each version in a folder of its own; ``scripts/install-postgresql.sh`` does so
-beside it. Trials begin with copies of data that were made once (:mod:`concurve.servers.data`).
+beside it. Trials begin with copies of data that were made once
+(:mod:`concurve.attendants.servers.data`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from concurve.servers.server import Database, Reading, Session
+from concurve.attendants.servers.server import Database, Reading, Session
 
 if TYPE_CHECKING:
     import psycopg

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
+from concurve.attendants.attendant import AttendantError, Signals, StoppedError
+from concurve.attendants.servers import process as process_of
+from concurve.attendants.servers.data import copy, originals, restore
+from concurve.attendants.servers.mariadb import MariaDB
+from concurve.attendants.servers.postgresql import VERSIONS, PostgreSQL
 from concurve.errors import HostError
-from concurve.host import native
 from concurve.host.folders import passing_folder, remove_abandoned
 from concurve.host.loopback import free_port
 from concurve.host.segments import maker_of, parse_postmaster
-from concurve.servers import process as process_of
-from concurve.servers.data import copy, originals, restore
-from concurve.servers.mariadb import MariaDB
-from concurve.servers.postgresql import VERSIONS, PostgreSQL
-from concurve.servers.process import AttendanceError, Signals, StoppedError
+from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
 
 
@@ -298,7 +298,7 @@ def test_one_that_never_answers_is_given_up(
     monkeypatch.setattr(server, "connect", lambda _: None)
     with (
         subprocess.Popen(["sleep", "1000"]) as sleeping,
-        pytest.raises(AttendanceError, match="did not answer on port 1 within"),
+        pytest.raises(AttendantError, match="did not answer on port 1 within"),
     ):
         try:
             process_of.wait_until_it_answers(server, 1, sleeping, Quiet())
@@ -338,11 +338,11 @@ def test_versions_that_are_unknown_or_not_installed_are_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with pytest.raises(HostError, match="no packaged program 'postgresql-8'") as caught:
-        native.command("postgresql-8", "role target")
+        packaged.command("postgresql-8", "role target")
     assert "postgresql-18" in caught.value.remedy
     monkeypatch.setenv("CONCURVE_POSTGRESQL_9_6", str(tmp_path / "nothing"))
     with pytest.raises(HostError, match=r"postgresql-9\.6 is not installed") as caught:
-        native.command("postgresql-9.6", "role target")
+        packaged.command("postgresql-9.6", "role target")
     assert caught.value.remedy.startswith("scripts/install-postgresql.sh 9.6")
 
 
@@ -353,14 +353,14 @@ def test_a_machine_without_its_user_is_told(
     monkeypatch.setattr(servers.SERVERS["mariadb"], "user", "nobody-of-that-name")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(HostError, match="refuses root, and there is no user nobody-of-that-name"):
-        native.command("mariadb", "role target")
+        packaged.command("mariadb", "role target")
 
 
 def test_wrong_data_is_wrong_usage() -> None:
     for arguments in (["redis-server", "/x", "--port", "1", "--data", "x"],
                       ["mariadb", "/x", "--port", "1", "--data"]):  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-m", "concurve.servers.attend", *arguments],
+            [sys.executable, "-m", "concurve.attendants.servers.attend", *arguments],
             capture_output=True, text=True, check=False, timeout=PATIENCE,
         )  # fmt: skip
         assert done.returncode == 2 and "usage:" in done.stderr
@@ -378,13 +378,13 @@ def test_an_original_is_made_once_and_a_failed_one_is_not_kept(
     def make(folder: Path) -> None:
         made.append(folder)
         if len(made) == 1:
-            raise AttendanceError("no")
+            raise AttendantError("no")
         (folder / "pages").write_bytes(b"\0" * 5000)
 
     folders = [tmp_path / f"trial-{number}" for number in range(4)]
     for folder in folders:
         folder.mkdir()
-    with pytest.raises(AttendanceError):
+    with pytest.raises(AttendantError):
         restore(["records", "scale 1"], [], make, folders[0])
     assert not originals().exists()
     restore(["records", "scale 1"], [], make, folders[1])
@@ -438,7 +438,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         pytest.skip("no file system can be mounted here")
     try:
-        with pytest.raises(AttendanceError, match=r"No space left on device; TMPDIR and"):
+        with pytest.raises(AttendantError, match=r"No space left on device; TMPDIR and"):
             copy(source, small)
     finally:
         subprocess.run(["umount", str(small)], check=True)

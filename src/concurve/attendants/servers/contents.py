@@ -10,20 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from concurve.attendants.attendant import AttendantError, Signals
+from concurve.attendants.servers.data import restore
+from concurve.attendants.servers.process import end, identity, running, wait_until_it_answers
+from concurve.attendants.servers.server import Database
 from concurve.errors import HostError
 from concurve.host import native
 from concurve.host.loopback import free_port
-from concurve.servers.data import restore
-from concurve.servers.process import (
-    REPORT_VARIABLE,
-    AttendanceError,
-    Signals,
-    end,
-    identity,
-    running,
-    wait_until_it_answers,
-)
-from concurve.servers.server import Database
+from concurve.wire.report_channel import REPORT_VARIABLE
 
 #: Told to concurve-load after the study's own words: make the data and end.
 INITIALISE = ("--init-only",)
@@ -34,7 +28,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
     concurve-load makes of the arguments ``data``.
 
     Raises:
-        AttendanceError: it cannot be made; the text says at which step.
+        AttendantError: it cannot be made; the text says at which step.
         StoppedError: the attendant was asked to stop meanwhile.
     """
     if server.user is not None and os.geteuid() == 0:
@@ -53,7 +47,7 @@ def loader() -> Path:
     try:
         return native.binary("concurve-load")
     except HostError as error:
-        raise AttendanceError(f"its data cannot be made: {error.what}; {error.remedy}") from error
+        raise AttendantError(f"its data cannot be made: {error.what}; {error.remedy}") from error
 
 
 def _load(
@@ -73,7 +67,7 @@ def run_loader(argv: Sequence[str]) -> None:
     """Have concurve-load make data.
 
     Raises:
-        AttendanceError: it could not; with its last words.
+        AttendantError: it could not; with its last words.
     """
     # What it reports is not what the trial measures.
     env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
@@ -83,7 +77,7 @@ def run_loader(argv: Sequence[str]) -> None:
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise AttendanceError(
+        raise AttendantError(
             f"concurve-load could not make its data (exit code {done.returncode}): {last}. It was "
             f"asked: {shlex.join(argv)}"
         )
@@ -96,7 +90,7 @@ def _run(server: Database, argv: Sequence[str], folder: Path) -> None:
             stderr=subprocess.STDOUT, text=True, errors="replace", check=False, **identity(server),
         )  # fmt: skip
     except OSError as error:
-        raise AttendanceError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        raise AttendantError(f"{argv[0]} cannot be started: {error.strerror}") from error
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
-        raise AttendanceError(f"{argv[0]} failed with {done.returncode}; its last words are above")
+        raise AttendantError(f"{argv[0]} failed with {done.returncode}; its last words are above")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve.servers.server import Reading, Server, Session
+from concurve.attendants.servers.server import Reading, Server, Session
 
 #: Nothing is kept: a trial's data end with it. Loopback only.
 _SETTINGS = ("--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no")

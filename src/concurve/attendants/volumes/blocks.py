@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve.volumes.errors import VolumeError
+from concurve.attendants.attendant import AttendantError
 
 _BLOCK = Path("/sys/class/block")
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -85,14 +85,14 @@ class Device:
         """That of a device file.
 
         Raises:
-            VolumeError: it is none.
+            AttendantError: it is none.
         """
         try:
             status = path.stat()
         except OSError as error:
-            raise VolumeError(f"{path}: {error.strerror}") from error
+            raise AttendantError(f"{path}: {error.strerror}") from error
         if not stat.S_ISBLK(status.st_mode):
-            raise VolumeError(f"{path} is no block device")
+            raise AttendantError(f"{path} is no block device")
         return cls.numbered(f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
 
     @classmethod
@@ -100,11 +100,11 @@ class Device:
         """That of ``major:minor``.
 
         Raises:
-            VolumeError: there is none, as for a file system on no one device.
+            AttendantError: there is none, as for a file system on no one device.
         """
         link = Path("/sys/dev/block") / number
         if not link.exists():
-            raise VolumeError(f"there is no block device {number}")
+            raise AttendantError(f"there is no block device {number}")
         return cls(link.resolve().name)
 
     @classmethod
@@ -112,16 +112,16 @@ class Device:
         """The one that carries a folder's file system.
 
         Raises:
-            VolumeError: none does, or not one alone.
+            AttendantError: none does, or not one alone.
         """
         number = folder.stat().st_dev
-        with contextlib.suppress(VolumeError):
+        with contextlib.suppress(AttendantError):
             return cls.numbered(f"{os.major(number)}:{os.minor(number)}")
         # Btrfs and others have numbers of their own; what they are mounted from helps.
         own = mount_of(folder)
         if own is not None and own.source.startswith("/dev/"):
             return cls.at(Path(own.source))
-        raise VolumeError(f"{folder} is on no block device of its own")
+        raise AttendantError(f"{folder} is on no block device of its own")
 
     @property
     def number(self) -> str:
@@ -186,12 +186,12 @@ def root_disks() -> set[str]:
     """Names of the disks that carry the root file system.
 
     Raises:
-        VolumeError: that cannot be told, so no disk is safe.
+        AttendantError: that cannot be told, so no disk is safe.
     """
     try:
         return Device.beneath(Path("/")).beneath_it()
-    except VolumeError as error:
-        raise VolumeError(
+    except AttendantError as error:
+        raise AttendantError(
             f"which disk carries the root file system cannot be told ({error}): "
             "use a folder instead, in which a loop device is made"
         ) from error

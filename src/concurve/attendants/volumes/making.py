@@ -9,14 +9,14 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from concurve.volumes import blocks
-from concurve.volumes.blocks import Device
-from concurve.volumes.errors import VolumeError
-from concurve.volumes.file_systems import FileSystem
-from concurve.volumes.journal import Journal
-from concurve.volumes.limits import limit
-from concurve.volumes.settings import Settings
-from concurve.volumes.steps import Detach, Remove, RemoveEmpty, Unmount, Write, call
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.blocks import Device
+from concurve.attendants.volumes.file_systems import FileSystem
+from concurve.attendants.volumes.journal import Journal
+from concurve.attendants.volumes.limits import limit
+from concurve.attendants.volumes.options import VolumeOptions
+from concurve.attendants.volumes.steps import Detach, Remove, RemoveEmpty, Unmount, Write, call
 
 _PREFIX = "concurve-volume-"
 
@@ -29,56 +29,56 @@ class Volume(NamedTuple):
     limited: bool
 
 
-def make(settings: Settings, journal: Journal) -> Volume:
+def make(options: VolumeOptions, journal: Journal) -> Volume:
     """The table of contents of a volume. What it does is taken back by the journal.
 
     Raises:
-        VolumeError: something failed.
+        AttendantError: something failed.
     """
-    if settings.in_place:
-        return _in_place(settings, journal)
-    if settings.on.is_dir():
-        return _on_loops(settings, journal)
-    device = Device.at(settings.on)
-    _schedule(device, settings, journal)
-    _format(device, settings.file_system)
-    _mount(settings.mount, journal, str(device.node))
-    return Volume(device, f"{settings.file_system.name}, new", False)
+    if options.in_place:
+        return _in_place(options, journal)
+    if options.on.is_dir():
+        return _on_loops(options, journal)
+    device = Device.at(options.on)
+    _schedule(device, options, journal)
+    _format(device, options.file_system)
+    _mount(options.mount, journal, str(device.node))
+    return Volume(device, f"{options.file_system.name}, new", False)
 
 
-def _on_loops(settings: Settings, journal: Journal) -> Volume:
+def _on_loops(options: VolumeOptions, journal: Journal) -> Volume:
     """Two loop devices, one over the other: a limit holds above the scheduler of its own device, so
     that of the lower one is beneath the scheduler of the upper one."""
-    file = _file(settings, journal)
+    file = _file(options, journal)
     lower = _attach(file, journal)
     upper = _attach(lower.node, journal)
-    _schedule(upper, settings, journal)
-    _format(upper, settings.file_system)
-    _mount(settings.mount, journal, str(upper.node))
-    limited = limit(lower, settings, journal)
-    return Volume(upper, f"{settings.file_system.name}, new", limited)
+    _schedule(upper, options, journal)
+    _format(upper, options.file_system)
+    _mount(options.mount, journal, str(upper.node))
+    limited = limit(lower, options, journal)
+    return Volume(upper, f"{options.file_system.name}, new", limited)
 
 
-def _in_place(settings: Settings, journal: Journal) -> Volume:
-    device = Device.beneath(settings.on)
-    _schedule(device, settings, journal)
-    own = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=settings.on))
+def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
+    device = Device.beneath(options.on)
+    _schedule(device, options, journal)
+    own = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=options.on))
     journal.intend(Remove(str(own)))
-    _mount(settings.mount, journal, "--bind", str(own))
+    _mount(options.mount, journal, "--bind", str(own))
     return Volume(device, "as it was found", False)
 
 
-def _file(settings: Settings, journal: Journal) -> Path:
+def _file(options: VolumeOptions, journal: Journal) -> Path:
     """The file beneath, with all its space: else writing to it would make its file system look for
     some."""
     # Named by the process and removed by it: nobody else makes one of this name.
-    path = settings.on / f"{_PREFIX}{os.getpid()}"
+    path = options.on / f"{_PREFIX}{os.getpid()}"
     journal.intend(Remove(str(path)))
     try:
         with path.open("xb") as file:
-            os.posix_fallocate(file.fileno(), 0, settings.bytes)
+            os.posix_fallocate(file.fileno(), 0, options.bytes)
     except OSError as error:
-        raise VolumeError(f"{path} cannot be made: {error.strerror}") from error
+        raise AttendantError(f"{path} cannot be made: {error.strerror}") from error
     return path
 
 
@@ -88,7 +88,7 @@ def _attach(over: Path, journal: Journal) -> Device:
     return Device(Path(node).name)
 
 
-def _schedule(device: Device, settings: Settings, journal: Journal) -> None:
+def _schedule(device: Device, options: VolumeOptions, journal: Journal) -> None:
     """Sets the scheduler and its tunables, and reads them back.
 
     A change of the scheduler changes other settings, too: those of the one that goes are lost, and
@@ -98,14 +98,14 @@ def _schedule(device: Device, settings: Settings, journal: Journal) -> None:
         _note(device.queue / name, journal)
     for path in sorted((device.queue / "iosched").glob("*")):
         _note(path, journal)
-    _set(device.queue / "scheduler", settings.scheduler, journal)
-    for name, value in settings.tunables:
+    _set(device.queue / "scheduler", options.scheduler, journal)
+    for name, value in options.tunables:
         places = [device.queue / "iosched" / name, device.queue / name]
         place = next((path for path in places if path.is_file()), None)
         if place is None:
             own = sorted(path.name for path in (device.queue / "iosched").glob("*"))
-            raise VolumeError(
-                f"--tunable {name}: neither {settings.scheduler} nor the queue of {device.name} "
+            raise AttendantError(
+                f"--tunable {name}: neither {options.scheduler} nor the queue of {device.name} "
                 f"has it; the scheduler has {', '.join(own) or 'none'}"
             )
         _set(place, value, journal)
@@ -123,10 +123,10 @@ def _set(path: Path, value: str, journal: Journal) -> None:
     try:
         path.write_text(value, encoding="ascii")
     except OSError as error:
-        raise VolumeError(f"{path} does not take {value!r}: {error.strerror}") from error
+        raise AttendantError(f"{path} does not take {value!r}: {error.strerror}") from error
     after = blocks.chosen(path.read_text(encoding="ascii"))
     if after != value:
-        raise VolumeError(
+        raise AttendantError(
             f"{path} is {after!r} after {value!r} was written to it: "
             "give what the kernel makes of it"
         )

@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from concurve import volumes
+from concurve.attendants import volumes
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks, file_systems, journal, limits
+from concurve.attendants.volumes.attend import main
+from concurve.attendants.volumes.blocks import Device
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, FileSystem
+from concurve.attendants.volumes.journal import VARIABLE, new_journal, repair
+from concurve.attendants.volumes.limits import own_groups
+from concurve.attendants.volumes.options import parse
+from concurve.attendants.volumes.steps import Detach, Remove, Unmount, Write, call
 from concurve.errors import HostError
-from concurve.volumes import blocks, file_systems, journal, limits
-from concurve.volumes.attend import main
-from concurve.volumes.blocks import Device
-from concurve.volumes.errors import VolumeError
-from concurve.volumes.file_systems import FILE_SYSTEMS, FileSystem
-from concurve.volumes.journal import VARIABLE, new_journal, repair
-from concurve.volumes.limits import own_groups
-from concurve.volumes.settings import parse
-from concurve.volumes.steps import Detach, Remove, Unmount, Write, call
 
 PATIENCE = 300.0
 
@@ -167,7 +167,7 @@ def test_a_step_that_fails_is_told_and_stays_and_the_others_are_done(
         *(json.dumps({"type": "write", "path": str(f), "text": "before"}) + "\n"
           for f in (setting, folder)),
     )  # fmt: skip
-    with pytest.raises(VolumeError, match="the next start tries again"):
+    with pytest.raises(AttendantError, match="the next start tries again"):
         repair()
     assert setting.read_text() == "before"
     with pytest.raises(HostError, match="a volume that a killed run has left"):
@@ -200,7 +200,9 @@ def test_tools_that_outlive_their_process_are_waited_for(
     tool = os.open(path.with_suffix(".tools"), os.O_CREAT | os.O_RDWR)
     fcntl.flock(tool, fcntl.LOCK_EX)
     monkeypatch.setattr(journal, "_TOOLS_SECONDS", 0.0)
-    with pytest.raises(VolumeError, match="a tool that a killed run has started is still at work"):
+    with pytest.raises(
+        AttendantError, match="a tool that a killed run has started is still at work"
+    ):
         repair()
     assert setting.read_text() == "changed"
     os.close(tool)
@@ -352,7 +354,7 @@ def lacking() -> str | None:
         return f"not installed: {', '.join(missing)}"
     try:
         call("losetup", "--find")
-    except VolumeError as error:
+    except AttendantError as error:
         return f"no loop devices: {error}"
     return None
 
@@ -367,8 +369,8 @@ class Attended:
         reads, writes = os.pipe()
         self.mount = mount
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "concurve.volumes.attend", scheduler, "--mount", str(mount),
-             *arguments],
+            [sys.executable, "-m", "concurve.attendants.volumes.attend", scheduler, "--mount",
+             str(mount), *arguments],
             env={**os.environ, "CONCURVE_REPORT": str(writes)},
             pass_fds=[writes],
             stderr=subprocess.PIPE,

@@ -1,11 +1,9 @@
-"""Real servers as roles of a trial: what each needs to behave like a program of ours.
+"""Real servers as roles of a trial.
 
-The runner knows roles only: a command line, a report channel, SIGTERM at the end. A real server
-knows nothing of report channels, and some need a data directory first. An *attendant*
-(:mod:`concurve.servers.attend`) stands between: a small process that prepares and starts the
-server, says ``ready`` when it answers, reads its own figures under load, and stops it. What differs
-from server to server is a :class:`~concurve.servers.server.Server`; a new one is a module with such
-a class, and a line below.
+What differs from server to server is a :class:`~concurve.attendants.servers.server.Server`; a new
+one is a module with such a class, and a line below. The attendant
+(:mod:`concurve.attendants.servers.attend`) prepares and starts the server, reports ``ready`` when
+it answers, reads its own figures under load, and stops it.
 
 A study names it as ``program = "redis-server"``; the arguments are the attendant's ``--port N``
 and whatever the server itself is to be given.
@@ -16,14 +14,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from concurve.attendants.servers.mariadb import MariaDB
+from concurve.attendants.servers.postgresql import VERSIONS, PostgreSQL
+from concurve.attendants.servers.redis import Redis
+from concurve.attendants.servers.server import Server
 from concurve.errors import HostError
-from concurve.servers.mariadb import MariaDB
-from concurve.servers.postgresql import VERSIONS, PostgreSQL
-from concurve.servers.redis import Redis
-from concurve.servers.server import Server
-
-#: Under which an attendant's thread is listed in a record.
-NAME = "attendant"
 
 #: By the name that studies use.
 SERVERS: dict[str, Server] = {
@@ -56,4 +51,10 @@ def command(name: str, where: str) -> tuple[str, ...]:
     Raises:
         HostError: it is not installed.
     """
-    return (sys.executable, "-m", "concurve.servers.attend", name, str(program(name, where)))
+    return (
+        sys.executable,
+        "-m",
+        "concurve.attendants.servers.attend",
+        name,
+        str(program(name, where)),
+    )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from concurve.volumes import blocks
-from concurve.volumes.errors import VolumeError
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks
 
 #: For processes that end to let go of a volume. Only a hang takes as long.
 _PATIENCE_SECONDS = 60.0
@@ -49,7 +49,7 @@ class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
         while any(mount.where == Path(self.path) for mount in blocks.mounts()):
             said = call("umount", self.path, check=False)
             if said and time.monotonic() > deadline:
-                raise VolumeError(said)
+                raise AttendantError(said)
             if said:
                 time.sleep(_LOOK_SECONDS)
 
@@ -65,7 +65,7 @@ class Detach(msgspec.Struct, frozen=True, tag="detach"):
             for device in found:
                 call("losetup", "--detach", str(device.node), check=False)
             if time.monotonic() > deadline:
-                raise VolumeError(f"{found[0].node} stays attached to {self.of}")
+                raise AttendantError(f"{found[0].node} stays attached to {self.of}")
             time.sleep(_LOOK_SECONDS)
 
 
@@ -99,7 +99,7 @@ def call(program: str, *arguments: str, check: bool = True) -> str:
     """Run a tool; what it said, if it failed and ``check`` is not wanted.
 
     Raises:
-        VolumeError: it failed.
+        AttendantError: it failed.
     """
     done = subprocess.run(
         [program, *arguments],
@@ -115,5 +115,5 @@ def call(program: str, *arguments: str, check: bool = True) -> str:
         return done.stdout.strip() if check else ""
     said = (done.stderr or done.stdout).strip() or f"{program} failed with {done.returncode}"
     if check:
-        raise VolumeError(said)
+        raise AttendantError(said)
     return said

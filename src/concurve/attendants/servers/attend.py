@@ -1,5 +1,5 @@
-"""The attendant of a real server in a trial: ``python -m concurve.servers.attend NAME FILE --port N
-[--data 'ARGUMENT …'] [ARGUMENT …]``.
+"""The attendant of a real server in a trial: ``python -m concurve.attendants.servers.attend NAME
+FILE --port N [--data 'ARGUMENT …'] [ARGUMENT …]``.
 
 It starts the server in a new folder, writes ``{"ready":true}`` to the report channel when it
 answers, asks it for its figures while it is under load, and stops it at SIGTERM. ``--data`` has the
@@ -9,37 +9,32 @@ server's output goes to standard error. Exit codes: 0 stopped, 1 the server fail
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from concurve.host.folders import passing_folder
-from concurve.servers import NAME, SERVERS
-from concurve.servers.contents import fill
-from concurve.servers.process import (
-    REPORT_VARIABLE,
-    AttendanceError,
-    Signals,
-    StoppedError,
+from concurve.attendants.attendant import AttendantError, Signals, attend, name_thread
+from concurve.attendants.servers import SERVERS
+from concurve.attendants.servers.contents import fill
+from concurve.attendants.servers.process import (
     end,
     refuse_ended,
     running,
     wait_until_it_answers,
 )
-from concurve.servers.server import Database, Reading, Server, Session
+from concurve.attendants.servers.server import Database, Reading, Server, Session
+from concurve.host.folders import passing_folder
+from concurve.wire.report_channel import report
 
 #: Between two readings: each takes the server some tens of microseconds.
 READING_SECONDS = 0.05
 
-_USAGE = f"""usage: python -m concurve.servers.attend NAME FILE --port N [--data 'ARGUMENT ...'] \
-[ARGUMENT ...]
+_USAGE = f"""usage: python -m concurve.attendants.servers.attend NAME FILE --port N \
+[--data 'ARGUMENT ...'] [ARGUMENT ...]
 NAME is one of {", ".join(SERVERS)}; the arguments are the server's own,
 those of --data are for concurve-load, which fills a database with them."""
 
@@ -54,24 +49,12 @@ class _Task(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Attend a server until SIGTERM or SIGINT."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/comm").write_text(NAME, encoding="utf-8")
+    name_thread()
     task = _parse(sys.argv[1:] if argv is None else argv)
     if task is None:
         print(_USAGE, file=sys.stderr)
         return 2
-    try:
-        with passing_folder() as folder:
-            _attend(task, folder, Signals())
-    except AttendanceError as error:
-        print(f"{task.server.name}: {error}", file=sys.stderr)
-        return 1
-    except StoppedError:
-        return 0
-    except OSError as error:  # its connection was lost
-        print(f"{task.server.name}: it no longer answers: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return attend(task.server.name, lambda: _in_new_folder(task))
 
 
 def _parse(argv: Sequence[str]) -> _Task | None:
@@ -85,6 +68,14 @@ def _parse(argv: Sequence[str]) -> _Task | None:
     return _Task(SERVERS[argv[0]], Path(argv[1]), int(argv[3]), data, own)
 
 
+def _in_new_folder(task: _Task) -> None:
+    try:
+        with passing_folder() as folder:
+            _attend(task, folder, Signals())
+    except OSError as error:  # the connection to the server was lost
+        raise AttendantError(f"it no longer answers: {error}") from error
+
+
 def _attend(task: _Task, folder: Path, signals: Signals) -> None:
     """The table of contents of an attendance."""
     server = task.server
@@ -95,14 +86,14 @@ def _attend(task: _Task, folder: Path, signals: Signals) -> None:
     with running(server, argv, folder) as process:
         session = wait_until_it_answers(server, task.port, process, signals)
         for fact, value in session.facts().items():
-            _report({"fact": fact, "value": value})
+            report({"fact": fact, "value": value})
         first = session.read()
-        _report({"ready": True})
+        report({"ready": True})
         readings = _read_until_stopped(session, process, signals)
         last = session.read()
         loaded = under_load([first, *readings, last], session)
         for name, value in session.indicators(first, loaded, last).items():
-            _report({"indicator": name, "value": value})
+            report({"indicator": name, "value": value})
         session.stop(process)
         end(process)
 
@@ -111,7 +102,7 @@ def _refuse_taken(port: int) -> None:
     """Else the other one would answer for ours."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise AttendanceError(f"port {port} is taken")
+            raise AttendantError(f"port {port} is taken")
 
 
 def _read_until_stopped(
@@ -132,12 +123,6 @@ def under_load(readings: Sequence[Reading], session: Session) -> list[Reading]:
         for reading, before, after in zip(readings[1:-1], busy, busy[1:], strict=False)
         if before and after
     ]
-
-
-def _report(line: dict[str, Any]) -> None:
-    channel = os.environ.get(REPORT_VARIABLE)
-    if channel is not None:
-        os.write(int(channel), json.dumps(line).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
+from concurve.attendants.servers.attend import under_load
+from concurve.attendants.servers.redis import parse_info
+from concurve.attendants.servers.server import Reading, Session
 from concurve.errors import HostError
-from concurve.host import native
 from concurve.host.loopback import free_port
-from concurve.servers.attend import under_load
-from concurve.servers.redis import parse_info
-from concurve.servers.server import Reading, Session
+from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
 from tests.helpers.resp import Client
 
@@ -119,7 +119,7 @@ def test_a_server_that_cannot_start_is_told(tmp_path: Path) -> None:
 def test_wrong_usage_is_told() -> None:
     for arguments in ([], ["no-such-server", "/x", "--port", "1"], ["redis-server", "/x"]):
         said = subprocess.run(
-            [sys.executable, "-m", "concurve.servers.attend", *arguments],
+            [sys.executable, "-m", "concurve.attendants.servers.attend", *arguments],
             capture_output=True,
             text=True,
             check=False,
@@ -134,7 +134,7 @@ def test_a_server_that_is_not_installed_is_named_with_its_package(
 ) -> None:
     monkeypatch.setenv("CONCURVE_REDIS_SERVER", str(tmp_path / "nothing"))
     with pytest.raises(HostError, match="redis-server is not installed") as caught:
-        native.command("redis-server", "role target")
+        packaged.command("redis-server", "role target")
     assert caught.value.remedy.startswith("apt-get install redis-server")
 
 
