@@ -42,6 +42,8 @@ def model_fit(
     replicated = curve.within_df > 0
     return ModelFit(
         name=model.name,
+        title=model.title,
+        formula=model.formula,
         parameters=parameters,
         standard_errors=errors,
         peak=peak,
