@@ -135,12 +135,12 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
     monkeypatch.setattr(run_head, "_programs", lambda plan: {})
     head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
-    assert len(head.plan().cells) == 4
+    assert len(run_head.plan_of(head).cells) == 4
     from concurve.measuring.protocol import replay
 
     said = [
         item.sentence
-        for item in sentences(head, replay(head.plan(), [], "r"), (), (), "complete", ())
+        for item in sentences(head, replay(run_head.plan_of(head), [], "r"), (), (), "complete", ())
     ]
     assert any(
         text.startswith("Not measured: server=redis. role target: redis is not installed; apt-get")

@@ -13,8 +13,8 @@ from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.store.run_head import RunHead
 from concurve.terms import Level
 
 #: A run time this much above the measured phase is worth telling apart from it.

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from concurve.definition.units import format_duration
 from concurve.errors import StudyError
 from concurve.measuring.plan import Plan
-from concurve.measuring.run_head import decode_head
+from concurve.measuring.run_head import plan_of
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 
 #: Earlier runs looked at, the newest first.
 RUNS_LOOKED_AT = 20
@@ -32,7 +33,7 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         if head.study.roles != plan.study.roles or head.effort != plan.effort:
             continue
         seconds: dict[int, list[float]] = {}
-        earlier = {tuple(cell.parameters.items()): cell.index for cell in head.plan().cells}
+        earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
         for trial in store.trials(row.id):
             seconds.setdefault(trial.outcome.key.cell, []).append(trial.outcome.seconds)
         means = [

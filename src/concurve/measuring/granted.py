@@ -10,21 +10,8 @@ import msgspec
 from concurve.definition.study import Study
 from concurve.errors import HostError
 from concurve.measuring.plan import Plan, ProgramFinder, make_plan, trial_spec
+from concurve.store.run_head import LeftOut
 from concurve.terms import Level
-
-
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A level that was not measured: what the machine lacks, and what would help."""
-
-    factor: str
-    level: Level
-    why: str
-    remedy: str
-
-    @property
-    def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
-        return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
 def granted(

@@ -24,11 +24,13 @@ from concurve.measuring import packaged
 from concurve.measuring.hooks import run_hook
 from concurve.measuring.judgement import Judge
 from concurve.measuring.plan import Cell, Plan, describe, trial_spec
-from concurve.measuring.protocol import Outcome, Stop, TrialKey, replay
 from concurve.measuring.protocol import Protocol as TrialProtocol
-from concurve.measuring.run_head import RunHead
+from concurve.measuring.protocol import Stop, replay
+from concurve.measuring.run_head import plan_of
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
+from concurve.store.rows import Outcome, TrialKey
+from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.spec import TrialSpec
@@ -115,7 +117,7 @@ class Runner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.head = head
-        self.plan = head.plan()
+        self.plan = plan_of(head)
         self.store = store
         self.engine = engine
         self.progress: Progress = progress or Silence()

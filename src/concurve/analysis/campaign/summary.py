@@ -14,7 +14,7 @@ from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Findings
-from concurve.measuring.campaign_head import CampaignHead
+from concurve.store.campaign_head import CampaignHead
 
 #: Refuted claims of a study that the summary names one by one.
 REFUTED_NAMED = 2

@@ -10,8 +10,8 @@ from concurve.errors import RunError
 from concurve.findings.best import BestFinding
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.stats.blocks import without_block_effects
+from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 
 

@@ -8,11 +8,11 @@ from concurve.analysis.run.tables import Table, tables_of
 from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.figures import FigureTable
 from concurve.measuring.plan import Plan, describe
-from concurve.measuring.protocol import Protocol, TrialKey
-from concurve.measuring.run_head import RunHead
+from concurve.measuring.protocol import Protocol
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.measures import is_probed
-from concurve.store.rows import TrialRow
+from concurve.store.rows import TrialKey, TrialRow
+from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
 
