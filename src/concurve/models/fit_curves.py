@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from concurve.findings.fit import FitResult, ModelFit
 from concurve.models import select
 from concurve.models.all_models import MODELS
 from concurve.models.columns import Columns, columns_of
 from concurve.models.curve import Curve
 from concurve.models.model_fit import finite, model_fit
-from concurve.models.result import FitResult, ModelFit
 from concurve.models.sentences import answers, warnings
 
 #: Levels that are fitted at once, those of all curves of a batch together: fewer pay for more

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from concurve.estimate import Estimate
+from concurve.findings.fit import ModelFit, PeakEstimate
 from concurve.models.columns import Columns
 from concurve.models.curve import Curve
-from concurve.models.result import ModelFit, PeakEstimate
 
 
 def model_fit(

@@ -1,4 +1,4 @@
-"""What a fit says."""
+"""What scaling models say of measured numbers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class PeakEstimate(msgspec.Struct, frozen=True, kw_only=True):
 class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
     """One model fitted to one curve.
 
-    ``name``, ``title`` and ``formula`` are the model's. ``parameters`` have profile-likelihood
-    intervals, an infinite end where the data set none. ``standard_errors`` come from the
-    Jacobian; a parameter at its bound has none. ``residual_deviation`` is that of a trial about
-    the curve: relative, or in the unit of throughput with absolute errors; ``df`` its degrees
-    of freedom. ``aicc`` is ``None`` with too few observations for the model (n ≤ k+1).
-    ``weight`` is the model's Akaike weight. ``last_left_out`` is the relative error at the
-    greatest level when it is left out of the fit. ``durbin_watson`` is the statistic of the
-    residuals along N (``None`` for exact fits) and ``chance_of_order`` its p-value against runs
-    of like sign. ``chance_of_misfit`` is the p-value that the levels' means miss the curve as
-    far as the trials' spread lets expect, ``None`` without replicates. With one level on its
-    cap (``levels_on_cap``) a model has a share in predictions, but is not chosen: a plateau
-    takes two. ``superlinear`` tells that the whole interval of α is below 0. ``coordinates``
-    and ``covariance`` (of the coordinates, row by row) are for predictions.
+    ``parameters`` have profile-likelihood intervals, an infinite end where the data set none.
+    ``standard_errors`` come from the Jacobian; a parameter at its bound has none.
+    ``residual_deviation`` is that of a trial about the curve: relative, or in the unit of
+    throughput with absolute errors; ``df`` its degrees of freedom. ``aicc`` is ``None`` with too
+    few observations for the model (n ≤ k+1). ``weight`` is the model's Akaike weight.
+    ``last_left_out`` is the relative error at the greatest level when it is left out of the fit.
+    ``durbin_watson`` is the statistic of the residuals along N (``None`` for exact fits) and
+    ``chance_of_order`` its p-value against runs of like sign. ``chance_of_misfit`` is the p-value
+    that the levels' means miss the curve as far as the trials' spread lets expect, ``None``
+    without replicates. With one level on its cap (``levels_on_cap``) a model has a share in
+    predictions, but is not chosen: a plateau takes two. ``superlinear`` tells that the whole
+    interval of α is below 0. ``coordinates`` and ``covariance`` (of the coordinates, row by row)
+    are for predictions. ``title`` is what people call the model, ``formula`` its X(N).
     """
 
     name: str
