@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
 from concurve.host.machine import allowed_cpus
-from concurve.host.native import command
+from concurve.measuring.packaged import command
 from concurve.measuring.plan import Cell, trial_spec
 from concurve.measuring.run_head import new_head, plan_of
 from concurve.readings.measures import measure

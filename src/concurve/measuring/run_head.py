@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.program_names import JAVA_PROGRAMS
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.definition.units import format_duration
 from concurve.errors import StudyError
-from concurve.host import machine, native
+from concurve.host import machine
+from concurve.measuring import packaged
 from concurve.measuring.granted import granted
 from concurve.measuring.plan import Plan, make_plan
 from concurve.store.run_head import FORMAT, RunHead
@@ -36,7 +38,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         HostError: a program is not installed that no optional level asks for.
     """
     now = datetime.datetime.now(datetime.UTC)
-    study, left_out = granted(study, effort, machine.allowed_cpus(), native.command)
+    study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
     plan = make_plan(study, effort, seed)
     return RunHead(
         format=FORMAT,
@@ -93,7 +95,7 @@ def _programs(plan: Plan) -> dict[str, Any]:
             for name, java in launches:
                 label = f"{name} on Java {java}" if java else name
                 key = role.name if len(launches) == 1 else f"{role.name}: {label}"
-                programs[key] = native.describe(name, f"role {role.name}", java)
+                programs[key] = packaged.describe(name, f"role {role.name}", java)
         elif "{" not in role.command[0]:
             programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
     return programs
@@ -102,5 +104,5 @@ def _programs(plan: Plan) -> dict[str, Any]:
 def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:
     """A role's packaged program in a cell, and the Java it asks for."""
     name = render(role.program or "", values)
-    is_jar = role.java and name in native.JAVA_PROGRAMS
+    is_jar = role.java and name in JAVA_PROGRAMS
     return name, render(role.java, values) if role.java and is_jar else None

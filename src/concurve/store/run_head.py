@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from concurve.definition.study import Rules, Study
-from concurve.findings.study import Level
 from concurve.formats import Versions
 from concurve.store.rows import RunRow
+from concurve.terms import Level
 
 #: The format that this version writes.
 FORMAT = 2

@@ -22,13 +22,13 @@ from concurve.analysis.sentences import sentences
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Findings, RunInfo
-from concurve.findings.study import Factor
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol, replay
 from concurve.measuring.run_head import plan_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialRow
 from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Factor
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 
