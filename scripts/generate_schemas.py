@@ -6,7 +6,8 @@ Usage: ``.venv/bin/python scripts/generate_schemas.py [--check]``
 
 A schema says what a program of this version writes. ``None`` in a type whose defaults are left out
 means that the key is left out, so its schema allows no null. Fields marked with
-:data:`~concurve.wire.constraints.ALWAYS` are required, although the type has a default.
+:data:`~concurve.fields.ALWAYS` are required, although the type has a default; those that may be
+UNSET are not, although it has none. A type's ``KEYWORDS`` are further keywords of its schema.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead
 from concurve.wire import report
-from concurve.wire.constraints import ALWAYS_KEY
+from concurve.fields import ALWAYS_KEY
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
 
@@ -114,14 +115,14 @@ def structs(type_: Any) -> Iterator[type[msgspec.Struct]]:
 
 def tidy(found: Json, class_: type[msgspec.Struct]) -> Json:
     """The schema of one type: descriptions as plain text, no nulls that are never written."""
-    properties, required = {}, list(found["required"])
+    properties, required = {}, set(found["required"]) - may_be_unset(class_)
     for name, given in found["properties"].items():
         field = plain(given)
         if class_.__struct_config__.omit_defaults and field.get("default", ...) is None:
             field = without_null(field)
         if field.pop(ALWAYS_KEY, False):
             field.pop("default", None)
-            required.append(name)
+            required.add(name)
         if not field.get("default", True):
             del field["default"]
         properties[name] = field
@@ -130,9 +131,17 @@ def tidy(found: Json, class_: type[msgspec.Struct]) -> Json:
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name in required],
+        **getattr(class_, "KEYWORDS", {}),
     }
     closed = class_.__struct_config__.forbid_unknown_fields or issubclass(class_, report.Line)
     return {**result, "additionalProperties": False} if closed else result
+
+
+def may_be_unset(class_: type[msgspec.Struct]) -> set[str]:
+    """The keys of fields that are left out where they are UNSET."""
+    fields = {field.name: field.encode_name for field in msgspec.structs.fields(class_)}
+    hints = get_type_hints(class_)
+    return {key for name, key in fields.items() if msgspec.UnsetType in get_args(hints[name])}
 
 
 def plain(value: Any) -> Any:

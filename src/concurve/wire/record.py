@@ -6,11 +6,11 @@ reason under the same name. Times are integers in nanoseconds, memory in bytes.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from concurve.wire.constraints import ALWAYS, Count, Positive, says
+from concurve.fields import ALWAYS, Count, Positive, says
 from concurve.wire.report import HistogramLine, IndicatorLine
 from concurve.wire.spec import FORMAT, Controls, Policy
 
@@ -99,6 +99,12 @@ class Waits(_Record, frozen=True):
 
 class Exit(_Record, frozen=True):
     """Exit code or the signal that ended a process; one of the two is set."""
+
+    KEYWORDS: ClassVar = {
+        "propertyNames": {"enum": ["code", "signal"]},
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
 
     code: int | None = None
     signal: int | None = None
@@ -219,15 +225,7 @@ class RoleRecord(_Record, frozen=True):
         Count, says("From release to the exit of the role's first process."), ALWAYS
     ] = 0
     pid: Annotated[Positive | None, says("Absent if the program was never executed.")] = None
-    exit: Annotated[
-        Exit | None,
-        says(
-            "How its first process ended.",
-            propertyNames={"enum": ["code", "signal"]},
-            minProperties=1,
-            maxProperties=1,
-        ),
-    ] = None
+    exit: Annotated[Exit | None, says("How its first process ended.")] = None
     ended_by: Annotated[
         str | None,
         says(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from concurve.wire.constraints import Count, says
+from concurve.fields import Count, says
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):

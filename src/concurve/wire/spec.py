@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from concurve.wire.constraints import ALWAYS, Count, Positive, says
+from concurve.fields import ALWAYS, Count, Positive, says
 
 #: The version of the spec and record formats that this code writes.
 FORMAT = 1
