@@ -101,9 +101,7 @@ def rust_imports(source: Path) -> Edges:
 
 def _read(source: Path, path: Path, module: Module, files: dict[Module, File]) -> None:
     text = _code(path.read_bytes())
-    children = {
-        name: (*module, name) for name in re.findall(r"\bmod\s+(?:r#)?(\w+)\s*;", text)
-    }
+    children = {name: (*module, name) for name in re.findall(r"\bmod\s+(?:r#)?(\w+)\s*;", text)}
     exports: dict[str, list[str]] = {}
     globs: list[list[str]] = []
     paths: list[list[str]] = []

@@ -14,9 +14,9 @@ from concurve.definition.claim_kinds import check_claims
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
 from concurve.stats.best import best_set
 from concurve.stats.variation import variation_estimate
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
 TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)

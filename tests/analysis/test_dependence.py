@@ -14,10 +14,10 @@ from concurve.analysis.dependence import dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
 from concurve.findings.claims import Dependence
-from concurve.findings.study import Level
 from concurve.report import dependence as shown
 from concurve.report.html import environment
 from concurve.report.json import to_json
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 from tests.report.samples import single_cell as sample
 

@@ -15,8 +15,8 @@ from concurve.definition.claim_kinds import check_claims
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
 from concurve.stats.interaction import ratio_of_ratios
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
 Reading = Callable[[str, int], Sequence[float]]

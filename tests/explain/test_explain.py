@@ -16,7 +16,8 @@ from concurve.explain.cells import Picture, picture
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.threads import dealer_of
 from concurve.explain.verdict import Verdict
-from concurve.wire.record import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.record import MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.report import IndicatorLine
 from tests.helpers.explaining import WALL, Thread, record, role, thread
 from tests.helpers.fakes import small_study
 

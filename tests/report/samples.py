@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Dot, Reject
 from concurve.findings.run import Finding, Findings, RunInfo
-from concurve.findings.study import Factor, IndicatorInfo, Level
+from concurve.terms import Factor, IndicatorInfo, Level
 
 HOSTILE = '<script>alert("x")</script> | `tick` \x1b[31mred\x1b[0m\nline'
 

@@ -12,11 +12,11 @@ import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.report.charts import charts, write_static
 from concurve.report.charts.chart import Chart
 from concurve.report.html import to_html
 from concurve.store import Store
+from concurve.terms import Level
 from tests.helpers.made import made_run
 from tests.report import samples
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from concurve.definition.units import format_share
 from concurve.findings.best import BestFinding
-from concurve.findings.study import IndicatorInfo, Level
 from concurve.measuring.plan import Cell, Plan
 from concurve.stats.best import BestSet, best_set, trials_to_tell
 from concurve.stats.moments import mean
+from concurve.terms import IndicatorInfo, Level
 
 #: Two settings that differ by less are alike in practice.
 EFFECT = 0.01

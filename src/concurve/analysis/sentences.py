@@ -11,11 +11,11 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
-from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.store.run_head import RunHead
+from concurve.terms import Level
 
 #: A run time this much above the measured phase is worth telling apart from it.
 START_UP_FACTOR = 1.02

@@ -13,10 +13,10 @@ import msgspec
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.findings.workers import ToldFact
-from concurve.measuring.run_head import decode_head
 from concurve.store import Store
+from concurve.store.run_head import decode_head
+from concurve.terms import Level
 
 #: Runs of more cells are left without: each would be read.
 CELLS_MAX = 1_000

@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.definition.study import Claim, Study
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 Cell = dict[str, Level]
 

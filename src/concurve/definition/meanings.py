@@ -18,7 +18,7 @@ from concurve.definition.templates import (
     render,
 )
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: By factor, by level as text, by part. The texts may hold placeholders of factors.
 Meanings = Mapping[str, Mapping[str, Mapping[str, Value]]]

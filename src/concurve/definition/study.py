@@ -16,7 +16,7 @@ from concurve.definition.controls import ControlsTemplate
 from concurve.definition.meanings import meaning_texts
 from concurve.definition.published import PublishedFigure
 from concurve.definition.templates import Value, placeholders
-from concurve.findings.study import Level, TestCase
+from concurve.terms import Level, TestCase
 
 EffortName = Literal["quick", "normal", "rigorous"]
 

@@ -22,7 +22,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: Runs are stored under it, and asked for by it.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")

@@ -9,6 +9,7 @@ import msgspec
 from concurve.definition import study as domain
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels, resolve_levels
+from concurve.definition.program_names import JAVA_PROGRAMS
 from concurve.definition.study_tables import (
     EffortTable,
     File,
@@ -20,8 +21,7 @@ from concurve.definition.study_tables import (
 from concurve.definition.templates import Value
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
-from concurve.findings.study import Level, TestCase
-from concurve.host.native import JAVA_PROGRAMS
+from concurve.terms import Level, TestCase
 
 
 def to_study(file: File, cpus: int, where: str) -> domain.Study:

@@ -25,7 +25,7 @@ from concurve.definition.study import (
 from concurve.definition.study_check import check
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 WHERE = "command line"
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 Text = str | int
 

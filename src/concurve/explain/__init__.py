@@ -23,9 +23,9 @@ from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
-from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import Store
 from concurve.store.rows import RunRow
+from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.

@@ -6,7 +6,7 @@ from concurve.explain.causes import LOSS_MIN
 from concurve.explain.cells import Picture, excess
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 def sentence(

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.servers import NAME as ATTENDANT
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
+from concurve.wire.report_channel import ATTENDANT
 
 #: A thread that runs this share of the time is used up; start and end are in it, too.
 THREAD_USED_UP = 0.85

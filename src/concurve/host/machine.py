@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from concurve import __version__
+from concurve.version import __version__
 
 
 def allowed_cpus() -> tuple[int, ...]:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.measuring.plan import Cell, Plan, describe
-from concurve.measuring.protocol import Verdict
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extracts import MissedExtractError
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
+from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
 

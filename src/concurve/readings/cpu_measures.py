@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from concurve.findings.study import IndicatorInfo
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 #: More CPUs than a reader looks at one by one.

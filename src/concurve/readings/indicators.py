@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurve.findings.study import IndicatorInfo
+from concurve.terms import IndicatorInfo
 
 #: What the laboratory itself measures, in the order in which views show it.
 INDICATORS: tuple[IndicatorInfo, ...] = (

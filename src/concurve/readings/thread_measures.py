@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from concurve.findings.study import IndicatorInfo
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import RoleRecord, ThreadRecord
 from concurve.wire.spec import Policy
 

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, Comparison
-from concurve.findings.study import IndicatorInfo, Level
 from concurve.report import format as fmt
 from concurve.report.letters import cut
 from concurve.report.prose import wrapped
+from concurve.terms import IndicatorInfo, Level
 
 FORMAT = 1
 

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint
-from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.prose import wrapped
+from concurve.terms import Level
 
 FORMAT = 1
 

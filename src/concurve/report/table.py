@@ -13,8 +13,8 @@ from functools import cached_property
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.report import format as fmt
+from concurve.terms import Level
 
 # What comes after the primary indicator, its speed-up and what was asked for; others in the order
 # of the findings. Where a load lasts a fixed time, its wall time tells nothing.

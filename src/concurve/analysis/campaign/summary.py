@@ -14,7 +14,7 @@ from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Findings
-from concurve.measuring.campaign_head import CampaignHead
+from concurve.store.campaign_head import CampaignHead
 
 #: Refuted claims of a study that the summary names one by one.
 REFUTED_NAMED = 2
@@ -107,7 +107,7 @@ def name_of(study: StudyFindings) -> str:
 def _of_claim(claim: Claim, study: StudyFindings) -> Iterator[ClaimFinding]:
     """What the study's run says of a claim, in every setting that it is tested in."""
     for found in study.run.claims if study.run is not None else ():
-        if found.says == claim.says or found.says.startswith(f"{claim.says} ["):
+        if found.claim == claim.id:
             yield found
 
 

@@ -8,12 +8,12 @@ from concurve.analysis.claims.answer import Answer, bounded, by_level, setting_i
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestRatio, Cell, Ratio, RatioOfRatios, Spread
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
 from concurve.stats import interaction
 from concurve.stats.best import best_mean
 from concurve.stats.intervals import quotient, scaled
 from concurve.stats.moments import mean
 from concurve.stats.variation import variation_estimate
+from concurve.terms import Level
 
 
 def speedup(test: Ratio, samples: Samples) -> Answer:

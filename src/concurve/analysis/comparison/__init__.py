@@ -28,8 +28,8 @@ from concurve.analysis.comparison.sides import (
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.stats.comparison import directions
+from concurve.terms import Level
 
 
 def compare_runs(

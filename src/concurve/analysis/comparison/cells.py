@@ -11,10 +11,10 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Pair, Side
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, Change
-from concurve.findings.study import IndicatorInfo, Level
 from concurve.stats.comparison import Direction, LogRatio, Method, compared, compared_in_pairs
 from concurve.stats.moments import mean
 from concurve.stats.welch import growth
+from concurve.terms import IndicatorInfo, Level
 
 
 class Draft(NamedTuple):

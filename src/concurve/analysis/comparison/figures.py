@@ -10,7 +10,7 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
 from concurve.findings.run import Findings
-from concurve.findings.study import IndicatorInfo
+from concurve.terms import IndicatorInfo
 
 
 def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[IndicatorInfo, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: Cells that a warning names one by one.
 _NAMED_MAX = 3

@@ -8,11 +8,11 @@ from concurve.analysis.best_setting import best_settings
 from concurve.analysis.run.tables import Table
 from concurve.errors import RunError
 from concurve.findings.best import BestFinding
-from concurve.findings.study import IndicatorInfo
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.stats.blocks import without_block_effects
+from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo
 
 
 def best_of(

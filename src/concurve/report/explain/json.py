@@ -9,7 +9,7 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.findings.explanation import CellExplanation, Explanation
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 FORMAT = 1
 #: Always there; ``null`` where it was not read, and ``missing`` gives the reason.

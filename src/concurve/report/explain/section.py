@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from concurve.findings.explanation import CellExplanation, Explanation
-from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.explain.words import named, percent, remarks
+from concurve.terms import Level
 
 
 class Row(NamedTuple):

@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.findings.best import BestFinding
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):

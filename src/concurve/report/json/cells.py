@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.study import Level
 from concurve.report.json.figures import Indicator, indicator_of
+from concurve.terms import Level
 
 
 class _Object(msgspec.Struct, frozen=True, omit_defaults=True):

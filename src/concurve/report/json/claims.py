@@ -6,8 +6,8 @@ import msgspec
 
 from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.report.json.figures import Indicator, indicator_of
+from concurve.terms import Level
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
