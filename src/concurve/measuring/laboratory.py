@@ -17,7 +17,7 @@ from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.host import machine
-from concurve.host.folders import passing_folder
+from concurve.host.folders import temporary_folder
 from concurve.host.lock import measurement_lock
 from concurve.host.loopback import free_port
 from concurve.measuring import packaged
@@ -228,7 +228,7 @@ class Runner:
             yield ""
             return
         try:
-            with passing_folder() as folder:
+            with temporary_folder() as folder:
                 yield str(folder)
         except OSError as error:
             raise RunError(f"no folder for a trial: {error}", "TMPDIR=FOLDER with room") from error

@@ -27,7 +27,7 @@ from concurve.attendants.servers.process import (
     wait_until_it_answers,
 )
 from concurve.attendants.servers.server import Database, Reading, Server, Session
-from concurve.host.folders import passing_folder
+from concurve.host.folders import temporary_folder
 from concurve.wire.report_channel import report
 
 #: Between two readings: each takes the server some tens of microseconds.
@@ -70,7 +70,7 @@ def _parse(argv: Sequence[str]) -> _Task | None:
 
 def _in_new_folder(task: _Task) -> None:
     try:
-        with passing_folder() as folder:
+        with temporary_folder() as folder:
             _attend(task, folder, Signals())
     except OSError as error:  # the connection to the server was lost
         raise AttendantError(f"it no longer answers: {error}") from error
