@@ -1,7 +1,7 @@
-//! A writer of the database: writes the changed pages of one data volume at each savepoint.
+//! Who writes changed pages: the database at savepoints, and the kernel's write-back thread.
 
-use super::database::Changed;
-use super::{Shared, Writing};
+use super::database::{Changed, Shared};
+use super::plan::Writing;
 use crate::time::Time;
 use crate::workload::{Asked, Io, Process, Step};
 
@@ -17,6 +17,7 @@ enum State {
     Done,
 }
 
+/// A writer of the database: writes the changed pages of one data volume at each savepoint.
 pub struct Writer {
     database: Shared,
     volume: usize,
@@ -24,7 +25,7 @@ pub struct Writer {
 }
 
 /// Sectors that are written to the page cache before it is looked at again.
-const PART_SECTORS: u64 = 16 * 1024;
+const CACHED_SECTORS: u64 = 16 * 1024;
 /// Sectors of a request around the page cache.
 const DIRECT_SECTORS: u64 = 1024;
 
@@ -56,7 +57,7 @@ impl Writer {
     fn write(&mut self, now: Time, mut changed: Changed, asked: &mut Asked) -> Step {
         let mut database = self.database.borrow_mut();
         let mut part = 0;
-        while part < PART_SECTORS
+        while part < CACHED_SECTORS
             && let Some((sector, sectors)) = changed.pop()
         {
             database.cache.write(self.volume, sector, sectors, now);
@@ -71,7 +72,9 @@ impl Writer {
             asked.wake.push(database.places.write_back);
         }
         if database.cache.above_limit() {
-            database.cache.write_back(now, PART_SECTORS, &mut asked.ios);
+            database
+                .cache
+                .write_back(now, CACHED_SECTORS, &mut asked.ios);
         }
         self.state = State::Writing(changed);
         Step::Wait { below: 1 }
@@ -104,6 +107,41 @@ impl Process for Writer {
                 self.database.borrow_mut().writer_done(asked);
                 Step::Park
             }
+        }
+    }
+}
+
+/// Write-back: the kernel's thread that writes old pages out, or when there are too many.
+pub struct WriteBack {
+    database: Shared,
+}
+
+/// What is written before it looks again (`MAX_WRITEBACK_PAGES`, 1024 pages of 4 KiB).
+const WRITE_BACK_SECTORS: u64 = 8 * 1024;
+
+impl WriteBack {
+    pub fn new(database: Shared) -> Self {
+        Self { database }
+    }
+}
+
+impl Process for WriteBack {
+    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
+        let mut database = self.database.borrow_mut();
+        if database.is_over() {
+            return Step::End;
+        }
+        let cache = &mut database.cache;
+        let than = match cache.above_background() {
+            true => now,
+            false => now.saturating_sub(cache.tunables.expire),
+        };
+        if than > 0 {
+            cache.write_back(than, WRITE_BACK_SECTORS, &mut asked.ios);
+        }
+        match asked.ios.is_empty() {
+            true => Step::ParkFor(cache.tunables.interval),
+            false => Step::Wait { below: 1 },
         }
     }
 }

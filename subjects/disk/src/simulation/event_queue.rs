@@ -1,4 +1,4 @@
-//! What is going to happen, in the order of its time.
+//! The event queue: what is going to happen, in the order of its time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,25 +19,25 @@ pub enum Event {
     Ask {
         device: usize,
     },
-    /// Meant for one nap of the process; void if that has ended otherwise.
+    /// Meant for one wait_number of the process; void if that has ended otherwise.
     Wake {
         process: usize,
-        nap: u32,
+        wait_number: u32,
     },
 }
 
-/// All that is foreseen.
+/// All scheduled events.
 #[derive(Debug, Default)]
-pub struct Agenda {
+pub struct EventQueue {
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    /// Events so far: those of the same time happen in the order in which they were foreseen.
-    foreseen: u64,
+    /// Events so far: those of the same time happen in the order in which they were scheduled.
+    scheduled: u64,
 }
 
-impl Agenda {
-    pub fn foresee(&mut self, time: Time, event: Event) {
-        self.foreseen += 1;
-        self.events.push(Reverse((time, self.foreseen, event)));
+impl EventQueue {
+    pub fn schedule(&mut self, time: Time, event: Event) {
+        self.scheduled += 1;
+        self.events.push(Reverse((time, self.scheduled, event)));
     }
 
     /// What happens next, and when.

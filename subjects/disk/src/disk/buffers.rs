@@ -1,8 +1,58 @@
-//! The track buffer: behind a read the disk reads on, until something else is to be done.
+//! The disk's memory: a write cache, and a track buffer that reads ahead.
 
 use super::geometry::Geometry;
 use crate::request::Request;
+use crate::scheduler::request_queue::RequestQueue;
 use crate::time::Time;
+
+/// Writes that the platters have not got yet.
+#[derive(Debug, Default)]
+pub struct WriteCache {
+    capacity: u64,
+    held: u64,
+    requests: RequestQueue,
+    /// Where the last one was written; the next one lies behind it.
+    sweep: u64,
+}
+
+impl WriteCache {
+    pub fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            ..Self::default()
+        }
+    }
+
+    /// Take a write in; `false` if there is no room.
+    pub fn take_in(&mut self, request: &Request) -> bool {
+        let sectors = u64::from(request.sectors);
+        if self.held + sectors > self.capacity {
+            return false;
+        }
+        self.held += sectors;
+        if self.requests.merge(request, u32::MAX, true).is_none() {
+            self.requests.add(*request);
+        }
+        true
+    }
+
+    /// Three quarters full: writing out comes before new commands.
+    pub fn is_pressing(&self) -> bool {
+        self.held * 4 > self.capacity * 3
+    }
+
+    /// What is written out next: one sweep upwards.
+    pub fn next_to_write(&mut self) -> Option<Request> {
+        let slot = self
+            .requests
+            .from(self.sweep)
+            .or_else(|| self.requests.first())?;
+        let request = self.requests.remove(slot);
+        self.held -= u64::from(request.sectors);
+        self.sweep = request.end();
+        Some(request)
+    }
+}
 
 /// What is in the buffer, or on its way there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! A loader: takes a file, loads its tables, has a savepoint made after each.
+//! The jobs of the migration: loaders, and the closing jobs after them.
 
-use super::Shared;
-use super::tables::File;
+use super::database::Shared;
+use super::plan::File;
 use crate::request::SECTOR_BYTES;
-use crate::time::Time;
+use crate::time::{MILLISECOND, Time};
 use crate::workload::{Asked, Io, Process, Step};
 
 /// What it does next.
@@ -16,6 +16,7 @@ enum State {
     Savepoint,
 }
 
+/// A loader: takes a file, loads its tables, has a savepoint made after each.
 pub struct Loader {
     database: Shared,
     number: usize,
@@ -124,5 +125,55 @@ impl Process for Loader {
                 Step::Park
             }
         }
+    }
+}
+
+/// What it reads in one place: 64 KiB, and how long it computes for that.
+const PART_SECTORS: u64 = 128;
+const COMPUTES: Time = MILLISECOND;
+
+/// A closing job: reads parts of what was loaded, here and there.
+pub struct ClosingJob {
+    database: Shared,
+    /// Sectors that are still to be read; `None` before it begins.
+    left: Option<u64>,
+    has_read: bool,
+}
+
+impl ClosingJob {
+    pub fn new(database: Shared) -> Self {
+        Self {
+            database,
+            left: None,
+            has_read: false,
+        }
+    }
+
+    fn share(&self) -> u64 {
+        let database = self.database.borrow();
+        let all = database.used() as f64 * database.assumptions.closing_share;
+        (all / database.places.closing.len() as f64) as u64
+    }
+}
+
+impl Process for ClosingJob {
+    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
+        // Parked at the start; it goes on when all is loaded.
+        if now == 0 {
+            return Step::Park;
+        }
+        if std::mem::take(&mut self.has_read) {
+            return Step::Sleep(COMPUTES);
+        }
+        let left = self.left.unwrap_or_else(|| self.share());
+        if left == 0 {
+            self.database.borrow_mut().closing_done(asked);
+            return Step::End;
+        }
+        self.left = Some(left.saturating_sub(PART_SECTORS));
+        self.has_read = true;
+        let at = self.database.borrow_mut().any_used(PART_SECTORS);
+        asked.ios.push(Io::read(at, PART_SECTORS as u32));
+        Step::Wait { below: 1 }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::request::{ProcessId, Request};
 use crate::scheduler::per_process::PerProcess;
-use crate::scheduler::think_time::{DecayingMean, ThinkTime};
+use crate::scheduler::per_process::{DecayingMean, ThinkTime};
 use crate::time::Time;
 
 /// What is remembered of a process.
 #[derive(Debug, Default)]
-struct Habit {
+struct ProcessHistory {
     think_time: ThinkTime,
     seek: DecayingMean,
     last_end: Option<u64>,
@@ -16,8 +16,8 @@ struct Habit {
 
 /// What is remembered of all of them.
 #[derive(Debug)]
-pub struct Habits {
-    processes: PerProcess<Habit>,
+pub struct History {
+    processes: PerProcess<ProcessHistory>,
     /// First think times and seeks of processes: what is to be expected of one not yet known.
     first_think_time: DecayingMean,
     first_seek: DecayingMean,
@@ -25,7 +25,7 @@ pub struct Habits {
     max_think_time: Time,
 }
 
-impl Habits {
+impl History {
     pub fn new(max_think_time: Time) -> Self {
         Self {
             processes: PerProcess::default(),
@@ -59,24 +59,24 @@ impl Habits {
 
     /// A sync request says how long its process thinks and how far it seeks.
     pub fn learn(&mut self, request: &Request, process: ProcessId, now: Time) {
-        let habits = self.processes.of(process);
-        let is_new = habits.think_time.mean().is_none();
-        if habits.waiting == 0
-            && let Some(sample) = habits.think_time.asked(now, self.max_think_time)
+        let history = self.processes.of(process);
+        let is_new = history.think_time.mean().is_none();
+        if history.waiting == 0
+            && let Some(sample) = history.think_time.asked(now, self.max_think_time)
             && is_new
         {
             self.first_think_time.add(sample);
         }
-        if let Some(end) = habits.last_end {
-            let usual = habits.seek.mean().unwrap_or(0.0);
-            let few = habits.seek.weight() < 0.25;
+        if let Some(end) = history.last_end {
+            let usual = history.seek.mean().unwrap_or(0.0);
+            let few = history.seek.weight() < 0.25;
             let odd = if few { 2048.0 } else { 128.0 } * 1024.0;
             let distance = (end.abs_diff(request.sector) as f64).min(4.0 * usual + odd);
-            if habits.seek.mean().is_none() {
+            if history.seek.mean().is_none() {
                 self.first_seek.add(distance);
             }
-            habits.seek.add(distance);
+            history.seek.add(distance);
         }
-        habits.last_end = Some(request.end());
+        history.last_end = Some(request.end());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::request::Request;
 
-/// Names a request within its lane, as long as it waits there.
+/// Names a request within its requests, as long as it waits there.
 pub type Slot = u32;
 
 /// Waiting requests in two orders.
@@ -12,7 +12,7 @@ pub type Slot = u32;
 /// The queue of a device holds 128 requests of a direction, so a sorted vector is faster than a
 /// tree: what moves on an insertion is two kilobytes.
 #[derive(Debug, Default)]
-pub struct Lane {
+pub struct RequestQueue {
     slots: Vec<Request>,
     free: Vec<Slot>,
     by_sector: Vec<(u64, Slot)>,
@@ -28,7 +28,7 @@ pub struct Merge {
     pub bridged: Option<Request>,
 }
 
-impl Lane {
+impl RequestQueue {
     pub fn len(&self) -> usize {
         self.by_sector.len()
     }
@@ -160,7 +160,7 @@ impl Lane {
     }
 
     fn swap_arrival(&mut self, one: Slot, other: Slot) {
-        let place = |lane: &Self, slot| lane.by_arrival.iter().position(|&it| it == slot);
+        let place = |requests: &Self, slot| requests.by_arrival.iter().position(|&it| it == slot);
         if let (Some(a), Some(b)) = (place(self, one), place(self, other)) {
             self.by_arrival.swap(a, b);
         }
@@ -182,6 +182,32 @@ impl Lane {
     }
 }
 
+/// How far back the head may turn, in sectors, and what a sector back costs in sectors forward.
+#[derive(Debug, Clone, Copy)]
+pub struct Elevator {
+    pub back_max: u64,
+    pub back_penalty: u64,
+}
+
+impl Elevator {
+    /// The waiting request that is nearest to the head: forward, or a short way back at a higher
+    /// price; if there is none, the sweep starts again at the lowest sector.
+    pub fn nearest(self, requests: &RequestQueue, head: u64) -> Option<Slot> {
+        let ahead = requests.from(head);
+        let behind = requests
+            .before(head)
+            .filter(|&slot| head - requests.get(slot).sector <= self.back_max);
+        match (ahead, behind) {
+            (Some(ahead), Some(behind)) => {
+                let forward = requests.get(ahead).sector - head;
+                let back = (head - requests.get(behind).sector) * self.back_penalty;
+                Some(if back < forward { behind } else { ahead })
+            }
+            (found, None) | (None, found) => found.or_else(|| requests.first()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,54 +226,54 @@ mod tests {
         }
     }
 
-    fn lane(requests: &[Request]) -> Lane {
-        let mut lane = Lane::default();
-        requests.iter().for_each(|it| lane.add(*it));
-        lane
+    fn queue(requests: &[Request]) -> RequestQueue {
+        let mut queue = RequestQueue::default();
+        requests.iter().for_each(|it| queue.add(*it));
+        queue
     }
 
     #[test]
     fn requests_come_in_either_order() {
-        let lane = lane(&[write(90, 8, 1), write(10, 8, 2), write(50, 8, 3)]);
-        let ticket = |slot: Option<Slot>| slot.map(|it| lane.get(it).ticket);
-        assert_eq!(ticket(lane.oldest()), Some(1));
-        assert_eq!(ticket(lane.first()), Some(2));
-        assert_eq!(ticket(lane.from(11)), Some(3));
-        assert_eq!(ticket(lane.from(50)), Some(3));
-        assert_eq!(ticket(lane.before(50)), Some(2));
-        assert_eq!(ticket(lane.from(91)), None);
-        assert_eq!(ticket(lane.before(10)), None);
+        let queue = queue(&[write(90, 8, 1), write(10, 8, 2), write(50, 8, 3)]);
+        let ticket = |slot: Option<Slot>| slot.map(|it| queue.get(it).ticket);
+        assert_eq!(ticket(queue.oldest()), Some(1));
+        assert_eq!(ticket(queue.first()), Some(2));
+        assert_eq!(ticket(queue.from(11)), Some(3));
+        assert_eq!(ticket(queue.from(50)), Some(3));
+        assert_eq!(ticket(queue.before(50)), Some(2));
+        assert_eq!(ticket(queue.from(91)), None);
+        assert_eq!(ticket(queue.before(10)), None);
     }
 
     #[test]
     fn a_neighbour_is_taken_in_at_either_end() {
-        let mut lane = lane(&[write(100, 8, 1)]);
+        let mut queue = queue(&[write(100, 8, 1)]);
         let merged = |into| {
             Some(Merge {
                 into,
                 bridged: None,
             })
         };
-        assert_eq!(lane.merge(&write(108, 8, 2), 64, true), merged(1));
-        assert_eq!(lane.merge(&write(92, 8, 3), 64, false), None);
-        assert_eq!(lane.merge(&write(92, 8, 3), 64, true), merged(1));
-        let slot = lane.first().unwrap();
-        assert_eq!((lane.get(slot).sector, lane.get(slot).sectors), (92, 24));
-        assert_eq!(lane.merge(&write(116, 48, 4), 64, true), None, "too long");
+        assert_eq!(queue.merge(&write(108, 8, 2), 64, true), merged(1));
+        assert_eq!(queue.merge(&write(92, 8, 3), 64, false), None);
+        assert_eq!(queue.merge(&write(92, 8, 3), 64, true), merged(1));
+        let slot = queue.first().unwrap();
+        assert_eq!((queue.get(slot).sector, queue.get(slot).sectors), (92, 24));
+        assert_eq!(queue.merge(&write(116, 48, 4), 64, true), None, "too long");
     }
 
     #[test]
     fn a_gap_that_closes_makes_one_of_three_and_keeps_the_older_place() {
-        let mut lane = lane(&[write(500, 8, 0), write(108, 8, 1), write(92, 8, 2)]);
-        let merge = lane.merge(&write(100, 8, 3), 64, true).unwrap();
+        let mut queue = queue(&[write(500, 8, 0), write(108, 8, 1), write(92, 8, 2)]);
+        let merge = queue.merge(&write(100, 8, 3), 64, true).unwrap();
         assert_eq!(
             (merge.into, merge.bridged.map(|it| it.ticket)),
             (2, Some(1))
         );
-        assert_eq!(lane.len(), 2);
-        let oldest = lane.oldest().unwrap();
-        lane.remove(oldest);
-        let left = *lane.get(lane.oldest().unwrap());
+        assert_eq!(queue.len(), 2);
+        let oldest = queue.oldest().unwrap();
+        queue.remove(oldest);
+        let left = *queue.get(queue.oldest().unwrap());
         assert_eq!((left.sector, left.sectors, left.arrived), (92, 24, 1));
     }
 }
