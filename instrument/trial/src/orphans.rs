@@ -6,7 +6,7 @@ use concurve_wire::ROLE_VARIABLE;
 use crate::ledger::Ledger;
 
 /// Children of the runner that no role is known for, with the role that is theirs.
-pub fn strangers(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
+pub fn unclaimed_children(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
     let own = std::process::id();
     let children = proc_fs.children_of_thread(own, own);
     let children = children

@@ -40,8 +40,8 @@ pub struct Role {
     pub indicators: Vec<IndicatorLine>,
     pub histograms: Vec<HistogramLine>,
     pub facts: BTreeMap<String, serde_json::Value>,
-    /// Sums over the children that the runner itself has buried.
-    pub buried: Buried,
+    /// Sums over the children that the runner itself has reaped.
+    pub reaped: ReapedSums,
     pub counter: Option<TreeCounter>,
     pub counter_refusal: Option<String>,
     pub lives: Option<TreeLives>,
@@ -76,7 +76,7 @@ impl Role {
             indicators: Vec::new(),
             histograms: Vec::new(),
             facts: BTreeMap::new(),
-            buried: Buried::default(),
+            reaped: ReapedSums::default(),
             counter: None,
             counter_refusal: None,
             lives: None,
@@ -154,7 +154,7 @@ pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
 
 /// Sums over buried children, their own waited-for children included.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Buried {
+pub struct ReapedSums {
     pub children: u64,
     pub user_ns: u64,
     pub system_ns: u64,
@@ -167,7 +167,12 @@ pub struct Buried {
     pub involuntary_switches: u64,
 }
 
-impl Buried {
+impl ReapedSums {
+    /// User and system time.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
     pub fn add(&mut self, reaped: &Reaped) {
         self.children += 1;
         self.user_ns += reaped.user_ns;

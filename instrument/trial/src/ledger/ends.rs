@@ -5,9 +5,7 @@ use concurve_wire::record::{Absent, ThreadRecord, ThreadSource};
 use concurve_wire::spec::Policy;
 
 use super::Ledger;
-use super::reads::Reads;
-use super::sums::Sums;
-use super::thread::{Final, Seen};
+use super::thread::{Final, Reads, Seen, Sums};
 
 impl Ledger {
     /// Books an exit whose role is known.

@@ -5,14 +5,10 @@
 //! machine arrive here, so each has to be traced to a role through its process and parent.
 
 mod ends;
-mod lifetimes;
-mod reads;
 mod role;
-mod sums;
 mod thread;
 
-pub use sums::Sums;
-pub use thread::{Final, Seen};
+pub use thread::{Final, Seen, Sums};
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,9 +16,8 @@ use concurve_clock as clock;
 use concurve_probe::perf::{Life, ThreadRead};
 use concurve_probe::taskstats::ExitAccount;
 
-use lifetimes::Lifetimes;
-use reads::Reads;
 use role::RoleLedger;
+use thread::{Lifetimes, Reads};
 
 /// Exits that wait for their process to become known; the oldest give way.
 const PENDING_MAX: usize = 200_000;
@@ -168,8 +163,8 @@ impl Ledger {
         self.resolve(now);
     }
 
-    /// A process was buried: what is known of it by now is final.
-    pub fn bury(&mut self, pid: u32) {
+    /// A process was reaped: what is known of it by now is final.
+    pub fn reap(&mut self, pid: u32) {
         let Some(role) = self.role_of(pid) else {
             return;
         };
@@ -203,7 +198,7 @@ impl Ledger {
         if self.exits_granted && !self.exits_lost {
             return;
         }
-        // A zombie's own reading follows when it is buried.
+        // A zombie's own reading follows when it is reaped.
         if self.roles[role]
             .living
             .get(&tid)

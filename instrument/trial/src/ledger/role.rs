@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use concurve_wire::record::ThreadRecord;
 
-use super::reads::LAG_NS_MAX;
-use super::sums::Sums;
-use super::thread::{Final, Seen};
+use super::thread::{Final, LAG_NS_MAX, Seen, Sums};
 
 /// The threads of one role.
 #[derive(Debug, Default)]

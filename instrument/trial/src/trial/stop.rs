@@ -64,7 +64,7 @@ impl Trial {
     }
 
     /// Brings the end of the trial one step further. `now` decides on limits.
-    pub fn further_the_end(&mut self, now: u64) {
+    pub fn advance_end(&mut self, now: u64) {
         if let Ending::Stopping { until_ns } = self.ending {
             let mut roles = self.roles.iter();
             let stopping = roles.any(|role| {
@@ -122,7 +122,7 @@ impl Trial {
     /// Kills what a role has left behind after its first process exited.
     fn kill_stragglers(&mut self, index: usize) {
         let proc_fs = &self.host.proc_fs;
-        for (pid, role) in orphans::strangers(&self.ledger, proc_fs) {
+        for (pid, role) in orphans::unclaimed_children(&self.ledger, proc_fs) {
             self.ledger.adopt(pid, role);
         }
         let own = std::process::id();

@@ -11,7 +11,7 @@ use crate::role;
 
 impl Trial {
     /// Listens whether the exec failed.
-    pub fn hear_exec(&mut self, index: usize) {
+    pub fn check_exec(&mut self, index: usize) {
         let role = &mut self.roles[index];
         let Some(mut news) = role.exec_news.take() else {
             return;
@@ -24,7 +24,7 @@ impl Trial {
     }
 
     /// Takes what a role has written to its report channel.
-    pub fn hear_report(&mut self, index: usize, now: u64) {
+    pub fn receive_report(&mut self, index: usize, now: u64) {
         let role = &mut self.roles[index];
         let mut lines = Vec::new();
         let channel = &mut role.channel;

@@ -11,10 +11,10 @@ use crate::role::Role;
 
 impl Trial {
     /// Buries every child that has exited. `now` is when that was noticed.
-    pub fn bury(&mut self, now: u64) {
+    pub fn reap(&mut self, now: u64) {
         loop {
             match process::peek_exited() {
-                Ok(process::Children::Exited(pid)) => self.bury_one(pid, now),
+                Ok(process::Children::Exited(pid)) => self.reap_one(pid, now),
                 Ok(process::Children::Alive) => return,
                 Ok(process::Children::None) | Err(_) => {
                     self.childless = true;
@@ -24,7 +24,7 @@ impl Trial {
         }
     }
 
-    fn bury_one(&mut self, pid: u32, now: u64) {
+    fn reap_one(&mut self, pid: u32, now: u64) {
         let known = self.ledger.role_of(pid);
         let owner = known.or_else(|| orphans::whose(&self.ledger, &self.host.proc_fs, pid));
         if let Some(index) = owner {
@@ -40,9 +40,9 @@ impl Trial {
         let Ok(reaped) = process::reap(pid) else {
             return;
         };
-        self.ledger.bury(pid);
+        self.ledger.reap(pid);
         match owner {
-            Some(index) => self.roles[index].buried.add(&reaped),
+            Some(index) => self.roles[index].reaped.add(&reaped),
             None => self.unattributed_cpu_ns += reaped.user_ns + reaped.system_ns,
         }
         let leader = self.roles.iter().position(|role| role.pid == Some(pid));
@@ -71,8 +71,8 @@ impl Trial {
     }
 
     fn role_exited(&mut self, index: usize, exit: Exit, now: u64) {
-        self.hear_exec(index);
-        self.hear_report(index, now);
+        self.check_exec(index);
+        self.receive_report(index, now);
         let reading = self.roles[index]
             .phases
             .any_open()
