@@ -1,5 +1,5 @@
-//! The threads that compute. They are created before the first computation and wait at a gate;
-//! the main thread opens it and only waits.
+//! The worker threads. They are created before the first computation and wait at the start
+//! barrier; the main thread opens it and waits for their end.
 
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::thread::{self, Scope};
@@ -8,11 +8,11 @@ use concurve_clock::monotonic_ns;
 
 use crate::cut::{Cut, Grain};
 use crate::error::Error;
-use crate::gate::Gate;
 use crate::handout::{Handout, Sync};
+use crate::image::Image;
 use crate::kernel::Path;
 use crate::limits;
-use crate::picture::Picture;
+use crate::start_barrier::StartBarrier;
 use crate::view::View;
 
 /// Stack of a worker: it holds a few vectors of numbers.
@@ -20,9 +20,9 @@ const STACK_BYTES: usize = 128 * 1024;
 
 const UNPOISONED: &str = "nothing panics under this lock";
 
-/// How a picture is computed.
+/// How an image is computed.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting {
+pub struct ComputeOptions {
     pub threads: usize,
     pub sync: Sync,
     pub grain: Grain,
@@ -36,7 +36,7 @@ pub struct WorkerResult {
     pub name: String,
     pub pixels: u64,
     pub iterations: u64,
-    /// CLOCK_MONOTONIC when it passed the gate and when it had nothing more to do.
+    /// CLOCK_MONOTONIC when it passed the start barrier and when no work was left for it.
     pub begin_ns: u64,
     pub end_ns: u64,
 }
@@ -48,10 +48,10 @@ impl WorkerResult {
     }
 }
 
-/// One computation of the whole picture.
+/// One computation of the whole image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Computation {
-    /// CLOCK_MONOTONIC just before the gate opened.
+    /// CLOCK_MONOTONIC just before the start barrier opened.
     pub begin_ns: u64,
     /// CLOCK_MONOTONIC when the last worker was done.
     pub end_ns: u64,
@@ -71,7 +71,7 @@ impl Computation {
 
 /// What the main thread does at the edges of a computation: report, print.
 pub trait Observer {
-    /// The workers stand at the gate; `begin_ns` is the computation's begin.
+    /// All workers wait at the start barrier; the computation begins at `begin_ns`.
     ///
     /// # Errors
     /// Ends the run.
@@ -84,59 +84,59 @@ pub trait Observer {
     fn end(&mut self, computation: &Computation) -> Result<(), Error>;
 }
 
-/// Computes `view` into `picture`, `repeat` times with the same threads.
+/// Computes `view` into `image`, `repeat` times with the same threads.
 ///
 /// # Errors
 /// Threads cannot be created, a pixel was lost, or the observer failed. The threads that were
 /// created have ended in every case.
 pub fn compute(
     view: View,
-    setting: Setting,
+    options: ComputeOptions,
     repeat: u32,
-    picture: &Picture,
+    image: &Image,
     observer: &mut impl Observer,
 ) -> Result<(), Error> {
-    limits::check_memory_maps(setting.threads)?;
-    let cut = Cut::new(view, setting.grain);
-    let plan = Plan {
+    limits::check_memory_maps(options.threads)?;
+    let cut = Cut::new(view, options.grain);
+    let shared = SharedState {
         view,
-        setting,
-        picture,
-        gate: Gate::default(),
+        options,
+        image,
+        barrier: StartBarrier::default(),
         handout: RwLock::default(),
         results: Mutex::default(),
     };
     thread::scope(|scope| {
-        let _closes = CloseOnDrop(&plan.gate);
-        plan.hire(scope)?;
+        let _closes = CloseOnDrop(&shared.barrier);
+        shared.spawn_workers(scope)?;
         for _ in 0..repeat {
-            let computation = plan.compute_once(cut, observer)?;
+            let computation = shared.compute_once(cut, observer)?;
             observer.end(&computation)?;
         }
         Ok(())
     })
 }
 
-/// Shared by main thread and workers.
-struct Plan<'a> {
+/// What the main thread and the workers share.
+struct SharedState<'a> {
     view: View,
-    setting: Setting,
-    picture: &'a Picture,
-    gate: Gate,
+    options: ComputeOptions,
+    image: &'a Image,
+    barrier: StartBarrier,
     /// Renewed for each computation while the workers wait.
     handout: RwLock<Option<Arc<Handout>>>,
     results: Mutex<Vec<WorkerResult>>,
 }
 
-impl Plan<'_> {
-    fn hire<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), Error> {
-        for worker in 0..self.setting.threads {
+impl SharedState<'_> {
+    fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), Error> {
+        for worker in 0..self.options.threads {
             thread::Builder::new()
                 .name(worker_name(worker))
                 .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, move || self.work(worker))
                 .map_err(|source| Error::Threads {
-                    requested: self.setting.threads,
+                    requested: self.options.threads,
                     created: worker,
                     limit: limits::that_bit(),
                     source,
@@ -146,15 +146,15 @@ impl Plan<'_> {
     }
 
     fn work(&self, worker: usize) {
-        let _reports_death = BreakOnPanic(&self.gate);
-        while self.gate.enter() {
+        let _reports_death = BreakOnPanic(&self.barrier);
+        while self.barrier.enter() {
             let handout = self.handout().expect("set before opening");
             let begin_ns = monotonic_ns();
             let mut points = handout.points(worker);
             let iterations =
-                self.setting
+                self.options
                     .path
-                    .compute(points.by_ref(), self.view.iterations, self.picture);
+                    .compute(points.by_ref(), self.view.iterations, self.image);
             let pixels = points.pixels();
             let end_ns = monotonic_ns();
             self.lock_results().push(WorkerResult {
@@ -168,13 +168,13 @@ impl Plan<'_> {
     }
 
     fn compute_once(&self, cut: Cut, observer: &mut impl Observer) -> Result<Computation, Error> {
-        let threads = self.setting.threads;
-        let handout = Arc::new(Handout::new(cut, self.setting.sync, threads));
+        let threads = self.options.threads;
+        let handout = Arc::new(Handout::new(cut, self.options.sync, threads));
         *self.handout.write().expect(UNPOISONED) = Some(handout.clone());
         self.wait_for_workers();
         let begin_ns = monotonic_ns();
         observer.begin(begin_ns)?;
-        self.gate.open();
+        self.barrier.open();
         self.wait_for_workers();
         let mut workers = std::mem::take(&mut *self.lock_results());
         workers.sort_by_key(|worker| worker.end_ns);
@@ -182,7 +182,7 @@ impl Plan<'_> {
     }
 
     fn wait_for_workers(&self) {
-        assert!(self.gate.wait_for(self.setting.threads), "a worker died");
+        assert!(self.barrier.wait_for(self.options.threads), "a worker died");
     }
 
     fn check(
@@ -192,7 +192,7 @@ impl Plan<'_> {
         handout: &Handout,
     ) -> Result<Computation, Error> {
         let counted = workers.iter().map(|worker| worker.pixels).sum();
-        let pixels = handout.pixels_booked().unwrap_or(counted);
+        let pixels = handout.pixels_counted().unwrap_or(counted);
         let expected = self.view.pixels();
         if pixels != expected || counted != expected {
             let computed = if pixels == expected { counted } else { pixels };
@@ -221,7 +221,7 @@ fn worker_name(worker: usize) -> String {
     format!("Thread-{}", worker + 1)
 }
 
-struct CloseOnDrop<'a>(&'a Gate);
+struct CloseOnDrop<'a>(&'a StartBarrier);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
@@ -229,12 +229,12 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-struct BreakOnPanic<'a>(&'a Gate);
+struct BreakOnPanic<'a>(&'a StartBarrier);
 
 impl Drop for BreakOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.break_down();
+            self.0.worker_died();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The iteration counts of all pixels, and their picture as a PNG file.
+//! The iteration counts of all pixels, and the PNG file made of them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -12,12 +12,12 @@ use crate::error::Error;
 /// Threads write disjoint pixels. A relaxed atomic store costs no more than a plain one, so the
 /// sharing is safe without a lock and without `unsafe`.
 #[derive(Debug)]
-pub struct Picture {
+pub struct Image {
     width: u32,
     counts: Vec<AtomicU32>,
 }
 
-impl Picture {
+impl Image {
     #[must_use]
     pub fn new(width: u32, height: u32) -> Self {
         let pixels = width as usize * height as usize;
@@ -28,7 +28,7 @@ impl Picture {
         }
     }
 
-    /// Keeps the iteration count of a pixel.
+    /// Stores the iteration count of a pixel.
     #[inline]
     pub fn set(&self, index: usize, count: u32) {
         self.counts[index].store(count, Ordering::Relaxed);
@@ -41,7 +41,7 @@ impl Picture {
             .map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Sum of the iteration counts of all pixels: the same for every setting.
+    /// Sum of the iteration counts of all pixels: the same however they were computed.
     #[must_use]
     pub fn pixel_sum(&self) -> u64 {
         self.counts().map(u64::from).sum()
@@ -56,14 +56,14 @@ pub struct PngFile {
 }
 
 impl PngFile {
-    /// Opens the file for writing; what it holds stays until [`PngFile::write`].
+    /// Opens the file for writing; its old content stays until [`PngFile::write`].
     ///
     /// # Errors
     /// The path cannot be written.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(|source| Error::Picture {
+        let file = options.open(path).map_err(|source| Error::Png {
             path: path.into(),
             reason: format!("cannot be opened for writing: {source}"),
         })?;
@@ -73,22 +73,22 @@ impl PngFile {
         })
     }
 
-    /// Writes the picture; pixels that reached `limit` are dark.
+    /// Writes the image; pixels that reached `limit` are dark.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(self, picture: &Picture, limit: u32) -> Result<(), Error> {
-        let failed = |reason: String| Error::Picture {
+    pub fn write(self, image: &Image, limit: u32) -> Result<(), Error> {
+        let failed = |reason: String| Error::Png {
             path: self.path.clone(),
             reason: format!("cannot be written: {reason}"),
         };
-        let height = picture.counts.len() / picture.width as usize;
-        let pixels: Vec<u8> = picture
+        let height = image.counts.len() / image.width as usize;
+        let pixels: Vec<u8> = image
             .counts()
             .flat_map(|count| colour(count, limit))
             .collect();
         let mut out = BufWriter::new(&self.file);
-        let mut encoder = png::Encoder::new(&mut out, picture.width, height as u32);
+        let mut encoder = png::Encoder::new(&mut out, image.width, height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         self.file.set_len(0).map_err(|e| failed(e.to_string()))?;
@@ -103,7 +103,7 @@ impl PngFile {
     }
 }
 
-/// Colours at equal distances of the cycle that the iteration counts run through.
+/// Colours at equal distances on the cycle that the iteration counts run through.
 const CYCLE: [[f64; 3]; 6] = [
     [8.0, 14.0, 48.0],
     [28.0, 92.0, 168.0],
