@@ -11,7 +11,7 @@ use crate::machine::{Layout, Machine};
 use crate::request::SECTOR_BYTES;
 use crate::scheduler::kind::Kind;
 use crate::time::milliseconds;
-use crate::workload::load::plan::Writing;
+use crate::workload::load::Writing;
 
 /// Simulate I/O schedulers over rotating disks, and say how long the load took.
 ///

@@ -16,8 +16,7 @@ use crate::request::{Direction, Priority};
 use crate::simulation::Simulation;
 use crate::time::milliseconds;
 use crate::workload::Process;
-use crate::workload::load;
-use crate::workload::load::plan::{Assumptions, Load};
+use crate::workload::load::{self, Assumptions, Load};
 use crate::workload::synthetic::{Pace, Pattern, Stream};
 use crate::workload::trace;
 

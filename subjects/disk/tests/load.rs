@@ -4,8 +4,7 @@ use concurve_disk::account::Account;
 use concurve_disk::disk::Model;
 use concurve_disk::machine::Layout;
 use concurve_disk::scheduler::kind::Kind;
-use concurve_disk::workload::load::plan::{Assumptions, Load, Writing};
-use concurve_disk::workload::load::processes;
+use concurve_disk::workload::load::{Assumptions, Load, Writing, processes};
 use concurve_disk::{Machine, Simulation};
 
 fn machine(scheduler: Kind) -> Machine {

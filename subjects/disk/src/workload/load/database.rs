@@ -6,7 +6,8 @@ use std::rc::Rc;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::plan::{self, Assumptions, File, Load};
+use super::plan::{Assumptions, Load};
+use super::tables::{self, File};
 use crate::error::Error;
 use crate::page_cache::PageCache;
 use crate::request::SECTOR_BYTES;
@@ -85,7 +86,7 @@ impl Database {
         sectors: u64,
         places: Places,
     ) -> Result<Self, Error> {
-        let mut files = plan::files(load);
+        let mut files = tables::files(load);
         files.reverse();
         let export_bytes = (load.bytes as f64 * assumptions.export_share) as u64;
         let mut next = 0;

@@ -1,7 +1,7 @@
 //! The jobs of the migration: loaders, and the closing jobs after them.
 
 use super::database::Shared;
-use super::plan::File;
+use super::tables::File;
 use crate::request::SECTOR_BYTES;
 use crate::time::{MILLISECOND, Time};
 use crate::workload::{Asked, Io, Process, Step};

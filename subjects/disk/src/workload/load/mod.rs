@@ -2,12 +2,13 @@
 //! and two jobs that read what was loaded.
 //!
 //! The document says what is loaded, by how many, and when savepoints are made. It does not say
-//! how the database writes; that is in [`plan::Assumptions`], and how much depends on each of them
+//! how the database writes; that is in [`Assumptions`], and how much depends on each of them
 //! is what the study asks.
 
 mod database;
 mod jobs;
-pub mod plan;
+mod plan;
+pub mod tables;
 mod writers;
 
 use std::cell::RefCell;
@@ -17,7 +18,7 @@ use super::Process;
 use crate::error::Error;
 use database::{Database, Places};
 use jobs::{ClosingJob, Loader};
-use plan::{Assumptions, Load};
+pub use plan::{Assumptions, Load, Writing};
 use writers::{WriteBack, Writer};
 
 /// The processes of a load on a volume of so many sectors: the loaders, the database's writers
