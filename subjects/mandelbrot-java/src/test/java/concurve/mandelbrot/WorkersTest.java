@@ -13,89 +13,89 @@ import java.util.List;
 import java.util.Properties;
 import org.junit.jupiter.api.Test;
 
-/** Every setting gives the same picture. */
-class CrewTest {
+/** Every options gives the same picture. */
+class WorkersTest {
     private static final Duration LONG = Duration.ofMinutes(2);
 
     private static View view(int width, int height, int iterations) {
         return View.of(Location.builtIn(), width, height, iterations);
     }
 
-    private static List<Setting> settings(Setting.Kind kind) {
-        List<Setting> settings = new ArrayList<>();
+    private static List<ComputeOptions> allOptions(ComputeOptions.Kind kind) {
+        List<ComputeOptions> allOptions = new ArrayList<>();
         for (Handout.Sync sync : Handout.Sync.values()) {
             for (Cut.Grain grain : Cut.Grain.values()) {
-                for (Setting.Create create : Setting.Create.values()) {
-                    for (Setting.AfterLoop after : Setting.AfterLoop.values()) {
+                for (ComputeOptions.Create create : ComputeOptions.Create.values()) {
+                    for (ComputeOptions.AfterLoop after : ComputeOptions.AfterLoop.values()) {
                         for (int threads : new int[] {1, 2, 40}) {
-                            settings.add(
-                                    new Setting(threads, kind, 5, create, after, sync, grain, 8));
+                            allOptions.add(
+                                    new ComputeOptions(threads, kind, 5, create, after, sync, grain, 8));
                         }
                     }
                 }
             }
         }
-        return settings;
+        return allOptions;
     }
 
-    private static List<Computation> compute(View view, Setting setting, int[] counts)
+    private static List<Computation> compute(View view, ComputeOptions options, int[] counts)
             throws Failure {
         List<Computation> computations = new ArrayList<>();
-        Cut cut = Cut.of(view, setting.grain(), setting.tileSize());
-        try (Crew crew = Crew.of(setting)) {
-            crew.hire();
+        Cut cut = Cut.of(view, options.grain(), options.tileSize());
+        try (Workers workers = Workers.of(options)) {
+            workers.start();
             for (int i = 0; i < 2; i++) {
-                Handout handout = Handout.of(cut, setting.sync(), setting.threads());
-                computations.add(crew.compute(handout, counts, beginNs -> {}));
+                Handout handout = Handout.of(cut, options.sync(), options.threads());
+                computations.add(workers.compute(handout, counts, beginNs -> {}));
             }
         }
         return computations;
     }
 
-    private static void everySettingGivesTheSamePicture(Setting.Kind kind) {
+    private static void allOptionsGiveTheSameImage(ComputeOptions.Kind kind) {
         View view = view(53, 37, 300);
         int[] expected = new int[53 * 37];
         long sum = Kernel.compute(view, 0, 0, 53, 37, expected);
-        for (Setting setting : settings(kind)) {
-            if (kind == Setting.Kind.VIRTUAL && setting.afterLoop() == Setting.AfterLoop.SPIN) {
+        for (ComputeOptions options : allOptions(kind)) {
+            if (kind == ComputeOptions.Kind.VIRTUAL && options.afterLoop() == ComputeOptions.AfterLoop.SPIN) {
                 continue;
             }
             int[] counts = new int[expected.length];
             List<Computation> computations =
                     assertTimeoutPreemptively(
-                            LONG, () -> compute(view, setting, counts), setting::toString);
+                            LONG, () -> compute(view, options, counts), options::toString);
             for (Computation computation : computations) {
-                assertEquals(sum, computation.pixelSum(), setting::toString);
-                assertEquals(view.pixels(), computation.pixels(), setting::toString);
+                assertEquals(sum, computation.pixelSum(), options::toString);
+                assertEquals(view.pixels(), computation.pixels(), options::toString);
             }
-            assertArrayEquals(expected, counts, setting::toString);
+            assertArrayEquals(expected, counts, options::toString);
         }
     }
 
     @Test
     void platform() {
-        everySettingGivesTheSamePicture(Setting.Kind.PLATFORM);
+        allOptionsGiveTheSameImage(ComputeOptions.Kind.PLATFORM);
     }
 
     @Test
     void forkJoin() {
-        everySettingGivesTheSamePicture(Setting.Kind.FORKJOIN);
+        allOptionsGiveTheSameImage(ComputeOptions.Kind.FORKJOIN);
     }
 
     @Test
     void parallelStream() {
-        everySettingGivesTheSamePicture(Setting.Kind.PARALLEL_STREAM);
+        allOptionsGiveTheSameImage(ComputeOptions.Kind.PARALLEL_STREAM);
     }
 
     @Test
     void virtual() throws Failure {
         if (Runtime.version().feature() >= 21) {
-            everySettingGivesTheSamePicture(Setting.Kind.VIRTUAL);
+            allOptionsGiveTheSameImage(ComputeOptions.Kind.VIRTUAL);
             return;
         }
-        Setting setting = settings(Setting.Kind.VIRTUAL).get(0);
+        ComputeOptions options = allOptions(ComputeOptions.Kind.VIRTUAL).get(0);
         try {
-            Crew.of(setting);
+            Workers.of(options);
         } catch (Failure failure) {
             assertTrue(failure.getMessage().contains("need Java 21"), failure.getMessage());
             return;
@@ -106,37 +106,37 @@ class CrewTest {
     @Test
     void fullPictureHasThePinnedSum() throws Failure, IOException {
         Properties pinned = new Properties();
-        try (InputStream file = CrewTest.class.getResourceAsStream("/benchmark-sums.toml")) {
+        try (InputStream file = WorkersTest.class.getResourceAsStream("/benchmark-sums.toml")) {
             pinned.load(file);
         }
         View view = view(1016, 718, 1000);
-        Setting setting =
-                new Setting(
+        ComputeOptions options =
+                new ComputeOptions(
                         2,
-                        Setting.Kind.PLATFORM,
+                        ComputeOptions.Kind.PLATFORM,
                         5,
-                        Setting.Create.START,
-                        Setting.AfterLoop.PARK,
+                        ComputeOptions.Create.START,
+                        ComputeOptions.AfterLoop.PARK,
                         Handout.Sync.CAS,
                         Cut.Grain.LINE,
                         32);
-        long sum = compute(view, setting, new int[1016 * 718]).get(0).pixelSum();
+        long sum = compute(view, options, new int[1016 * 718]).get(0).pixelSum();
         assertEquals(Long.parseLong(pinned.getProperty("sum_1000")), sum);
     }
 
     @Test
     void workersAreAccountedFor() throws Failure {
-        Setting setting =
-                new Setting(
+        ComputeOptions options =
+                new ComputeOptions(
                         3,
-                        Setting.Kind.PLATFORM,
+                        ComputeOptions.Kind.PLATFORM,
                         4,
-                        Setting.Create.RUN,
-                        Setting.AfterLoop.PARK,
+                        ComputeOptions.Create.RUN,
+                        ComputeOptions.AfterLoop.PARK,
                         Handout.Sync.NONE,
                         Cut.Grain.LINE,
                         32);
-        Computation computation = compute(view(20, 6, 50), setting, new int[120]).get(1);
+        Computation computation = compute(view(20, 6, 50), options, new int[120]).get(1);
         assertEquals(
                 List.of("Thread-1", "Thread-2", "Thread-3"),
                 computation.workers().stream().map(WorkerResult::name).sorted().toList());

@@ -4,43 +4,44 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Where the workers wait for a computation to start and the main thread for it to end.
+ * A reusable barrier at which the workers wait for a computation to start and the main thread for it
+ * to end.
  *
- * <p>Not a barrier or a latch of the library: the main thread must know that all are waiting
- * <em>before</em> it starts the clock, must be able to send a part of the crew home, and must learn
- * of a death. And the workers must not need a lock to get through.
+ * <p>The barriers and latches of the library do not do: the main thread must know that all workers
+ * wait <em>before</em> it starts the clock, must be able to end the workers that were created, and
+ * must be told when one dies. Workers pass without a lock.
  */
-final class Gate {
-    /** Turns of a busy-waiting worker between two offers of its CPU to others. */
+final class StartBarrier {
+    /** Spins of a busy-waiting worker before it yields its CPU. */
     private static final int SPINS = 1000;
 
     private final boolean spin;
     private final Thread main = Thread.currentThread();
 
-    /** Workers that wait at the gate. */
+    /** Number of workers that wait at the barrier. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** The main thread wants to be woken when so many do, and not for each of hundreds. */
+    /** The number of waiting workers at which the main thread is woken, once instead of for each. */
     private volatile int wanted = Integer.MAX_VALUE;
 
     private volatile int round;
     private volatile boolean closed;
     private volatile Throwable death;
 
-    /** A gate whose main thread is the current one. */
-    Gate(boolean spin) {
+    /** A barrier whose main thread is the calling one. */
+    StartBarrier(boolean spin) {
         this.spin = spin;
     }
 
-    /** Times the gate was opened. */
+    /** How often the barrier was opened. */
     int round() {
         return round;
     }
 
     /**
-     * Waits for the gate to open once more than {@code passed} times.
+     * Waits until the barrier has opened more often than {@code passed} times.
      *
-     * @return false: go home
+     * @return false if the barrier was closed and the worker is to end
      */
     boolean enter(int passed) {
         if (round == passed && !closed) {
@@ -75,9 +76,9 @@ final class Gate {
     }
 
     /**
-     * Waits until {@code workers} workers stand at the gate.
+     * Waits until {@code workers} workers wait at the barrier.
      *
-     * @return the death of one of them, or null
+     * @return what one of them died of, or null
      */
     Throwable await(int workers) {
         wanted = workers;
@@ -87,37 +88,37 @@ final class Gate {
         return death;
     }
 
-    /** Opens the gate; {@link #wake} must follow for those who sleep at it. */
+    /** Opens the barrier; {@link #wake} must follow for workers that sleep at it. */
     void open() {
         waiting.set(0);
         round = round + 1;
     }
 
-    /** Sends everybody home; {@link #wake} must follow. */
+    /** Ends all workers; {@link #wake} must follow. */
     void close() {
         closed = true;
     }
 
-    /** Lets a new crew in after {@link #close}, when the old one has gone. */
+    /** Makes the barrier usable again after {@link #close}, when all workers have ended. */
     void reopen() {
         closed = false;
         waiting.set(0);
     }
 
-    /** Wakes those who sleep. */
+    /** Wakes workers that sleep at the barrier. */
     void wake(Iterable<Thread> workers) {
         if (!spin) {
             workers.forEach(LockSupport::unpark);
         }
     }
 
-    /** The death of a worker, or null. */
+    /** What a worker died of, or null. */
     Throwable death() {
         return death;
     }
 
-    /** Reports the death of a worker. */
-    void breakDown(Throwable cause) {
+    /** Tells the main thread that a worker died. */
+    void workerDied(Throwable cause) {
         death = cause;
         LockSupport.unpark(main);
     }

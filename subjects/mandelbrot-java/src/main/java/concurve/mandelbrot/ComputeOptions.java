@@ -1,13 +1,13 @@
 package concurve.mandelbrot;
 
 /**
- * How a picture is computed.
+ * How an image is computed.
  *
  * @param threads workers
  * @param priority Java priority of each
  * @param tileSize pixels a side, with {@link Cut.Grain#TILE}
  */
-record Setting(
+record ComputeOptions(
         int threads,
         Kind kind,
         int priority,
@@ -37,7 +37,7 @@ record Setting(
         RUN
     }
 
-    /** What a worker does that has nothing more to compute. */
+    /** What a worker does when no work is left. */
     enum AfterLoop {
         /** It sleeps until there is work again. */
         PARK,

@@ -3,84 +3,84 @@ package concurve.mandelbrot;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Threads of our own, one for each worker, that wait for their work at a gate. */
-final class ThreadCrew implements Crew {
-    private final Setting setting;
+/** One thread for each worker; the threads wait for their work at a start barrier. */
+final class ThreadWorkers implements Workers {
+    private final ComputeOptions options;
     private final Threads.Maker maker;
-    private final Gate gate;
+    private final StartBarrier barrier;
     private final List<Thread> threads = new ArrayList<>();
 
-    /** Renewed for each computation while the workers wait; published by the gate. */
+    /** Replaced for each computation while the workers wait; published by the barrier. */
     private Handout handout;
 
     private int[] counts;
     private WorkerResult[] results;
 
-    ThreadCrew(Setting setting) throws Failure {
-        this.setting = setting;
-        this.maker = Threads.maker(setting);
-        this.gate = new Gate(setting.afterLoop() == Setting.AfterLoop.SPIN);
+    ThreadWorkers(ComputeOptions options) throws Failure {
+        this.options = options;
+        this.maker = Threads.maker(options);
+        this.barrier = new StartBarrier(options.afterLoop() == ComputeOptions.AfterLoop.SPIN);
     }
 
     @Override
-    public void hire() throws Failure {
-        Threads.check(setting);
-        if (setting.create() == Setting.Create.START) {
-            start(gate.round());
+    public void start() throws Failure {
+        Threads.check(options);
+        if (options.create() == ComputeOptions.Create.START) {
+            start(barrier.round());
             await();
         }
     }
 
     @Override
     public Computation compute(Handout handout, int[] counts, Begin begin) throws Failure {
-        boolean create = setting.create() == Setting.Create.RUN;
+        boolean create = options.create() == ComputeOptions.Create.RUN;
         if (create) {
-            dismiss();
+            end();
         }
         this.handout = handout;
         this.counts = counts;
-        results = new WorkerResult[setting.threads()];
+        results = new WorkerResult[options.threads()];
         long beginNs = Clock.monotonicNs();
         begin.at(beginNs);
-        gate.open();
+        barrier.open();
         if (create) {
-            start(gate.round() - 1);
+            start(barrier.round() - 1);
         } else {
-            gate.wake(threads);
+            barrier.wake(threads);
         }
         await();
         return Computation.of(beginNs, List.of(results), handout);
     }
 
     private void await() throws Failure {
-        Throwable death = gate.await(setting.threads());
+        Throwable death = barrier.await(options.threads());
         if (death != null) {
             throw Failure.of("a worker died: " + death, death);
         }
     }
 
-    /** Starts the workers, who have passed the gate {@code passed} times. */
+    /** Creates the workers, which count as having passed the barrier {@code passed} times. */
     private void start(int passed) throws Failure {
-        for (int worker = 0; worker < setting.threads(); worker++) {
+        for (int worker = 0; worker < options.threads(); worker++) {
             int number = worker;
             try {
-                Thread thread = maker.make(Threads.name(worker), () -> live(number, passed));
+                Thread thread = maker.make(Threads.name(worker), () -> run(number, passed));
                 thread.start();
                 threads.add(thread);
             } catch (OutOfMemoryError refused) {
-                throw Limits.refused(setting.threads(), worker, refused);
+                throw Limits.refused(options.threads(), worker, refused);
             }
         }
     }
 
-    /** A worker's life. */
-    private void live(int worker, int passed) {
+    /** What a worker's thread runs. */
+    private void run(int worker, int passed) {
         try {
-            for (int round = passed; gate.enter(round); round++) {
+            for (int round = passed; barrier.enter(round); round++) {
                 results[worker] = work(worker);
             }
         } catch (Throwable death) {
-            gate.breakDown(death);
+            barrier.workerDied(death);
         }
     }
 
@@ -103,16 +103,16 @@ final class ThreadCrew implements Crew {
                 Threads.name(worker), priority, pixels, iterations, beginNs, endNs);
     }
 
-    /** Sends the workers of the last computation home; the gate is open again afterwards. */
-    private void dismiss() {
+    /** Ends the workers of the last computation; new ones can then be created. */
+    private void end() {
         close();
-        gate.reopen();
+        barrier.reopen();
     }
 
     @Override
     public void close() {
-        gate.close();
-        gate.wake(threads);
+        barrier.close();
+        barrier.wake(threads);
         threads.forEach(Threads::join);
         threads.clear();
     }

@@ -13,27 +13,28 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Threads of a ForkJoinPool: a loop over the units that the library shares out, as JOMP did with the
- * loop of document 002, §8.3.3.
+ * Threads of a ForkJoinPool. The library divides a loop over the units among them, as JOMP did with
+ * the loop of document 002, §8.3.3.
  *
- * <p>The loop has a turn for each unit. Without synchronisation a turn computes the unit of its own
- * number, and the shares are the library's; otherwise a turn takes the next unit of the hand-out.
+ * <p>The loop has one iteration for each unit. Without synchronisation an iteration computes the unit
+ * of its own number, so the library decides the shares; otherwise it takes the next unit of the
+ * hand-out.
  */
-final class PoolCrew implements Crew {
-    /** Longer than any computation: threads that once were there stay. */
+final class PoolWorkers implements Workers {
+    /** Longer than any computation, so that the pool ends no thread. */
     private static final long KEEP_ALIVE_DAYS = 30;
 
-    /** What a ForkJoinPool can have is 32767. */
+    /** A ForkJoinPool can have 32767. */
     private static final int THREADS_MAX = 32_000;
 
-    /** How often the main thread looks whether a worker died. */
+    /** How often the main thread checks whether a worker died. */
     private static final long LOOK_AFTER_MS = 200;
 
-    /** How long the end of a pool is waited for. */
+    /** How long to wait for the end of a pool. */
     private static final long END_SECONDS = 10;
 
-    private final Setting setting;
-    private final Gate gate;
+    private final ComputeOptions options;
+    private final StartBarrier barrier;
     private ForkJoinPool pool;
     private List<PoolThread> threads = List.of();
     private List<ForkJoinTask<?>> spinners = List.of();
@@ -41,38 +42,38 @@ final class PoolCrew implements Crew {
     /** A pool that has lost a thread may never end; its threads are daemons. */
     private boolean broken;
 
-    PoolCrew(Setting setting) throws Failure {
-        if (setting.threads() > THREADS_MAX) {
+    PoolWorkers(ComputeOptions options) throws Failure {
+        if (options.threads() > THREADS_MAX) {
             throw Failure.of(
-                    "--threads " + setting.threads() + ": a ForkJoinPool takes at most "
+                    "--threads " + options.threads() + ": a ForkJoinPool takes at most "
                             + THREADS_MAX + "; use --kind platform or virtual for more");
         }
-        this.setting = setting;
-        this.gate = new Gate(setting.afterLoop() == Setting.AfterLoop.SPIN);
+        this.options = options;
+        this.barrier = new StartBarrier(options.afterLoop() == ComputeOptions.AfterLoop.SPIN);
     }
 
-    /** A thread of the pool with its books of the computation that goes on. */
+    /** A thread of the pool with its totals of the running computation. */
     private final class PoolThread extends ForkJoinWorkerThread {
-        private Books books;
+        private Totals totals;
 
         PoolThread(ForkJoinPool pool, int worker) {
             super(pool);
             setName(Threads.name(worker));
-            setPriority(setting.priority());
+            setPriority(options.priority());
         }
 
         /** A thread that could not start another one dies of it. */
         @Override
         protected void onTermination(Throwable death) {
             if (death != null) {
-                gate.breakDown(death);
+                barrier.workerDied(death);
             }
             super.onTermination(death);
         }
     }
 
-    /** What a thread has done in a computation. */
-    private static final class Books {
+    /** What a thread has totals in a computation. */
+    private static final class Totals {
         int pixelsDone;
         long pixels;
         long iterations;
@@ -81,9 +82,9 @@ final class PoolCrew implements Crew {
     }
 
     @Override
-    public void hire() throws Failure {
-        Threads.check(setting);
-        if (setting.create() == Setting.Create.START && setting.threads() > 0) {
+    public void start() throws Failure {
+        Threads.check(options);
+        if (options.create() == ComputeOptions.Create.START && options.threads() > 0) {
             createPool();
             gatherAll();
         }
@@ -99,7 +100,7 @@ final class PoolCrew implements Crew {
                         return thread;
                     }
                 };
-        int size = setting.threads();
+        int size = options.threads();
         threads = created;
         pool =
                 new ForkJoinPool(
@@ -107,24 +108,27 @@ final class PoolCrew implements Crew {
                         TimeUnit.DAYS);
     }
 
-    /** A task for each thread, none of which ends before all have begun: so all threads are there. */
+    /**
+     * Submits a task for each thread. No task ends before all have begun, so the pool creates all its
+     * threads.
+     */
     private void gatherAll() throws Failure {
         List<ForkJoinTask<?>> waits = submitWaits();
-        Throwable death = gate.await(setting.threads());
+        Throwable death = barrier.await(options.threads());
         if (death != null) {
             throw failure(death);
         }
-        gate.open();
-        gate.wake(snapshot());
+        barrier.open();
+        barrier.wake(snapshot());
         waits.forEach(ForkJoinTask::join);
     }
 
     private List<ForkJoinTask<?>> submitWaits() throws Failure {
-        int passed = gate.round();
+        int passed = barrier.round();
         List<ForkJoinTask<?>> waits = new ArrayList<>();
         try {
-            for (int task = 0; task < setting.threads(); task++) {
-                waits.add(pool.submit(() -> gate.enter(passed)));
+            for (int task = 0; task < options.threads(); task++) {
+                waits.add(pool.submit(() -> barrier.enter(passed)));
             }
         } catch (OutOfMemoryError refused) {
             throw failure(refused);
@@ -138,7 +142,7 @@ final class PoolCrew implements Crew {
             // The library wraps what a thread died of in an error of the same kind without a text.
             if (cause instanceof OutOfMemoryError && cause.getMessage() != null) {
                 long alive = snapshot().stream().filter(Thread::isAlive).count();
-                return Limits.refused(setting.threads(), alive, cause);
+                return Limits.refused(options.threads(), alive, cause);
             }
         }
         return Failure.of("a worker died: " + death, death);
@@ -153,13 +157,13 @@ final class PoolCrew implements Crew {
     @Override
     public Computation compute(Handout handout, int[] counts, Begin begin) throws Failure {
         stopSpinning();
-        if (setting.create() == Setting.Create.RUN) {
+        if (options.create() == ComputeOptions.Create.RUN) {
             close();
         }
-        threads.forEach(thread -> thread.books = null);
+        threads.forEach(thread -> thread.totals = null);
         long beginNs = Clock.monotonicNs();
         begin.at(beginNs);
-        if (setting.create() == Setting.Create.RUN) {
+        if (options.create() == ComputeOptions.Create.RUN) {
             createPool();
         }
         runLoop(handout, counts);
@@ -170,28 +174,28 @@ final class PoolCrew implements Crew {
 
     private void runLoop(Handout handout, int[] counts) throws Failure {
         int units = handout.cut.units();
-        IntConsumer turn = number -> turn(number, handout, counts);
+        IntConsumer iteration = number -> iterate(number, handout, counts);
         try {
-            if (setting.kind() == Setting.Kind.FORKJOIN) {
-                await(pool.submit(new Halves(0, units, turn)));
+            if (options.kind() == ComputeOptions.Kind.FORKJOIN) {
+                await(pool.submit(new Halves(0, units, iteration)));
             } else {
                 // In this pool, and not in the common one, because that is where it is submitted.
-                await(pool.submit(() -> IntStream.range(0, units).parallel().forEach(turn)));
+                await(pool.submit(() -> IntStream.range(0, units).parallel().forEach(iteration)));
             }
         } catch (OutOfMemoryError refused) {
             throw failure(refused);
         }
     }
 
-    /** Waits for the loop, but not for ever: a thread that died may have taken a part with it. */
+    /** Waits for the loop. It may never end if a thread died, so deaths are checked meanwhile. */
     private void await(ForkJoinTask<?> loop) throws Failure {
         while (true) {
             try {
                 loop.get(LOOK_AFTER_MS, TimeUnit.MILLISECONDS);
                 return;
             } catch (TimeoutException still) {
-                if (gate.death() != null) {
-                    throw failure(gate.death());
+                if (barrier.death() != null) {
+                    throw failure(barrier.death());
                 }
             } catch (ExecutionException error) {
                 throw failure(error.getCause());
@@ -201,62 +205,62 @@ final class PoolCrew implements Crew {
         }
     }
 
-    /** The turns from {@code from} to {@code to}, split in halves down to one. */
+    /** The iterations from {@code from} to {@code to}, split in halves down to one. */
     private static final class Halves extends RecursiveAction {
         private static final long serialVersionUID = 1L;
 
         private final int from;
         private final int to;
-        private final transient IntConsumer turn;
+        private final transient IntConsumer iteration;
 
-        Halves(int from, int to, IntConsumer turn) {
+        Halves(int from, int to, IntConsumer iteration) {
             this.from = from;
             this.to = to;
-            this.turn = turn;
+            this.iteration = iteration;
         }
 
         @Override
         protected void compute() {
             if (to - from == 1) {
-                turn.accept(from);
+                iteration.accept(from);
                 return;
             }
             int middle = (from + to) >>> 1;
-            invokeAll(new Halves(from, middle, turn), new Halves(middle, to, turn));
+            invokeAll(new Halves(from, middle, iteration), new Halves(middle, to, iteration));
         }
     }
 
-    private void turn(int number, Handout handout, int[] counts) {
+    private void iterate(int number, Handout handout, int[] counts) {
         PoolThread thread = (PoolThread) Thread.currentThread();
-        Books books = thread.books;
-        if (books == null) {
-            books = new Books();
-            books.beginNs = Clock.monotonicNs();
-            thread.books = books;
+        Totals totals = thread.totals;
+        if (totals == null) {
+            totals = new Totals();
+            totals.beginNs = Clock.monotonicNs();
+            thread.totals = totals;
         }
-        int unit = handout.claim(number, 0, books.pixelsDone);
-        books.iterations += handout.cut.compute(unit, counts);
-        books.pixelsDone = handout.cut.pixels(unit);
-        books.pixels += books.pixelsDone;
-        books.endNs = Clock.monotonicNs();
+        int unit = handout.claim(number, 0, totals.pixelsDone);
+        totals.iterations += handout.cut.compute(unit, counts);
+        totals.pixelsDone = handout.cut.pixels(unit);
+        totals.pixels += totals.pixelsDone;
+        totals.endNs = Clock.monotonicNs();
     }
 
-    /** The books of all threads that there are; the last unit of each is not yet in the ledger. */
+    /** The totals of all threads. The handout has not yet counted the last unit of each. */
     private List<WorkerResult> results(Handout handout, long beginNs) {
         List<WorkerResult> results = new ArrayList<>();
         synchronized (threads) {
             for (PoolThread thread : threads) {
-                Books books = thread.books;
-                if (books == null) {
-                    books = new Books();
-                    books.beginNs = beginNs;
-                    books.endNs = beginNs;
+                Totals totals = thread.totals;
+                if (totals == null) {
+                    totals = new Totals();
+                    totals.beginNs = beginNs;
+                    totals.endNs = beginNs;
                 }
-                handout.claim(0, 0, books.pixelsDone);
+                handout.claim(0, 0, totals.pixelsDone);
                 results.add(
                         new WorkerResult(
-                                thread.getName(), thread.getPriority(), books.pixels,
-                                books.iterations, books.beginNs, books.endNs));
+                                thread.getName(), thread.getPriority(), totals.pixels,
+                                totals.iterations, totals.beginNs, totals.endNs));
             }
         }
         return results;
@@ -264,13 +268,13 @@ final class PoolCrew implements Crew {
 
     /** The library owns its threads while the loop runs; they busy-wait afterwards. */
     private void startSpinning() throws Failure {
-        if (setting.afterLoop() == Setting.AfterLoop.SPIN) {
+        if (options.afterLoop() == ComputeOptions.AfterLoop.SPIN) {
             spinners = submitWaits();
         }
     }
 
     private void stopSpinning() {
-        gate.open();
+        barrier.open();
         spinners.forEach(ForkJoinTask::join);
         spinners = List.of();
     }
@@ -280,8 +284,8 @@ final class PoolCrew implements Crew {
         if (pool == null) {
             return;
         }
-        gate.open();
-        gate.wake(snapshot());
+        barrier.open();
+        barrier.wake(snapshot());
         pool.shutdownNow();
         try {
             pool.awaitTermination(broken ? 0 : END_SECONDS, TimeUnit.SECONDS);
