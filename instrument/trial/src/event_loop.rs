@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use crate::error::{OnHost, Result};
 use crate::trial::{Ending, Trial};
 
-/// How soon a kill is looked after.
+/// How soon after a kill its effect is checked.
 const KILL_INTERVAL_NS: u64 = 5_000_000;
 
 /// Signals as a descriptor.
@@ -62,13 +62,13 @@ enum Source {
     Report(usize),
 }
 
-/// Runs a trial to the burial of its last process.
+/// Runs a trial until its last process is reaped.
 pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
     trial.start_due_roles();
     trial.advance_end(clock::monotonic_ns());
     while !trial.over() {
         let ready = wait(trial, signals)?;
-        // Before any other work: this is when an exit was noticed.
+        // Taken before any other work: it is the time at which an exit was noticed.
         let now = clock::monotonic_ns();
         for source in ready {
             match source {
@@ -194,7 +194,7 @@ fn check_limit(trial: &mut Trial, now: u64) {
     }
 }
 
-/// Every process is dead: takes what they have left in the pipes.
+/// When every process is dead: reads what is left in the pipes.
 fn finish(trial: &mut Trial) {
     let now = clock::monotonic_ns();
     trial.take_exits(true);

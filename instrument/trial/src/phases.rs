@@ -1,5 +1,5 @@
-//! Stretches of a role's life that its program marks, or a client of it: a reading at each edge,
-//! the difference between them.
+//! Phases of a role, which its program or a client of it marks: a reading at each edge, and the
+//! difference between the two.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 
 use crate::waits::Tally;
 
-/// What the probes say of a role at one moment; none where a source is missing.
+/// What the probes say of a role at one time; none where a source is missing.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     pub at_ns: u64,
-    /// When the probes had been read: later than the moment itself on a busy machine.
+    /// When the probes had been read: on a busy machine, later than `at_ns`.
     pub read_ns: u64,
     pub cpu_ns: Option<u64>,
     pub run_queue_ns: Option<u64>,
@@ -20,9 +20,9 @@ pub struct Reading {
     pub voluntary_switches: Option<u64>,
     pub involuntary_switches: Option<u64>,
     pub migrations: Option<u64>,
-    /// What its threads have been seen doing.
+    /// What its threads were doing in the samples so far.
     pub tally: Tally,
-    /// Why the missing ones are.
+    /// Why values are missing.
     pub absent: Absent,
 }
 
@@ -56,7 +56,7 @@ struct Closed {
 }
 
 impl Reading {
-    /// How much later the probes were read than the moment that they are to tell of.
+    /// How much later than `at_ns` the probes were read.
     fn late_ns(&self) -> Option<u64> {
         let known = self.read_ns > 0;
         known.then(|| self.read_ns.saturating_sub(self.at_ns))
@@ -71,7 +71,7 @@ impl Closed {
             end_ns: end.at_ns.max(begin.at_ns),
             late_ns: match phase.marked_by {
                 None => begin.late_ns().max(end.late_ns()),
-                // When its clients have ended, a server has nothing to do.
+                // A server is idle when its clients have ended, so a late end changes nothing.
                 Some(_) => begin.late_ns(),
             },
             usage: difference(begin, end),
@@ -97,7 +97,7 @@ impl Phases {
             phase.name == line.phase && marked_by.is_some_and(|name| name != client)
         });
         if !other {
-            // What makes no sense is told to the client.
+            // The client's own phases report an edge that makes no sense.
             let _ = self.take(line, Some(client), reading);
         }
     }
@@ -151,9 +151,9 @@ impl Phases {
         }
     }
 
-    /// The wire form, in the order of their begins; a phase that the role marks itself is its own
-    /// affair, and clients' phases of that name are left out. `threads_peak` knows how many threads were
-    /// alive at once from one moment to another, if anybody does.
+    /// The wire form, in the order of their begins. Clients' phases are left out if the role itself
+    /// marks phases of that name. `threads_peak` gives the greatest number of threads alive at once
+    /// within an interval, if it is known.
     pub fn finish(
         mut self,
         first_release_ns: u64,
@@ -200,7 +200,7 @@ fn difference(begin: &Reading, end: &Reading) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    //! Edges of phases, in order and out of it.
+    //! Edges of phases, in order and out of order.
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! One role of a running trial: its process, its streams, and what it has said so far.
+//! One role of a running trial: its process, its streams, and what it has reported so far.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::channel::Channel;
 use crate::output::Excerpt;
 use crate::phases::Phases;
 
-/// Most bytes taken from one stream before the others get their turn.
+/// Most bytes read from one stream before the others are read.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// A role from its first wait to its end.
+/// A role, from the spec to the end of its processes.
 #[derive(Debug)]
 pub struct Role {
     pub spec: RoleSpec,
@@ -116,13 +116,13 @@ impl Stream {
         }
     }
 
-    /// Takes what is there, up to a bound; closes the pipe at its end.
+    /// Reads what is available, up to a bound; closes the pipe at its end.
     pub fn drain(&mut self) {
         let excerpt = &mut self.excerpt;
         drain(&mut self.pipe, |chunk| excerpt.push(chunk));
     }
 
-    /// Takes all that is there. Only once the writers are dead.
+    /// Reads all that is left. To be called only when all writers are dead.
     pub fn drain_all(&mut self) {
         let mut before = None;
         while self.pipe.is_some() && before != Some(self.excerpt.bytes()) {
@@ -152,7 +152,7 @@ pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// Sums over buried children, their own waited-for children included.
+/// Sums over reaped children, with the children that those have waited for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReapedSums {
     pub children: u64,

@@ -1,4 +1,4 @@
-//! Reads the threads of all roles now and then, in small steps, and keeps to its share of CPU.
+//! Samples the threads of all roles in small steps, within its share of CPU time.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use concurve_wire::spec::Sampling;
 
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
-use crate::waits::watch::Watch;
-use crate::waits::watcher::Subject;
+use crate::waits::sampling::WaitSampling;
+use crate::waits::thread::SampledThread;
 
-/// Threads read between two looks at the world: an exit is noticed within this much work.
+/// Threads read before the event loop runs again: this bounds how late an exit is noticed.
 const STEP: usize = 16;
-/// A thread's name, nice value, policy and CPUs are read again at every so many readings.
+/// A thread's name, nice value, policy and CPUs are read again every so many readings.
 const REFRESH: u32 = 16;
 
 /// A sampler over all roles.
@@ -26,7 +26,7 @@ pub struct Sampler {
     last_pid: Option<u32>,
     work: Vec<Work>,
     counts: Vec<u64>,
-    pub watch: Watch,
+    pub waits: WaitSampling,
     running: bool,
 }
 
@@ -53,7 +53,7 @@ impl Sampler {
             last_pid: None,
             work: Vec::new(),
             counts: vec![0; roles],
-            watch: Watch::new(roles),
+            waits: WaitSampling::new(roles),
             running: false,
         }
     }
@@ -68,7 +68,7 @@ impl Sampler {
         if self.running { 0 } else { self.pace.next_ns() }
     }
 
-    /// Does a small part of a sample.
+    /// Does the next part of a sample.
     pub fn step(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, now: u64) {
         let cpu_before = clock::thread_cpu_ns();
         if !self.running {
@@ -92,16 +92,16 @@ impl Sampler {
         }
     }
 
-    /// Counts what was seen of the threads' waits since.
+    /// Counts the wait samples that have arrived.
     pub fn collect_waits(&mut self, ledger: &mut Ledger) {
-        self.pace.cpu_ns += self.watch.collect(ledger);
+        self.pace.cpu_ns += self.waits.collect(ledger);
     }
 
     fn begin(&mut self, ledger: &Ledger) {
         self.running = true;
         self.counts.fill(0);
         let last_pid = self.last_pid_file.as_ref().and_then(LastPidFile::read);
-        // No task was created on this machine since: then none in the roles.
+        // If no task was created on this machine since, none was in the roles.
         let quiet = last_pid.is_some() && last_pid == self.last_pid;
         self.last_pid = last_pid;
         for (role, roster) in ledger.roles.iter().enumerate() {
@@ -117,8 +117,7 @@ impl Sampler {
         }
     }
 
-    /// Orphans that nobody saw before are children of the runner now; their environment, or
-    /// their group, says whose they were.
+    /// Assigns new orphans, which are children of the runner, to their roles.
     fn find_orphans(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
         for (pid, role) in orphans::unclaimed_children(ledger, proc_fs) {
             ledger.adopt(pid, role);
@@ -172,7 +171,7 @@ impl Sampler {
         let mut seen = match ledger.roles[role].living.remove(&tid) {
             Some(seen) => seen,
             None if thread.readings == 1 && !ledger.just_ended(tid) => Seen::default(),
-            // Its exit is booked; the file of a zombie can still be read.
+            // Its exit is accounted for; the file of a zombie can still be read.
             None => return,
         };
         seen.pid = pid;
@@ -199,7 +198,7 @@ impl Sampler {
 
     fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
         self.running = false;
-        self.watch.order(self.subjects(), proc_fs);
+        self.waits.request(self.known_threads(), proc_fs);
         for (roster, count) in ledger.roles.iter_mut().zip(&self.counts) {
             roster.threads_peak = roster.threads_peak.max(*count);
             if roster.processes.len() > 1 {
@@ -214,24 +213,24 @@ impl Sampler {
         }
     }
 
-    /// Threads that were seen before this sample: one that is seen once only has nothing to wait
-    /// for that would be worth a file.
-    fn subjects(&self) -> Vec<Subject> {
+    /// Threads that an earlier sample has seen. For a thread that is seen once, opening its file
+    /// would cost more than its waits could tell.
+    fn known_threads(&self) -> Vec<SampledThread> {
         let known = self.files.iter().filter(|(_, thread)| thread.readings > 1);
-        let subject = |((role, tid), thread): (&(usize, u32), &ThreadFile)| Subject {
+        let thread = |((role, tid), thread): (&(usize, u32), &ThreadFile)| SampledThread {
             role: *role,
             pid: thread.pid,
             tid: *tid,
         };
-        known.map(subject).collect()
+        known.map(thread).collect()
     }
 }
 
-/// CPU time that may be spent ahead of the share, so that short programs are seen at all.
+/// CPU time that may be spent in advance of the share, so that short programs are sampled too.
 const ALLOWANCE_NS: u64 = 300_000;
 const FIRST_INTERVAL_NS: u64 = 1_000_000;
 
-/// The times of samples, and what they took.
+/// When samples are due, and how much CPU time they took.
 #[derive(Debug)]
 pub struct Pace {
     limits: Sampling,

@@ -1,5 +1,5 @@
 //! What is known of a thread: its last sample, its final reading, its perf counts, its lifetime,
-//! and the sums that its record and its role's get.
+//! and the sums made of them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use concurve_probe::taskstats::ExitAccount;
 use concurve_wire::record::Usage;
 use concurve_wire::spec::Policy;
 
-use crate::waits::Sights;
+use crate::waits::ActivityCounts;
 
 /// What is known of a thread that has not ended yet.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub struct Seen {
     pub schedstat: Schedstat,
     /// Voluntary and involuntary.
     pub switches: Option<(u64, u64)>,
-    pub waits: Sights,
+    pub waits: ActivityCounts,
 }
 
 /// What a zombie's files say; exact.
@@ -39,14 +39,14 @@ pub struct Final {
 /// An exit account's CPU time is as of the last tick; no tick is this long.
 pub const LAG_NS_MAX: u64 = 20_000_000;
 
-/// Counts of an exiting thread, over the CPUs that have told so far.
+/// Counts of an exiting thread, of the CPUs whose counts have arrived.
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
     counts: Vec<Option<Counts>>,
 }
 
 impl Reads {
-    /// Puts down one CPU's of so many.
+    /// Records the counts of one CPU of `cpus`.
     pub fn note(&mut self, cpu_index: usize, cpus: usize, counts: Counts) {
         self.counts.resize(cpus, None);
         self.counts[cpu_index] = Some(counts);
@@ -123,7 +123,7 @@ impl Sums {
         }
     }
 
-    /// As a record has them. Where the switches are not known, theirs are 0 here.
+    /// The wire form. `self` holds 0 for switches that are not known.
     pub fn usage(self, switches_known: bool, migrations: Option<u64>) -> Usage {
         Usage {
             cpu_ns: Some(self.cpu_ns),
@@ -140,8 +140,8 @@ impl Sums {
 /// Threads kept; of further ones it is not known.
 const KEPT_MAX: usize = 200_000;
 
-/// Last birth and last death of each thread number, in whichever order they were heard of: each
-/// CPU tells its own.
+/// Last birth and last death of each thread number, in whichever order they were reported: each CPU
+/// reports its own.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
     born_ns: HashMap<u32, u64>,
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(lifetimes.of(2), None);
             lifetimes.note(&told[1]);
             assert_eq!(lifetimes.of(2), Some(250));
-            // The number has a new bearer, who lives.
+            // The number belongs to a new thread, which is alive.
             lifetimes.born(2, 400);
             assert_eq!(lifetimes.of(2), None);
         }

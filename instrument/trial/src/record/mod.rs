@@ -1,4 +1,4 @@
-//! A finished trial to its record.
+//! Makes the record of a finished trial.
 
 mod role;
 
@@ -16,7 +16,7 @@ use crate::trial::Trial;
 /// Version of this runner.
 pub const RUNNER: &str = concat!("concurve-trial ", env!("CARGO_PKG_VERSION"));
 
-/// Writes down what was measured.
+/// The record of what was measured.
 pub fn write(mut trial: Trial) -> TrialRecord {
     let end_ns = clock::monotonic_ns();
     let runner_cpu_ns = clock::process_cpu_ns() - trial.runner_cpu_begin_ns;
@@ -45,14 +45,14 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         roles: roles
             .into_iter()
             .enumerate()
-            .map(|(index, role)| role::record(role, index, &mut ledger, &sampler.watch, first_ns))
+            .map(|(index, role)| role::record(role, index, &mut ledger, &sampler.waits, first_ns))
             .collect(),
         machine,
         instrument,
     }
 }
 
-/// What the machine did meanwhile; nothing if no role was released.
+/// What the machine did during the trial; empty if no role was released.
 fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord {
     let Some(begin) = trial.machine_begin.take() else {
         return MachineRecord::default();
@@ -72,7 +72,7 @@ fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {
     exits.max().map_or(0, |last| last.saturating_sub(first_ns))
 }
 
-/// Writes down the sources of a trial, and why others are missing.
+/// The sources of the trial, what reading them cost, and why others are missing.
 fn instrument(trial: &mut Trial, runner_cpu_ns: u64, machine: &MachineRecord) -> InstrumentRecord {
     let mut absent = std::mem::take(&mut trial.host.absent);
     note_gaps(trial, &mut absent);
@@ -96,14 +96,14 @@ fn sources(trial: &Trial, absent: &Absent, machine: &MachineRecord) -> Vec<Strin
         ("perf", any_counter),
         ("real_time", !absent.contains_key("real_time")),
         ("schedstat", trial.sampler.pace.samples > 0),
-        ("syscall", trial.sampler.watch.any()),
+        ("syscall", trial.sampler.waits.any()),
         ("psi", !machine.psi.is_empty()),
     ];
     let read = read.into_iter().filter(|(_, was_read)| *was_read);
     read.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Why a source has not told all, beside what the host refused at the start.
+/// Why a source is incomplete, beside what the host refused at the start.
 fn note_gaps(trial: &Trial, absent: &mut Absent) {
     let mut roles = trial.roles.iter();
     if roles.all(|role| role.counter.is_none())

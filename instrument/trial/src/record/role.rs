@@ -5,14 +5,14 @@ use concurve_wire::record::{Absent, RoleRecord, ThreadsRecord, Usage};
 
 use crate::ledger::Ledger;
 use crate::role::Role;
-use crate::waits::watch::Watch;
+use crate::waits::sampling::WaitSampling;
 
-/// Writes down a role that is over.
+/// The record of a role that has ended.
 pub fn record(
     mut role: Role,
     index: usize,
     ledger: &mut Ledger,
-    watch: &Watch,
+    waits: &WaitSampling,
     first_ns: u64,
 ) -> RoleRecord {
     if let Some(counter) = role
@@ -63,7 +63,7 @@ pub fn record(
         absent: Absent::new(),
     };
     if ran {
-        watch.tell(index, ledger.roles[index].processes_total, &mut record);
+        waits.write_to(index, ledger.roles[index].processes_total, &mut record);
     } else {
         record.absent = all_absent(&["waits"], "the role never ran");
     }
@@ -110,7 +110,7 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
         migrations,
         minor_faults: Some(reaped.minor_faults),
         major_faults: Some(reaped.major_faults),
-        // wait4 knows no less than the fork of the runner itself; the exit accounts do.
+        // wait4's figure is at least that of the forked runner; exit accounts do not include it.
         rss_bytes_max: roster.rss_bytes_max.or(Some(reaped.rss_bytes_max)),
         rss_bytes_tree_max: roster.rss_bytes_tree_max,
         block_inputs: Some(reaped.block_inputs),
@@ -119,7 +119,7 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
     }
 }
 
-/// Writes down the threads of a role that is over; `miscount` as of [`miscount`].
+/// The record of the threads of a role that has ended; `miscount` is the result of [`miscount`].
 fn threads(
     role: &mut Role,
     index: usize,
@@ -154,7 +154,7 @@ fn threads(
             record.total = Some(role.census.threads());
             record.peak = Some(role.census.peak());
             record.processes = Some(role.census.processes());
-            // The kernel adds each thread's time to the tree's as it exits.
+            // The kernel adds a thread's time to the tree's counter when the thread exits.
             let tree_ns = counts.as_ref().ok().map(|counts| counts.cpu_ns);
             record.cpu_ns = record.cpu_ns.or(tree_ns);
         }
@@ -175,7 +175,7 @@ fn threads(
     record
 }
 
-/// Why sums over threads may lack some, if they may.
+/// Why sums over threads may be incomplete, if they may.
 fn incomplete(ledger: &Ledger, index: usize) -> Option<String> {
     if ledger.exits_granted && !ledger.exits_lost {
         return None;
@@ -191,7 +191,7 @@ fn incomplete(ledger: &Ledger, index: usize) -> Option<String> {
     ))
 }
 
-/// Why births and deaths do not say how many threads there were, if they do not.
+/// Why births and deaths do not give the number of threads, if they do not.
 fn miscount(role: &Role, index: usize, ledger: &Ledger) -> Option<String> {
     if role.lives.is_none() {
         return Some(role.lives_refusal.clone().unwrap_or_default());
@@ -206,7 +206,7 @@ fn miscount(role: &Role, index: usize, ledger: &Ledger) -> Option<String> {
     })
 }
 
-/// What no source could give, with one reason for all.
+/// Figures that no source gave, with one reason for all.
 fn all_absent(names: &[&str], reason: &str) -> Absent {
     let entry = |name: &&str| (name.to_string(), reason.to_owned());
     names.iter().map(entry).collect()

@@ -9,13 +9,13 @@ use super::Trial;
 use crate::ledger::Sums;
 use crate::phases::Reading;
 
-/// How often the perf rings are emptied: they hold what all CPUs can bring about meanwhile, many
-/// times over. A look costs a few loads.
+/// How often the perf rings are emptied. They hold many times what all CPUs can produce in that time;
+/// an empty ring costs a few loads.
 const RINGS_INTERVAL_NS: u64 = 10_000_000;
 
 impl Trial {
-    /// Takes the exit accounts that wait, what the exiting threads had counted, and births and
-    /// deaths. With `now_or_never` all exits are booked at once.
+    /// Receives pending exit accounts, the counts of exiting threads, and births and deaths. With
+    /// `now_or_never`, exits are entered in the ledger without waiting for counts.
     pub fn take_exits(&mut self, now_or_never: bool) {
         self.sampler.collect_waits(&mut self.ledger);
         self.receive_exits();
@@ -23,14 +23,14 @@ impl Trial {
         self.ledger.settle(now_or_never);
     }
 
-    /// When the rings are looked into at the latest, if there are any.
+    /// When the rings must be emptied next, if there are any.
     pub fn rings_due_ns(&self) -> Option<u64> {
         let mut roles = self.roles.iter();
         let any = roles.any(|role| role.counter.is_some() || role.lives.is_some());
         any.then_some(self.rings_taken_ns + RINGS_INTERVAL_NS)
     }
 
-    /// Takes what exiting threads had counted, and births and deaths.
+    /// Receives the counts of exiting threads, and births and deaths.
     pub fn take_rings(&mut self, now: u64) {
         self.rings_taken_ns = now;
         for role in &mut self.roles {
@@ -66,14 +66,14 @@ impl Trial {
     }
 }
 
-/// Reads the probes of one role at one time, for the edges of its phases.
+/// Reads the probes of one role, for the edges of its phases.
 impl Trial {
-    /// What a role has used so far. `now` is the moment that it counts for.
+    /// What a role has used so far. `now` is the time that the reading stands for.
     pub fn reading(&mut self, index: usize, now: u64) -> Reading {
         self.take_exits(true);
         let mut reading = Reading {
             at_ns: now,
-            tally: self.sampler.watch.tally(index).clone(),
+            tally: self.sampler.waits.tally(index).clone(),
             ..Reading::default()
         };
         let (sums, switches) = self.sums_so_far(index);
@@ -97,7 +97,7 @@ impl Trial {
                     let reason = TreeCounter::NO_MIGRATIONS.to_owned();
                     reading.absent.insert("migrations".into(), reason);
                 }
-                // Exact to this moment, where the threads' accounts are as of their last tick.
+                // The counter is exact now; the threads' accounts are as of their last tick.
                 reading.cpu_ns = Some(counts.cpu_ns);
             }
             Some(Err(error)) => {
@@ -126,7 +126,7 @@ impl Trial {
         reading
     }
 
-    /// Sums over ended and living threads; whether the switches are complete.
+    /// Sums over ended and living threads, and whether their switches are complete.
     fn sums_so_far(&mut self, index: usize) -> (Sums, bool) {
         self.find_processes(index);
         let mut sums = self.ledger.roles[index].closed();
@@ -149,7 +149,7 @@ impl Trial {
         (sums, switches)
     }
 
-    /// Learns the role's processes of this moment.
+    /// Finds the role's present processes.
     fn find_processes(&mut self, index: usize) {
         let Some(pid) = self.roles[index].pid else {
             return;

@@ -16,7 +16,7 @@ use crate::machine::Snapshot;
 use crate::role::Role;
 use crate::sampler::Sampler;
 
-/// A trial from its first launch to the burial of its last process.
+/// A trial, until its last process is reaped.
 #[derive(Debug)]
 pub struct Trial {
     pub spec: TrialSpec,
@@ -30,20 +30,20 @@ pub struct Trial {
     pub started_unix_ns: u64,
     pub machine_begin: Option<Snapshot>,
     pub runner_cpu_begin_ns: u64,
-    /// CPU time of buried processes that no role could be found for.
+    /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
     rings_taken_ns: u64,
 }
 
-/// How far the end of the trial has come.
+/// The state of the trial's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Some exit role is still to run to its end.
+    /// A role that ends by itself has not ended yet.
     NotYet,
-    /// Serving roles have had their SIGTERM; at this time comes SIGKILL.
+    /// Serving roles were sent SIGTERM; at this time they are sent SIGKILL.
     Stopping { until_ns: u64 },
-    /// Whatever lives is killed until nothing does.
+    /// All processes are being killed.
     Killing,
 }
 
@@ -79,10 +79,10 @@ impl Trial {
     }
 }
 
-/// The start of roles when their turn has come.
+/// Starts roles when they are due.
 impl Trial {
-    /// Starts every role whose turn has come: in the order of the spec, after the earlier ones
-    /// are ready and those it waits for have exited.
+    /// Starts every role that is due: in the order of the spec, when the earlier ones are ready and
+    /// those that it waits for have exited.
     pub fn start_due_roles(&mut self) {
         while self.ending == Ending::NotYet {
             let Some(next) = self.roles.iter().position(|role| role.pid.is_none()) else {

@@ -1,4 +1,4 @@
-//! The burial of processes that have exited, and what follows from the exit of a role.
+//! Reaps processes that have exited, and decides what follows from the exit of a role.
 
 use concurve_probe::process;
 use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
@@ -10,7 +10,7 @@ use crate::orphans;
 use crate::role::Role;
 
 impl Trial {
-    /// Buries every child that has exited. `now` is when that was noticed.
+    /// Reaps every child that has exited. `now` is when that was noticed.
     pub fn reap(&mut self, now: u64) {
         loop {
             match process::peek_exited() {
@@ -35,7 +35,7 @@ impl Trial {
                 self.ledger.read_final(pid, reading);
             }
         }
-        // Of a zombie everything has arrived.
+        // All accounts of a zombie's threads have arrived by now.
         self.take_exits(true);
         let Ok(reaped) = process::reap(pid) else {
             return;
@@ -55,7 +55,7 @@ impl Trial {
         let proc_fs = &self.host.proc_fs;
         let stat = proc_fs.stat(pid).ok()?;
         let switches = match self.ledger.exits_granted {
-            // The exit account has them, or the status does.
+            // The switches stand in the exit account, or else in the status.
             true => None,
             false => proc_fs.thread_status(pid, pid).ok(),
         };
@@ -91,7 +91,7 @@ impl Trial {
         let role = &self.roles[index];
         let serving = role.spec.end == End::Serve;
         if exit != Exit::Code(0) || serving {
-            // A role that never was ready failed at that.
+            // A role that was not ready yet has failed to become ready.
             let kind = match role.ready {
                 true => OutcomeKind::ProgramFailed,
                 false => OutcomeKind::NotReady,

@@ -1,4 +1,4 @@
-//! What the roles say: that the exec failed, and the lines on their report channels.
+//! Receives what roles report: that the exec failed, and the lines of their report channels.
 
 use concurve_clock as clock;
 use concurve_reporter::line::{PhaseLine, ReportLine};
@@ -10,7 +10,7 @@ use crate::phases::Reading;
 use crate::role;
 
 impl Trial {
-    /// Listens whether the exec failed.
+    /// Checks whether the exec failed.
     pub fn check_exec(&mut self, index: usize) {
         let role = &mut self.roles[index];
         let Some(mut news) = role.exec_news.take() else {
@@ -23,7 +23,7 @@ impl Trial {
         }
     }
 
-    /// Takes what a role has written to its report channel.
+    /// Receives what a role has written to its report channel.
     pub fn receive_report(&mut self, index: usize, now: u64) {
         let role = &mut self.roles[index];
         let mut lines = Vec::new();
@@ -49,8 +49,8 @@ impl Trial {
         }
     }
 
-    /// Takes an edge of a phase. That of a role which ends by itself is one of the roles that serve,
-    /// too: what they used meanwhile is what its work has cost them.
+    /// Takes an edge of a phase. If the role ends by itself, the phase counts for the serving roles as
+    /// well: what they used during it is what its work has cost them.
     fn take_edge(&mut self, index: usize, number: u64, line: &PhaseLine, now: u64) {
         if self.roles[index].spec.end == End::Exit {
             let client = self.roles[index].spec.name.clone();
@@ -68,7 +68,7 @@ impl Trial {
         }
     }
 
-    /// A reading that says when the probes had been read.
+    /// A reading with the time at which the probes had been read.
     fn timed_reading(&mut self, index: usize, now: u64) -> Reading {
         let mut reading = self.reading(index, now);
         reading.read_ns = clock::monotonic_ns();

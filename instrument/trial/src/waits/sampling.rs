@@ -1,74 +1,74 @@
-//! What the threads of all roles were seen waiting on so far, and why not where nothing was seen.
+//! What the threads of all roles waited for, by samples, and why where no sample says it.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::{Absent, RoleRecord, Waits};
 
 use crate::ledger::Ledger;
-use crate::waits::watcher::{Observation, Subject, Watcher};
+use crate::waits::thread::{Observation, SampledThread, WaitSamplerThread};
 use crate::waits::{self, Tally};
 
 const UNSEEN_ROLE: &str = "too short: threads are looked at from their second sample on";
 const UNSEEN_PHASE: &str = "no sample of its threads fell into it";
 const UNSEEN_THREAD: &str = "fewer than two samples fell into its life";
 
-/// The watch over all roles.
+/// The wait samples of all roles.
 #[derive(Debug)]
-pub struct Watch {
-    watcher: Option<Watcher>,
-    /// Why there is no watcher.
+pub struct WaitSampling {
+    thread: Option<WaitSamplerThread>,
+    /// Why the sampling thread could not be started.
     failure: Option<String>,
-    roles: Vec<Watched>,
+    roles: Vec<RoleWaits>,
 }
 
-/// A role under watch.
+/// The wait samples of one role.
 #[derive(Debug, Default)]
-struct Watched {
+struct RoleWaits {
     tally: Tally,
     refused: u64,
     refusal: Option<String>,
 }
 
-impl Watch {
+impl WaitSampling {
     pub fn new(roles: usize) -> Self {
         Self {
-            watcher: None,
+            thread: None,
             failure: None,
-            roles: std::iter::repeat_with(Watched::default)
+            roles: std::iter::repeat_with(RoleWaits::default)
                 .take(roles)
                 .collect(),
         }
     }
 
-    /// Orders a look at these threads. The watcher starts with the first: short programs do
-    /// without.
-    pub fn order(&mut self, subjects: Vec<Subject>, proc_fs: &ProcFs) {
-        if subjects.is_empty() || self.failure.is_some() {
+    /// Requests a sample of these threads. The sampling thread starts with the first request, so short
+    /// programs do without it.
+    pub fn request(&mut self, threads: Vec<SampledThread>, proc_fs: &ProcFs) {
+        if threads.is_empty() || self.failure.is_some() {
             return;
         }
-        if self.watcher.is_none() {
-            match Watcher::start(proc_fs) {
-                Ok(watcher) => self.watcher = Some(watcher),
+        if self.thread.is_none() {
+            match WaitSamplerThread::start(proc_fs) {
+                Ok(thread) => self.thread = Some(thread),
                 Err(error) => self.failure = Some(format!("start the watching thread: {error}")),
             }
         }
-        if let Some(watcher) = &mut self.watcher {
-            watcher.order(subjects);
+        if let Some(thread) = &mut self.thread {
+            thread.request(threads);
         }
     }
 
-    /// Counts what was seen since. Returns the CPU time that it took to look.
+    /// Counts the sample that has arrived, if any. Returns the CPU time that it took.
     pub fn collect(&mut self, ledger: &mut Ledger) -> u64 {
-        let Some(look) = self.watcher.as_mut().and_then(Watcher::take) else {
+        let Some(sample) = self.thread.as_mut().and_then(WaitSamplerThread::take) else {
             return 0;
         };
-        for (subject, observation) in look.observations {
-            let role = &mut self.roles[subject.role];
-            let living = &mut ledger.roles[subject.role].living;
-            let thread = living.get_mut(&subject.tid).map(|seen| &mut seen.waits);
+        for (thread, observation) in sample.observations {
+            let role = &mut self.roles[thread.role];
+            let living = &mut ledger.roles[thread.role].living;
+            let own = living.get_mut(&thread.tid).map(|seen| &mut seen.waits);
             match observation {
-                Observation::Seen(sight) => {
-                    role.tally.add(subject.pid, subject.tid, sight);
-                    thread.into_iter().for_each(|waits| waits.add(sight));
+                Observation::Seen(activity) => {
+                    role.tally.add(thread.pid, thread.tid, activity);
+                    own.into_iter().for_each(|waits| waits.add(activity));
                 }
                 Observation::Refused(reason) => {
                     role.refused += 1;
@@ -76,10 +76,10 @@ impl Watch {
                 }
             }
         }
-        look.cpu_ns
+        sample.cpu_ns
     }
 
-    /// Any thread was seen.
+    /// Whether any sample has arrived.
     pub fn any(&self) -> bool {
         let mut roles = self.roles.iter();
         roles.any(|role| role.tally.finish().is_some())
@@ -89,12 +89,13 @@ impl Watch {
         &self.roles[role].tally
     }
 
-    /// Writes down what was seen of a role, its phases and its listed threads, or why nothing was.
-    pub fn tell(&self, role: usize, processes: u64, record: &mut RoleRecord) {
-        let watched = &self.roles[role];
-        let refusal = watched.refusal.as_ref().or(self.failure.as_ref());
-        record.waits = watched.tally.finish();
-        watched.note_gaps(refusal, &mut record.absent);
+    /// Completes the record of a role, its phases and its listed threads with their waits, or with the
+    /// reason why they are missing.
+    pub fn write_to(&self, role: usize, processes: u64, record: &mut RoleRecord) {
+        let waits = &self.roles[role];
+        let refusal = waits.refusal.as_ref().or(self.failure.as_ref());
+        record.waits = waits.tally.finish();
+        waits.note_gaps(refusal, &mut record.absent);
         let whole = record.waits.iter_mut();
         let phases = record.phases.iter_mut().map(|phase| &mut phase.waits);
         for waits in whole.chain(phases.flatten()) {
@@ -105,7 +106,7 @@ impl Watch {
         for phase in &mut record.phases {
             explain(&phase.waits, refusal, UNSEEN_PHASE, &mut phase.absent);
         }
-        let words = watched.tally.words_of_threads();
+        let words = waits.tally.words_of_threads();
         for thread in &mut record.threads.listed {
             explain(&thread.waits, refusal, UNSEEN_THREAD, &mut thread.absent);
             if let Some(waits) = &mut thread.waits {
@@ -116,8 +117,8 @@ impl Watch {
     }
 }
 
-impl Watched {
-    /// What was seen is not all where readings were refused or not kept apart.
+impl RoleWaits {
+    /// Says in the record which readings are missing.
     fn note_gaps(&self, refusal: Option<&String>, absent: &mut Absent) {
         if let Some(reason) = refusal.filter(|_| self.refused > 0) {
             let text = format!("without {} readings that failed: {reason}", self.refused);
@@ -133,7 +134,7 @@ impl Watched {
     }
 }
 
-/// Gives the reason for waits that are missing.
+/// Says in the record why waits are missing.
 fn explain(waits: &Option<Waits>, refusal: Option<&String>, unseen: &str, absent: &mut Absent) {
     if waits.is_none() {
         let reason = refusal.map_or(unseen, String::as_str);

@@ -1,5 +1,5 @@
-//! Looks on what threads wait, in a thread of its own: reading `/proc/PID/task/TID/syscall` waits
-//! for a thread that is about to sleep, and the end of a program must not be noticed late for it.
+//! Samples what threads wait for, in a thread of its own: a read of `/proc/PID/task/TID/syscall`
+//! blocks while that thread is about to sleep, and must not delay the event loop.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -11,87 +11,87 @@ use concurve_probe::proc_fs::{ProcFs, SyscallFile};
 use concurve_probe::syscall::{Call, Doing, Kind, Wait};
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::waits::Sight;
+use crate::waits::Activity;
 
-/// How long it is believed what a descriptor is.
-const BELIEVED_NS: u64 = 200_000_000;
+/// How long the kind of a descriptor is cached.
+const DESCRIPTOR_KIND_VALID_NS: u64 = 200_000_000;
 /// Share of the descriptors that a process may have, for the files that are kept open here. The
 /// others are opened for each reading.
 const SHARE_OF_DESCRIPTORS: u64 = 4;
 
-/// A thread to look at.
+/// A thread to sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subject {
+pub struct SampledThread {
     pub role: usize,
     pub pid: u32,
     pub tid: u32,
 }
 
-/// What was seen of one.
+/// What one thread was doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    Seen(Sight),
-    /// The host does not say, and why.
+    Seen(Activity),
+    /// Why the host does not say.
     Refused(String),
 }
 
-/// What was seen in one look at all.
+/// One sample of all requested threads.
 #[derive(Debug, Default)]
-pub struct Look {
-    pub observations: Vec<(Subject, Observation)>,
+pub struct WaitSample {
+    pub observations: Vec<(SampledThread, Observation)>,
     pub cpu_ns: u64,
 }
 
-/// The thread that looks.
+/// The handle of the sampling thread.
 #[derive(Debug)]
-pub struct Watcher {
-    orders: Sender<Vec<Subject>>,
-    looks: Receiver<Look>,
-    /// A look was ordered and has not come.
+pub struct WaitSamplerThread {
+    requests: Sender<Vec<SampledThread>>,
+    samples: Receiver<WaitSample>,
+    /// A sample was requested and has not arrived.
     busy: bool,
 }
 
-impl Watcher {
-    /// Starts it.
+impl WaitSamplerThread {
+    /// Starts the thread.
     pub fn start(proc_fs: &ProcFs) -> std::io::Result<Self> {
-        let (orders, ordered) = mpsc::channel::<Vec<Subject>>();
-        let (answers, looks) = mpsc::channel();
-        let mut eyes = Eyes::new(proc_fs.clone());
-        // It ends with the runner.
+        let (requests, requested) = mpsc::channel::<Vec<SampledThread>>();
+        let (answers, samples) = mpsc::channel();
+        let mut reader = SyscallReader::new(proc_fs.clone());
+        // It ends when the runner drops its handle or exits.
         thread::Builder::new()
             .name("watcher".into())
             .spawn(move || {
-                for subjects in ordered {
-                    if answers.send(eyes.look(&subjects)).is_err() {
+                for threads in requested {
+                    if answers.send(reader.sample(&threads)).is_err() {
                         return;
                     }
                 }
             })?;
         Ok(Self {
-            orders,
-            looks,
+            requests,
+            samples,
             busy: false,
         })
     }
 
-    /// Orders a look, unless it is at one still.
-    pub fn order(&mut self, subjects: Vec<Subject>) {
-        if !self.busy && !subjects.is_empty() {
-            self.busy = self.orders.send(subjects).is_ok();
+    /// Requests a sample, unless one is under way.
+    pub fn request(&mut self, threads: Vec<SampledThread>) {
+        if !self.busy && !threads.is_empty() {
+            self.busy = self.requests.send(threads).is_ok();
         }
     }
 
-    /// The look that was ordered, once it is done.
-    pub fn take(&mut self) -> Option<Look> {
-        let look = self.looks.try_recv().ok()?;
+    /// The requested sample, once it is complete.
+    pub fn take(&mut self) -> Option<WaitSample> {
+        let sample = self.samples.try_recv().ok()?;
         self.busy = false;
-        Some(look)
+        Some(sample)
     }
 }
 
 /// Reads the files.
 #[derive(Debug)]
-struct Eyes {
+struct SyscallReader {
     proc_fs: ProcFs,
     files: HashMap<u32, KeptFile>,
     files_max: usize,
@@ -106,7 +106,7 @@ struct KeptFile {
     turn: u64,
 }
 
-impl Eyes {
+impl SyscallReader {
     fn new(proc_fs: ProcFs) -> Self {
         let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
         Self {
@@ -118,19 +118,19 @@ impl Eyes {
         }
     }
 
-    fn look(&mut self, subjects: &[Subject]) -> Look {
+    fn sample(&mut self, threads: &[SampledThread]) -> WaitSample {
         let cpu_before = clock::thread_cpu_ns();
         self.turn += 1;
-        let mut observations = Vec::with_capacity(subjects.len());
-        for subject in subjects {
-            let observation = match self.read(subject.pid, subject.tid) {
-                Ok(doing) => self.sight(*subject, doing).map(Observation::Seen),
+        let mut observations = Vec::with_capacity(threads.len());
+        for thread in threads {
+            let observation = match self.read(thread.pid, thread.tid) {
+                Ok(doing) => self.activity(*thread, doing).map(Observation::Seen),
                 Err(error) => self.refusal(&error),
             };
-            observations.extend(observation.map(|it| (*subject, it)));
+            observations.extend(observation.map(|it| (*thread, it)));
         }
         self.forget();
-        Look {
+        WaitSample {
             observations,
             cpu_ns: clock::thread_cpu_ns() - cpu_before,
         }
@@ -150,27 +150,28 @@ impl Eyes {
         doing
     }
 
-    fn sight(&mut self, subject: Subject, doing: Doing) -> Option<Sight> {
+    fn activity(&mut self, thread: SampledThread, doing: Doing) -> Option<Activity> {
         match doing {
-            Doing::Running => Some(Sight::Running),
-            Doing::Call(call) => Some(self.wait(subject.pid, call)),
-            Doing::Outside => self.outside(subject).map(Sight::Waiting),
+            Doing::Running => Some(Activity::Running),
+            Doing::Call(call) => Some(self.wait(thread.pid, call)),
+            Doing::Outside => self.outside(thread).map(Activity::Waiting),
             Doing::Gone => None,
         }
     }
 
-    fn wait(&mut self, pid: u32, call: Call) -> Sight {
+    fn wait(&mut self, pid: u32, call: Call) -> Activity {
         match call.wait() {
-            Wait::Futex(address) => Sight::Futex(Some(address)),
-            Wait::Known(Kind::Futex) => Sight::Futex(None),
-            Wait::Known(kind) => Sight::Waiting(kind),
-            Wait::Descriptor(number) => Sight::Waiting(self.descriptor(pid, number)),
+            Wait::Futex(address) => Activity::Futex(Some(address)),
+            Wait::Known(Kind::Futex) => Activity::Futex(None),
+            Wait::Known(kind) => Activity::Waiting(kind),
+            Wait::Descriptor(number) => Activity::Waiting(self.descriptor(pid, number)),
         }
     }
 
-    /// A page fault waits uninterruptibly, for the disk more often than not; a stop does not.
-    fn outside(&self, subject: Subject) -> Option<Kind> {
-        let stat = self.proc_fs.thread_stat(subject.pid, subject.tid).ok()?;
+    /// The kind of a wait outside system calls: a page fault waits uninterruptibly, mostly for the
+    /// disk; a stopped thread does not.
+    fn outside(&self, thread: SampledThread) -> Option<Kind> {
+        let stat = self.proc_fs.thread_stat(thread.pid, thread.tid).ok()?;
         Some(match stat.state {
             'D' => Kind::Disk,
             _ => Kind::Other,
@@ -180,7 +181,7 @@ impl Eyes {
     fn descriptor(&mut self, pid: u32, number: u32) -> Kind {
         let now = clock::monotonic_ns();
         match self.descriptors.get(&(pid, number)) {
-            Some((kind, at_ns)) if now - at_ns < BELIEVED_NS => *kind,
+            Some((kind, at_ns)) if now - at_ns < DESCRIPTOR_KIND_VALID_NS => *kind,
             _ => {
                 let kind = self.proc_fs.descriptor_kind(pid, number);
                 let kind = kind.unwrap_or(Kind::Other);
@@ -190,12 +191,12 @@ impl Eyes {
         }
     }
 
-    /// Nothing of a thread that has ended.
+    /// Why a reading failed; none if the thread has ended.
     fn refusal(&self, error: &ProbeError) -> Option<Observation> {
         let own = std::process::id();
         let gone = match error.errno() {
             Some(libc::ESRCH) => true,
-            // No such file: of this thread, or of any.
+            // Is the file missing for this thread, or does this kernel have none?
             Some(libc::ENOENT) => self.proc_fs.open_syscall(own, own).is_ok(),
             _ => false,
         };
@@ -210,14 +211,14 @@ impl Eyes {
         (!gone).then(|| Observation::Refused(format!("{error}{advice}")))
     }
 
-    /// Closes what was not looked at this time, and lets go of what is no longer believed.
+    /// Closes files that this sample did not use, and forgets expired kinds of descriptors.
     fn forget(&mut self) {
         let turn = self.turn;
         self.files.retain(|_, kept| kept.turn == turn);
         if self.descriptors.len() > 1000 {
             let now = clock::monotonic_ns();
             self.descriptors
-                .retain(|_, (_, at_ns)| now - *at_ns < BELIEVED_NS);
+                .retain(|_, (_, at_ns)| now - *at_ns < DESCRIPTOR_KIND_VALID_NS);
         }
     }
 }
