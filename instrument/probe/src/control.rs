@@ -120,7 +120,7 @@ pub fn set_policy(tid: u32, policy: Policy) -> Result<()> {
 
 /// Lets the calling thread run as soon as it has something to do, before all ordinary tasks, in
 /// real time with this priority. What it starts is an ordinary task again.
-pub fn come_first(priority: u32) -> Result<()> {
+pub fn raise_priority(priority: u32) -> Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority as libc::c_int,
     };

@@ -1,4 +1,4 @@
-//! `concurve-trial check`: would every role start, and with the controls that it asks for?
+//! `concurve-trial check`: whether every role would start with the controls that it asks for.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
@@ -39,7 +39,7 @@ enum ProblemKind {
     ControlRefused,
 }
 
-/// Checks each role without running any.
+/// Checks each role without running its program.
 pub fn check(spec: &TrialSpec) -> CheckReport {
     let proc_fs = ProcFs::default();
     let roles = spec.roles.iter();

@@ -1,7 +1,7 @@
 //! The trial runner: one spec in, one record out.
 //!
 //! spec → suspended launch → controls, read back → counters → release → one loop over signals,
-//! streams, reports, limits and samples → burial of the last process → record.
+//! streams, reports, limits and samples → the last process is reaped → record.
 
 mod census;
 mod channel;
@@ -93,7 +93,7 @@ fn run_trial() -> Result<()> {
 fn measure(spec: TrialSpec) -> Result<TrialRecord> {
     let signals = Signals::open()?;
     let mut host = Host::open();
-    host.take_charge(&spec)?;
+    host.become_parent_of_orphans(&spec)?;
     let mut trial = Trial::new(spec, host);
     event_loop::run(&mut trial, &signals)?;
     Ok(record::write(trial))

@@ -41,8 +41,8 @@ impl Excerpt {
         self.bytes
     }
 
-    /// The line that says most of a failure, if the stream had any that is not blank: the first that
-    /// begins with `error`, since usage and hints stand behind it, or else the last.
+    /// The line that most likely says why a program failed; none if all are blank. The first that
+    /// begins with `error`, since usage and hints follow it; otherwise the last.
     pub fn telling_line(&self) -> Option<String> {
         let mut kept = self.head.clone();
         kept.extend(&self.tail);

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::disk::Model;
 use crate::disk::seek::{SeekCurve, Shape};
-use crate::disk::{Model, models};
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::{Layout, Machine};
 use crate::request::SECTOR_BYTES;
-use crate::scheduler::Kind;
+use crate::scheduler::kind::Kind;
 use crate::time::milliseconds;
-use crate::volume::Layout;
 use crate::workload::load::Writing;
 
 /// Simulate I/O schedulers over rotating disks, and say how long the load took.
@@ -155,7 +154,7 @@ pub struct TraceOptions {
 
 impl MachineOptions {
     pub fn machine(&self) -> Result<Machine, Error> {
-        let disk = models::scsi_36gb_15k();
+        let disk = Model::scsi_36gb_15k();
         let settles = disk.seek.settle_ms;
         between("--average-seek-ms", self.average_seek_ms, settles, 100.0)?;
         Ok(Machine {

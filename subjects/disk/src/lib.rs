@@ -13,17 +13,14 @@ mod cli;
 pub mod device;
 pub mod disk;
 pub mod error;
-mod machine;
+pub mod machine;
 pub mod page_cache;
-mod pieces;
 mod report;
 pub mod request;
 mod run;
 pub mod scheduler;
 pub mod simulation;
-mod text;
 pub mod time;
-pub mod volume;
 pub mod workload;
 
 pub use machine::Machine;

@@ -10,7 +10,7 @@ use crate::workload::Io;
 pub type FileId = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct PageCacheTunables {
     /// Sectors of memory that pages may fill.
     pub sectors: u64,
     /// Shares of it: above the first, pages are written out in the background; above the second,
@@ -24,7 +24,7 @@ pub struct Settings {
     pub request_sectors: u32,
 }
 
-impl Default for Settings {
+impl Default for PageCacheTunables {
     /// Linux 2.6.16 with 4 GB: 10 and 40 %, 30 s, 5 s; requests up to 512 KiB.
     fn default() -> Self {
         Self {
@@ -47,15 +47,15 @@ struct Extent {
 /// Pages that the disks have not got yet, by file.
 #[derive(Debug)]
 pub struct PageCache {
-    pub settings: Settings,
+    pub tunables: PageCacheTunables,
     files: Vec<BTreeMap<u64, Extent>>,
     dirty: u64,
 }
 
 impl PageCache {
-    pub fn new(settings: Settings, files: usize) -> Self {
+    pub fn new(tunables: PageCacheTunables, files: usize) -> Self {
         Self {
-            settings,
+            tunables,
             files: vec![BTreeMap::new(); files],
             dirty: 0,
         }
@@ -85,11 +85,11 @@ impl PageCache {
     }
 
     pub fn above_background(&self) -> bool {
-        self.dirty as f64 > self.settings.background_share * self.settings.sectors as f64
+        self.dirty as f64 > self.tunables.background_share * self.tunables.sectors as f64
     }
 
     pub fn above_limit(&self) -> bool {
-        self.dirty as f64 > self.settings.limit_share * self.settings.sectors as f64
+        self.dirty as f64 > self.tunables.limit_share * self.tunables.sectors as f64
     }
 
     /// `fsync`: all of a file, as requests that somebody waits for.
@@ -130,7 +130,7 @@ impl PageCache {
     }
 
     fn cut(&self, sector: u64, sectors: u64, sync: bool, ios: &mut Vec<Io>) {
-        let most = u64::from(self.settings.request_sectors);
+        let most = u64::from(self.tunables.request_sectors);
         for at in (0..sectors).step_by(most as usize) {
             let length = most.min(sectors - at) as u32;
             ios.push(Io::write(sector + at, length, sync));
@@ -143,12 +143,12 @@ mod tests {
     use super::*;
 
     fn cache() -> PageCache {
-        let settings = Settings {
+        let tunables = PageCacheTunables {
             sectors: 1000,
             request_sectors: 32,
-            ..Settings::default()
+            ..PageCacheTunables::default()
         };
-        PageCache::new(settings, 2)
+        PageCache::new(tunables, 2)
     }
 
     fn places(ios: &[Io]) -> Vec<(u64, u32)> {

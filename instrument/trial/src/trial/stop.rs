@@ -1,4 +1,4 @@
-//! The end of a trial: how it begins, and how what has to die is killed.
+//! Ends a trial: stops serving roles, and kills processes that remain.
 
 use concurve_clock as clock;
 use concurve_probe::process;
@@ -37,7 +37,7 @@ impl Trial {
         });
     }
 
-    /// SIGTERM to what serves; SIGKILL follows when the grace is over.
+    /// Sends SIGTERM to serving roles; SIGKILL follows after the grace period.
     pub fn stop_serving_roles(&mut self) {
         if self.ending != Ending::NotYet {
             return;
@@ -57,14 +57,14 @@ impl Trial {
         self.ending = Ending::Killing;
         for role in &mut self.roles {
             if role.running() {
-                // A serving role that outlives its grace has been killed too.
+                // Also a serving role that did not end within the grace period.
                 role.ended_by = Some(EndedBy::Killed);
             }
         }
     }
 
-    /// Brings the end of the trial one step further. `now` decides on limits.
-    pub fn further_the_end(&mut self, now: u64) {
+    /// Advances the end of the trial by one step. `now` decides whether limits have passed.
+    pub fn advance_end(&mut self, now: u64) {
         if let Ending::Stopping { until_ns } = self.ending {
             let mut roles = self.roles.iter();
             let stopping = roles.any(|role| {
@@ -73,7 +73,7 @@ impl Trial {
             if now >= until_ns || !stopping {
                 self.kill_everything();
             } else {
-                // What does not serve has no claim to the grace.
+                // The grace period is for serving roles alone.
                 for index in 0..self.roles.len() {
                     if self.roles[index].running() && self.roles[index].spec.end == End::Exit {
                         self.kill_tree_of(index);
@@ -92,14 +92,14 @@ impl Trial {
         }
     }
 
-    /// Whether some process is being killed and another look is due soon.
+    /// Whether a process is being killed, so that the loop must check again soon.
     pub fn killing(&self) -> bool {
         let done = |role: &crate::role::Role| role.exited();
         !self.childless && (self.ending != Ending::NotYet || self.roles.iter().any(done))
     }
 
     fn kill_all(&mut self) {
-        // Stragglers first, while they can still be told from the rest.
+        // Stragglers first, while they can still be distinguished from the others.
         for index in 0..self.roles.len() {
             if self.roles[index].exited() {
                 self.kill_stragglers(index);
@@ -119,10 +119,10 @@ impl Trial {
         }
     }
 
-    /// Kills what a role has left behind after its first process exited.
+    /// Kills the processes that a role has left behind when its first process exited.
     fn kill_stragglers(&mut self, index: usize) {
         let proc_fs = &self.host.proc_fs;
-        for (pid, role) in orphans::strangers(&self.ledger, proc_fs) {
+        for (pid, role) in orphans::unclaimed_children(&self.ledger, proc_fs) {
             self.ledger.adopt(pid, role);
         }
         let own = std::process::id();

@@ -7,18 +7,14 @@ pub mod anticipatory;
 pub mod bfq;
 pub mod cfq;
 pub mod deadline;
-pub mod elevator;
-pub mod lane;
-pub mod mq_deadline;
+pub mod kind;
 pub mod noop;
-pub mod per_process;
-pub mod think_time;
-
-use clap::ValueEnum;
+mod per_process;
+pub mod request_queue;
 
 use crate::request::Request;
 use crate::time::Time;
-pub use lane::Merge;
+pub use request_queue::Merge;
 
 /// What a scheduler says when the device could take a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,50 +44,6 @@ pub trait Scheduler {
 
     /// Requests that wait.
     fn waiting(&self) -> usize;
-}
-
-/// The schedulers by the names that kernels give them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Kind {
-    /// First come, first served; only the last request grows
-    Noop,
-    /// Sorted batches, reads before writes, each request with a deadline
-    Deadline,
-    /// Deadline that waits for the next request of the process it has just read for
-    #[value(alias = "as")]
-    Anticipatory,
-    /// A queue and a time slice for each process
-    Cfq,
-    /// Deadline as kernels with several hardware queues have it
-    MqDeadline,
-    /// A queue and a budget of sectors for each process
-    Bfq,
-}
-
-impl Kind {
-    /// The name that kernels give it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Noop => "noop",
-            Self::Deadline => "deadline",
-            Self::Anticipatory => "anticipatory",
-            Self::Cfq => "cfq",
-            Self::MqDeadline => "mq-deadline",
-            Self::Bfq => "bfq",
-        }
-    }
-
-    /// Such a scheduler with the parameters that its kernels came with.
-    pub fn build(self) -> Box<dyn Scheduler> {
-        match self {
-            Self::Noop => Box::new(noop::Noop::default()),
-            Self::Deadline => Box::new(deadline::Deadline::new(deadline::Settings::of_2_6_16())),
-            Self::Anticipatory => Box::new(anticipatory::Anticipatory::new(Default::default())),
-            Self::Cfq => Box::new(cfq::Cfq::new(Default::default())),
-            Self::MqDeadline => Box::new(mq_deadline::new()),
-            Self::Bfq => Box::new(bfq::Bfq::new(Default::default())),
-        }
-    }
 }
 
 /// Sectors to which merging may let a request grow: 512 KiB, what kernels allow by default.

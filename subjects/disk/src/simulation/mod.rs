@@ -3,29 +3,55 @@
 //! Everything follows from the processes and their seeds; two runs of the same are alike to the
 //! last nanosecond.
 
-mod actor;
-mod agenda;
-mod pending;
+mod event_queue;
+mod in_flight;
 
 use crate::account::Account;
 use crate::device::{Device, Effect};
 use crate::disk::Disk;
-use crate::machine::Machine;
-use crate::pieces::Pieces;
+use crate::machine::{Machine, Volume};
 use crate::request::{ProcessId, Request};
 use crate::time::Time;
-use crate::volume::Volume;
 use crate::workload::{Asked, Io, Process, Step};
-use actor::Actor;
-use agenda::{Agenda, Event};
-use pending::{Pending, PendingIos};
+use event_queue::{Event, EventQueue};
+use in_flight::{Pending, PendingIos, Pieces};
 
+/// Where a process is.
+struct SimulatedProcess {
+    process: Box<dyn Process>,
+    /// I/Os of it that are not done.
+    under_way: usize,
+    /// It goes on when fewer than this are under way.
+    waits_below: Option<usize>,
+    parked: bool,
+    /// How often it has gone on.
+    wait_number: u32,
+    /// Another process has said that it may go on, while it was not parked.
+    called: bool,
+    ended: bool,
+}
+
+impl SimulatedProcess {
+    fn new(process: Box<dyn Process>) -> Self {
+        Self {
+            process,
+            under_way: 0,
+            waits_below: None,
+            parked: false,
+            wait_number: 0,
+            called: false,
+            ended: false,
+        }
+    }
+}
+
+/// A machine with its processes, and what has happened so far.
 pub struct Simulation {
     now: Time,
-    agenda: Agenda,
+    events: EventQueue,
     volume: Volume,
     devices: Vec<Device>,
-    actors: Vec<Actor>,
+    processes: Vec<SimulatedProcess>,
     pending: PendingIos,
     pieces: Pieces,
     finishing: Vec<Option<Request>>,
@@ -38,14 +64,15 @@ impl Simulation {
     pub fn new(machine: &Machine, processes: Vec<Box<dyn Process>>) -> Self {
         let device = || Device::new(Disk::new(machine.disk.clone()), machine.scheduler.build());
         let devices: Vec<Device> = (0..machine.disks).map(|_| device()).collect();
-        let actors: Vec<Actor> = processes.into_iter().map(Actor::new).collect();
+        let processes: Vec<SimulatedProcess> =
+            processes.into_iter().map(SimulatedProcess::new).collect();
         Self {
             now: 0,
-            agenda: Agenda::default(),
+            events: EventQueue::default(),
             volume: machine.volume(),
             devices,
-            account: Account::new(actors.len()),
-            actors,
+            account: Account::new(processes.len()),
+            processes,
             pending: PendingIos::default(),
             pieces: Pieces::default(),
             finishing: Vec::new(),
@@ -56,16 +83,19 @@ impl Simulation {
 
     /// Run until all processes have ended and all that they wrote is on the disks.
     pub fn run(mut self) -> Account {
-        for process in 0..self.actors.len() {
+        for process in 0..self.processes.len() {
             self.go_on(process);
         }
-        while let Some((time, event)) = self.agenda.pop() {
+        while let Some((time, event)) = self.events.pop() {
             self.now = time;
             match event {
                 Event::ArmDone { device } => self.arm_done(device),
                 Event::Done { device, place } => self.done_without_arm(device, place),
                 Event::Ask { device } => self.run_device(device),
-                Event::Wake { process, nap } if nap == self.actors[process].nap => {
+                Event::Wake {
+                    process,
+                    wait_number,
+                } if wait_number == self.processes[process].wait_number => {
                     self.go_on(process);
                 }
                 Event::Wake { .. } => {}
@@ -75,7 +105,7 @@ impl Simulation {
     }
 
     fn closed_account(mut self) -> Account {
-        debug_assert!(self.actors.iter().all(|it| it.ended), "all have ended");
+        debug_assert!(self.processes.iter().all(|it| it.ended), "all have ended");
         for device in &self.devices {
             self.account.merged += device.merged;
             self.account.sent += device.sent;
@@ -88,14 +118,14 @@ impl Simulation {
     // -- processes ----------------------------------------------------------------------------
 
     fn go_on(&mut self, process: usize) {
-        let actor = &mut self.actors[process];
-        actor.nap += 1;
-        actor.parked = false;
+        let state = &mut self.processes[process];
+        state.wait_number += 1;
+        state.parked = false;
         let mut asked = std::mem::take(&mut self.asked);
         let mut touched = 0u64;
         loop {
-            let actor = &mut self.actors[process];
-            let step = actor.process.step(self.now, &mut asked);
+            let state = &mut self.processes[process];
+            let step = state.process.step(self.now, &mut asked);
             for io in asked.ios.drain(..) {
                 touched |= self.submit(process, io);
             }
@@ -112,14 +142,14 @@ impl Simulation {
     }
 
     fn goes_on_at_once(&mut self, process: usize, step: Step) -> bool {
-        let actor = &mut self.actors[process];
+        let state = &mut self.processes[process];
         match step {
-            Step::Wait { below } if actor.under_way < below => return true,
-            Step::Wait { below } => actor.waits_below = Some(below),
-            Step::Park | Step::ParkFor(_) if std::mem::take(&mut actor.called) => return true,
-            Step::Park => actor.parked = true,
+            Step::Wait { below } if state.under_way < below => return true,
+            Step::Wait { below } => state.waits_below = Some(below),
+            Step::Park | Step::ParkFor(_) if std::mem::take(&mut state.called) => return true,
+            Step::Park => state.parked = true,
             Step::ParkFor(time) => {
-                actor.parked = true;
+                state.parked = true;
                 self.wake_at(self.now + time, process);
             }
             Step::Sleep(time) => self.wake_at(self.now + time, process),
@@ -130,16 +160,16 @@ impl Simulation {
 
     /// Another process may go on.
     fn call(&mut self, process: usize) {
-        let actor = &mut self.actors[process];
-        if std::mem::take(&mut actor.parked) {
+        let state = &mut self.processes[process];
+        if std::mem::take(&mut state.parked) {
             self.wake_at(self.now, process);
         } else {
-            actor.called = true;
+            state.called = true;
         }
     }
 
     fn end(&mut self, process: usize) {
-        self.actors[process].ended = true;
+        self.processes[process].ended = true;
         self.account.process_ended(process, self.now);
         self.account.end = self.now;
     }
@@ -147,7 +177,7 @@ impl Simulation {
     /// Gives the devices that it went to, a bit each.
     fn submit(&mut self, process: usize, io: Io) -> u64 {
         let id = self.pending.add(Pending::new(process, io, self.now));
-        self.actors[process].under_way += 1;
+        self.processes[process].under_way += 1;
         let mut touched = 0;
         for piece in self.volume.pieces(io.sector, io.sectors) {
             self.pending.add_piece(id);
@@ -157,7 +187,7 @@ impl Simulation {
                 direction: io.direction,
                 sync: io.sync,
                 process: process as ProcessId,
-                priority: self.actors[process].process.priority(),
+                priority: self.processes[process].process.priority(),
                 arrived: self.now,
                 ticket: self.pieces.add(id),
             };
@@ -180,12 +210,12 @@ impl Simulation {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Merged { into, gone } => self.pieces.join(into, gone),
-                Effect::ArmDone(time) => self.agenda.foresee(time, Event::ArmDone { device }),
-                Effect::AskAgain(time) => self.agenda.foresee(time, Event::Ask { device }),
+                Effect::ArmDone(time) => self.events.schedule(time, Event::ArmDone { device }),
+                Effect::AskAgain(time) => self.events.schedule(time, Event::Ask { device }),
                 Effect::Done(time, request) => {
                     self.finishing.push(Some(request));
                     let place = self.finishing.len() - 1;
-                    self.agenda.foresee(time, Event::Done { device, place });
+                    self.events.schedule(time, Event::Done { device, place });
                 }
             }
         }
@@ -230,16 +260,22 @@ impl Simulation {
         let process = done.process;
         self.account
             .io_done(process, &done.io, self.now - done.begun);
-        let actor = &mut self.actors[process];
-        actor.under_way -= 1;
-        if actor.waits_below.is_some_and(|it| actor.under_way < it) {
-            actor.waits_below = None;
+        let state = &mut self.processes[process];
+        state.under_way -= 1;
+        if state.waits_below.is_some_and(|it| state.under_way < it) {
+            state.waits_below = None;
             self.wake_at(self.now, process);
         }
     }
 
     fn wake_at(&mut self, time: Time, process: usize) {
-        let nap = self.actors[process].nap;
-        self.agenda.foresee(time, Event::Wake { process, nap });
+        let wait_number = self.processes[process].wait_number;
+        self.events.schedule(
+            time,
+            Event::Wake {
+                process,
+                wait_number,
+            },
+        );
     }
 }

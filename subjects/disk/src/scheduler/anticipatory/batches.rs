@@ -1,7 +1,7 @@
 //! The batches: which side is served, for how long, and how many writes that is.
 
-use super::Settings;
 use crate::request::Request;
+use crate::scheduler::request_queue::{RequestQueue, Slot};
 use crate::time::{MILLISECOND, Time};
 
 /// The two kinds of batches.
@@ -40,8 +40,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    pub fn new(settings: &Settings) -> Self {
-        let (read_expire, write_expire) = (settings.read_batch_expire, settings.write_batch_expire);
+    /// Batches of reads and of writes that take so long each.
+    pub fn new(read_expire: Time, write_expire: Time) -> Self {
         Self {
             current: Batch::Sync,
             end: read_expire,
@@ -127,5 +127,38 @@ impl Batches {
             }
         }
         self.write_count = self.write_count.clamp(1, 1 << 16);
+    }
+}
+
+/// One of the two sides.
+#[derive(Debug)]
+pub struct BatchQueue {
+    pub requests: RequestQueue,
+    /// Where the last request of this kind ended.
+    pub head: u64,
+    /// The order of arrival is looked at once in this time.
+    expire: Time,
+    pub last_check: Time,
+}
+
+impl BatchQueue {
+    pub fn new(expire: Time) -> Self {
+        Self {
+            requests: RequestQueue::default(),
+            head: 0,
+            expire,
+            last_check: 0,
+        }
+    }
+
+    /// Has the oldest request waited too long? Asked too soon again, the answer is no: many
+    /// requests that have expired would otherwise make it seek to and fro.
+    pub fn oldest_expired(&mut self, now: Time) -> Option<Slot> {
+        if now - self.last_check < self.expire {
+            return None;
+        }
+        self.last_check = now;
+        let oldest = self.requests.oldest()?;
+        (self.requests.get(oldest).arrived + self.expire < now).then_some(oldest)
     }
 }

@@ -15,22 +15,19 @@
 //! Left out: the statistics on processes that end while they are waited for.
 
 mod batches;
-mod habits;
-mod side;
-mod wait;
+mod history;
 
-use super::elevator::Elevator;
-use super::lane::Slot;
+use super::request_queue::Elevator;
+use super::request_queue::Slot;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::{ProcessId, Request};
 use crate::time::{MILLISECOND, Time, milliseconds};
-use batches::{Batch, Batches};
-use habits::Habits;
-use side::Side;
-use wait::Anticipation;
+use batches::{Batch, BatchQueue, Batches};
+use history::History;
 
+/// The tunables, by the names that the kernel gives them where it has them.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct AnticipatoryTunables {
     pub read_expire: Time,
     pub write_expire: Time,
     pub read_batch_expire: Time,
@@ -42,7 +39,7 @@ pub struct Settings {
     pub elevator: Elevator,
 }
 
-impl Default for Settings {
+impl Default for AnticipatoryTunables {
     fn default() -> Self {
         Self {
             read_expire: 125 * MILLISECOND,
@@ -59,12 +56,24 @@ impl Default for Settings {
     }
 }
 
+/// Whether the disk waits, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anticipation {
+    Off,
+    /// For the end of the request that was sent last.
+    AwaitingEnd,
+    /// For the next request of its process.
+    AwaitingNext,
+    /// Waited in vain, or not: the next request goes, whosever it is.
+    Finished,
+}
+
 #[derive(Debug)]
 pub struct Anticipatory {
-    settings: Settings,
-    sync: Side,
-    later: Side,
-    habits: Habits,
+    tunables: AnticipatoryTunables,
+    sync: BatchQueue,
+    later: BatchQueue,
+    history: History,
     batches: Batches,
     anticipation: Anticipation,
     awaited: Option<ProcessId>,
@@ -74,21 +83,21 @@ pub struct Anticipatory {
 }
 
 impl Anticipatory {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(tunables: AnticipatoryTunables) -> Self {
         Self {
-            sync: Side::new(settings.read_expire),
-            later: Side::new(settings.write_expire),
-            habits: Habits::new(settings.max_think_time),
-            batches: Batches::new(&settings),
+            sync: BatchQueue::new(tunables.read_expire),
+            later: BatchQueue::new(tunables.write_expire),
+            history: History::new(tunables.max_think_time),
+            batches: Batches::new(tunables.read_batch_expire, tunables.write_batch_expire),
             anticipation: Anticipation::Off,
             awaited: None,
             idle_since: None,
             in_flight: 0,
-            settings,
+            tunables,
         }
     }
 
-    fn side(&mut self, batch: Batch) -> &mut Side {
+    fn side(&mut self, batch: Batch) -> &mut BatchQueue {
         match batch {
             Batch::Sync => &mut self.sync,
             Batch::Async => &mut self.later,
@@ -100,7 +109,7 @@ impl Anticipatory {
             Batch::Sync => &self.sync,
             Batch::Async => &self.later,
         };
-        self.settings.elevator.nearest(&side.lane, side.head)
+        self.tunables.elevator.nearest(&side.requests, side.head)
     }
 
     /// Send `slot` of the current batch, or the oldest if it has waited too long; nothing while
@@ -120,7 +129,7 @@ impl Anticipatory {
     fn serve(&mut self, slot: Slot) -> Decision {
         let batch = self.batches.current;
         let side = self.side(batch);
-        let request = side.lane.remove(slot);
+        let request = side.requests.remove(slot);
         side.head = request.end();
         self.anticipation = Anticipation::Off;
         self.idle_since = None;
@@ -131,7 +140,7 @@ impl Anticipatory {
                 self.batches.count_write();
             }
         }
-        *self.habits.waiting(request.process) -= 1;
+        *self.history.waiting(request.process) -= 1;
         self.in_flight += 1;
         Decision::Serve(request)
     }
@@ -141,20 +150,20 @@ impl Scheduler for Anticipatory {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
         let merge = self
             .side(Batch::of(request))
-            .lane
+            .requests
             .merge(request, MERGE_LIMIT, true)?;
         if let Some(gone) = merge.bridged {
-            *self.habits.waiting(gone.process) -= 1;
+            *self.history.waiting(gone.process) -= 1;
         }
         Some(merge)
     }
 
     fn add(&mut self, request: Request, now: Time) {
         if request.sync {
-            self.habits.learn(&request, request.process, now);
+            self.history.learn(&request, request.process, now);
         }
-        *self.habits.waiting(request.process) += 1;
-        self.side(Batch::of(&request)).lane.add(request);
+        *self.history.waiting(request.process) += 1;
+        self.side(Batch::of(&request)).requests.add(request);
         let waits = matches!(
             self.anticipation,
             Anticipation::AwaitingEnd | Anticipation::AwaitingNext
@@ -166,7 +175,10 @@ impl Scheduler for Anticipatory {
 
     fn dispatch(&mut self, now: Time, _in_flight: usize) -> Decision {
         self.end_wait_in_time(now);
-        let (reads, writes) = (!self.sync.lane.is_empty(), !self.later.lane.is_empty());
+        let (reads, writes) = (
+            !self.sync.requests.is_empty(),
+            !self.later.requests.is_empty(),
+        );
         self.batches.note_waiting(reads, writes);
         if !(reads || writes) || self.batches.draining {
             return Decision::Nothing;
@@ -184,7 +196,7 @@ impl Scheduler for Anticipatory {
         let next = if reads && !(writes && self.batches.current == Batch::Sync) {
             self.batches.start(Batch::Sync);
             self.sync.last_check = now;
-            self.sync.lane.oldest()
+            self.sync.requests.oldest()
         } else {
             self.batches.start(Batch::Async);
             self.nearest(Batch::Async)
@@ -205,12 +217,12 @@ impl Scheduler for Anticipatory {
             }
         }
         if request.sync {
-            self.habits.ended(request.process, now);
+            self.history.ended(request.process, now);
         }
     }
 
     fn waiting(&self) -> usize {
-        self.sync.lane.len() + self.later.lane.len()
+        self.sync.requests.len() + self.later.requests.len()
     }
 }
 
@@ -219,11 +231,11 @@ impl Anticipatory {
     /// `None`: the batch has nothing more.
     fn go_on(&mut self, now: Time, alone: bool) -> Option<Decision> {
         let next = self.nearest(self.batches.current);
-        if self.batches.current == Batch::Sync && self.settings.antic_expire > 0 {
+        if self.batches.current == Batch::Sync && self.tunables.antic_expire > 0 {
             if let Some(oldest) = self.sync.oldest_expired(now) {
                 return Some(self.serve(oldest));
             }
-            let candidate = next.map(|slot| *self.sync.lane.get(slot));
+            let candidate = next.map(|slot| *self.sync.requests.get(slot));
             if self.anticipation == Anticipation::Off && !self.take_it(candidate, now) {
                 return Some(self.begin_to_wait());
             }
@@ -233,5 +245,72 @@ impl Anticipatory {
             self.batches.prolong(now);
         }
         Some(self.send(next, now))
+    }
+}
+
+/// The wait for the next request of a process: when it pays, and when it ends.
+impl Anticipatory {
+    /// The end of the wait, once it is known.
+    fn wait_end(&self) -> Option<Time> {
+        self.idle_since.map(|it| it + self.tunables.antic_expire)
+    }
+
+    fn end_wait_in_time(&mut self, now: Time) {
+        if self.anticipation == Anticipation::AwaitingNext
+            && self.wait_end().is_some_and(|it| it <= now)
+        {
+            self.anticipation = Anticipation::Finished;
+        }
+    }
+
+    /// Is there nothing better to expect than `candidate`?
+    fn take_it(&mut self, candidate: Option<Request>, now: Time) -> bool {
+        let Some(process) = self.awaited else {
+            return true;
+        };
+        if candidate.is_some_and(|it| it.process == process)
+            || self.wait_end().is_some_and(|it| it <= now)
+        {
+            return true;
+        }
+        if *self.history.waiting(process) > 0 {
+            return true;
+        }
+        if let Some(close) = candidate.filter(|it| it.sync && self.is_close(it, process, now)) {
+            // Processes that work side by side share their history.
+            self.history.learn(&close, process, now);
+            return true;
+        }
+        let think_time = self.history.think_time(process);
+        think_time.is_some_and(|it| it > self.tunables.antic_expire as f64)
+    }
+
+    /// Near the head: within 4 MiB, doubled with each ms of waiting, or nearer than the process
+    /// that is waited for usually is.
+    fn is_close(&mut self, request: &Request, process: ProcessId, now: Time) -> bool {
+        let waited = match (self.anticipation, self.idle_since) {
+            (Anticipation::Off, _) | (_, None) => 0,
+            (_, Some(since)) => (now - since) / MILLISECOND,
+        };
+        let near = 8192u64 << waited.min(20);
+        let head = self.sync.head;
+        if head <= request.sector + near / 2 && request.sector <= head + near {
+            return true;
+        }
+        let usual = self.history.seek(process);
+        usual.is_some_and(|it| it > head.abs_diff(request.sector) as f64)
+    }
+
+    fn begin_to_wait(&mut self) -> Decision {
+        self.anticipation = match self.idle_since {
+            Some(_) => Anticipation::AwaitingNext,
+            None => Anticipation::AwaitingEnd,
+        };
+        self.idle()
+    }
+
+    fn idle(&self) -> Decision {
+        self.wait_end()
+            .map_or(Decision::Nothing, Decision::IdleUntil)
     }
 }

@@ -13,25 +13,20 @@
 //! Unlike that kernel, a waiting real-time queue ends the slice of a lower class at once; there it
 //! had to wait for the slice's end.
 
-mod queue;
-mod slice;
 mod turns;
 
 use std::collections::VecDeque;
 
-use super::elevator::Elevator;
 use super::per_process::QueueIndex;
+use super::request_queue::Elevator;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::{Class, Request};
 use crate::time::{MILLISECOND, Time};
-use queue::Queue;
-use slice::Slice;
-use turns::Turns;
+use turns::{LEVELS, Queue, Turns};
 
-const LEVELS: usize = 8;
-
+/// The tunables, by the names that the kernel gives them where it has them.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct CfqTunables {
     /// Requests that go to the device together.
     pub quantum: u32,
     pub slice_sync: Time,
@@ -48,7 +43,7 @@ pub struct Settings {
     pub idle_grace: Time,
 }
 
-impl Default for Settings {
+impl Default for CfqTunables {
     fn default() -> Self {
         Self {
             quantum: 4,
@@ -68,9 +63,23 @@ impl Default for Settings {
     }
 }
 
+/// The queue that has the disk.
+#[derive(Debug)]
+struct Slice {
+    queue: usize,
+    /// Set when it sends its first request.
+    end: Option<Time>,
+    /// Requests that it has sent.
+    sent: u32,
+    /// The disk is kept idle for it until then.
+    idle_until: Option<Time>,
+    /// The order of arrival has been looked at.
+    checked_age: bool,
+}
+
 #[derive(Debug)]
 pub struct Cfq {
-    settings: Settings,
+    tunables: CfqTunables,
     queues: Vec<Queue>,
     index: QueueIndex,
     slice: Option<Slice>,
@@ -83,9 +92,9 @@ pub struct Cfq {
 }
 
 impl Cfq {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(tunables: CfqTunables) -> Self {
         Self {
-            settings,
+            tunables,
             queues: Vec::new(),
             index: QueueIndex::default(),
             slice: None,
@@ -108,7 +117,7 @@ impl Cfq {
     fn send_from(&mut self, index: usize, now: Time) {
         let most = match self.queues[index].priority.class {
             Class::Idle => 1,
-            _ => self.settings.quantum,
+            _ => self.tunables.quantum,
         };
         let before = self.head;
         for _ in 0..most {
@@ -128,23 +137,23 @@ impl Cfq {
         let slice = self.slice.as_mut()?;
         let queue = &mut self.queues[index];
         let expire = match queue.is_sync {
-            true => self.settings.fifo_expire_sync,
-            false => self.settings.fifo_expire_async,
+            true => self.tunables.fifo_expire_sync,
+            false => self.tunables.fifo_expire_async,
         };
         let late = queue
-            .lane
+            .requests
             .oldest()
-            .filter(|&it| !slice.checked_age && queue.lane.get(it).arrived + expire < now);
+            .filter(|&it| !slice.checked_age && queue.requests.get(it).arrived + expire < now);
         slice.checked_age |= late.is_some();
-        let next = late.or_else(|| self.settings.elevator.nearest(&queue.lane, self.head))?;
+        let next = late.or_else(|| self.tunables.elevator.nearest(&queue.requests, self.head))?;
         slice.sent += 1;
         slice.idle_until = None;
         queue.in_flight += 1;
-        Some(queue.lane.remove(next))
+        Some(queue.requests.remove(next))
     }
 
     fn after_sending(&mut self, index: usize, now: Time) {
-        if self.queues[index].lane.is_empty() {
+        if self.queues[index].requests.is_empty() {
             self.turns.remove(index, &mut self.queues);
         }
         let queue = &self.queues[index];
@@ -160,10 +169,92 @@ impl Cfq {
     }
 }
 
+/// Slices: who has the disk, for how long, and when it is kept idle for its owner.
+impl Cfq {
+    fn slice_length(&self, queue: &Queue) -> Time {
+        let base = match queue.is_sync {
+            true => self.tunables.slice_sync,
+            false => self.tunables.slice_async,
+        };
+        let steps = 4 - i64::from(queue.priority.level);
+        (base as i64 + base as i64 / 5 * steps) as Time
+    }
+
+    /// Requests that a queue which nobody waits for may send in a slice.
+    fn most_async(&self, queue: &Queue) -> u32 {
+        let base = self.tunables.slice_async_rq;
+        2 * (base + base * (LEVELS as u32 - 1 - u32::from(queue.priority.level)))
+    }
+
+    fn end_slice(&mut self, now: Time) {
+        let Some(slice) = self.slice.take() else {
+            return;
+        };
+        self.queues[slice.queue].last_served = now;
+        if self.queues[slice.queue].listed {
+            self.turns.remove(slice.queue, &mut self.queues);
+            self.turns.add(slice.queue, &mut self.queues);
+        }
+    }
+
+    /// Who sends next: the queue that has the slice, or the next one. `Err`: what to say instead.
+    fn choose_queue(&mut self, now: Time) -> Result<usize, Decision> {
+        if let Some(decided) = self.keep_slice(now) {
+            return decided;
+        }
+        self.end_slice(now);
+        let queue = match (self.turns.next_ahead_of_idle(), self.turns.next_idle()) {
+            (Some(queue), _) => queue,
+            (None, None) => return Err(Decision::Nothing),
+            (None, Some(queue)) => {
+                let end = self.last_end + self.tunables.idle_grace;
+                if now < end {
+                    return Err(Decision::IdleUntil(end));
+                }
+                queue
+            }
+        };
+        self.slice = Some(Slice {
+            queue,
+            end: None,
+            sent: 0,
+            idle_until: None,
+            checked_age: false,
+        });
+        Ok(queue)
+    }
+
+    /// `None`: the slice is over, or there is none.
+    fn keep_slice(&mut self, now: Time) -> Option<Result<usize, Decision>> {
+        let slice = self.slice.as_ref()?;
+        let queue = &self.queues[slice.queue];
+        if self.turns.any_above(queue.priority.class) {
+            return None;
+        }
+        let in_time = slice.end.is_none_or(|end| now <= end);
+        if !queue.requests.is_empty() {
+            // What was waited for is served, even if the slice ended meanwhile.
+            let awaited = slice.idle_until.is_some();
+            return (in_time || awaited).then_some(Ok(slice.queue));
+        }
+        if !in_time || !queue.is_sync || !queue.idle_window || self.tunables.slice_idle == 0 {
+            return None;
+        }
+        let until = *self
+            .slice
+            .as_mut()?
+            .idle_until
+            .get_or_insert(now + self.tunables.slice_idle);
+        (now < until).then_some(Err(Decision::IdleUntil(until)))
+    }
+}
+
 impl Scheduler for Cfq {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
         let queue = (*self.index.of(request))?;
-        let merge = self.queues[queue].lane.merge(request, MERGE_LIMIT, true)?;
+        let merge = self.queues[queue]
+            .requests
+            .merge(request, MERGE_LIMIT, true)?;
         if merge.bridged.is_some() {
             self.waiting -= 1;
         }
@@ -172,7 +263,7 @@ impl Scheduler for Cfq {
 
     fn add(&mut self, request: Request, now: Time) {
         let index = self.queue_of(&request);
-        let most = 2 * self.settings.slice_idle;
+        let most = 2 * self.tunables.slice_idle;
         let queue = &mut self.queues[index];
         if request.sync {
             queue.think_time.asked(now, most);
@@ -181,10 +272,10 @@ impl Scheduler for Cfq {
                 && weight > 80.0 / 256.0
                 && queue.priority.class != Class::Idle
             {
-                queue.idle_window = mean <= self.settings.slice_idle as f64;
+                queue.idle_window = mean <= self.tunables.slice_idle as f64;
             }
         }
-        queue.lane.add(request);
+        queue.requests.add(request);
         self.waiting += 1;
         if !queue.listed {
             self.turns.add(index, &mut self.queues);
@@ -200,7 +291,7 @@ impl Scheduler for Cfq {
                 Ok(queue) => queue,
                 Err(decision) => return decision,
             };
-            if !self.queues[queue].idle_window && in_flight >= self.settings.max_depth {
+            if !self.queues[queue].idle_window && in_flight >= self.tunables.max_depth {
                 return Decision::Nothing;
             }
             self.send_from(queue, now);

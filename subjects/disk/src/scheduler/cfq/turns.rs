@@ -1,10 +1,48 @@
-//! Whose turn it is: the queues that have requests, by class and level.
+//! The queues of processes, and whose turn it is: the queues that have requests, by class and
+//! level.
 
 use std::collections::VecDeque;
 
-use super::LEVELS;
-use super::queue::Queue;
 use crate::request::{Class, Priority};
+use crate::scheduler::per_process::ThinkTime;
+use crate::scheduler::request_queue::RequestQueue;
+use crate::time::Time;
+
+/// Levels within the best-effort class.
+pub const LEVELS: usize = 8;
+
+/// One of the queues.
+#[derive(Debug)]
+pub struct Queue {
+    pub requests: RequestQueue,
+    /// That of a process; else the common one of what nobody waits for.
+    pub is_sync: bool,
+    pub priority: Priority,
+    pub think_time: ThinkTime,
+    /// Is it worth idling for?
+    pub idle_window: bool,
+    /// Requests of it with the device.
+    pub in_flight: usize,
+    /// When it was served last: who waits longest comes first.
+    pub last_served: Time,
+    /// Is it in one of the lists of queues that have requests?
+    pub listed: bool,
+}
+
+impl Queue {
+    pub fn new(is_sync: bool, priority: Priority) -> Self {
+        Self {
+            requests: RequestQueue::default(),
+            is_sync,
+            priority,
+            think_time: ThinkTime::default(),
+            idle_window: is_sync && priority.class != Class::Idle,
+            in_flight: 0,
+            last_served: 0,
+            listed: false,
+        }
+    }
+}
 
 /// The places of queues that have requests.
 #[derive(Debug, Default)]

@@ -1,14 +1,43 @@
 //! The database: its cache of changed pages, where they go, and its savepoints.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::plan::{Assumptions, Load};
 use super::tables::{self, File};
-use super::{Assumptions, Load, PAGE_SECTORS, Places};
 use crate::error::Error;
 use crate::page_cache::PageCache;
 use crate::request::SECTOR_BYTES;
 use crate::workload::Asked;
+
+/// Shared by the processes of one load.
+pub type Shared = Rc<RefCell<Database>>;
+
+/// Pages of the database: 8 KiB.
+const PAGE_SECTORS: u64 = 16;
+
+/// Who is where among the processes.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub writers: Vec<usize>,
+    pub write_back: usize,
+    pub closing: Vec<usize>,
+}
+
+impl Places {
+    pub fn of(load: &Load) -> Self {
+        let (loaders, volumes) = (load.loaders as usize, load.volumes as usize);
+        let write_back = loaders + volumes;
+        Self {
+            writers: (loaders..write_back).collect(),
+            write_back,
+            closing: (write_back + 1..write_back + 3).collect(),
+        }
+    }
+}
 
 /// Sectors of the host's volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

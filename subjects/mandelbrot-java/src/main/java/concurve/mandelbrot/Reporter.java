@@ -41,7 +41,7 @@ final class Reporter {
         } catch (IOException error) {
             throw Failure.of(
                     "cannot open the report channel " + path + " (from " + VARIABLE + "): "
-                            + Errors.text(error)
+                            + Failure.reason(error)
                             + "; unset the variable, or leave the descriptor open for writing",
                     error);
         }
@@ -112,7 +112,7 @@ final class Reporter {
         try {
             channel.write((Json.object(members) + "\n").getBytes(StandardCharsets.UTF_8));
         } catch (IOException error) {
-            throw Failure.of("cannot write to the report channel: " + Errors.text(error), error);
+            throw Failure.of("cannot write to the report channel: " + Failure.reason(error), error);
         }
     }
 }

@@ -23,23 +23,23 @@ final class Threads {
         return "Thread-" + (worker + 1);
     }
 
-    static Maker maker(Setting setting) throws Failure {
-        if (setting.kind() == Setting.Kind.VIRTUAL) {
+    static Maker maker(ComputeOptions options) throws Failure {
+        if (options.kind() == ComputeOptions.Kind.VIRTUAL) {
             return virtualMaker();
         }
         return (name, work) -> {
             Thread thread = new Thread(null, work, name, STACK_BYTES);
-            thread.setPriority(setting.priority());
+            thread.setPriority(options.priority());
             return thread;
         };
     }
 
     /** Refuses before anything is created what this machine cannot hold. */
-    static void check(Setting setting) throws Failure {
-        if (setting.kind() == Setting.Kind.VIRTUAL) {
-            Limits.checkHeap(setting.threads());
+    static void check(ComputeOptions options) throws Failure {
+        if (options.kind() == ComputeOptions.Kind.VIRTUAL) {
+            Limits.checkHeap(options.threads());
         } else {
-            Limits.checkMemoryMaps(setting.threads());
+            Limits.checkMemoryMaps(options.threads());
         }
     }
 
