@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
 
-use concurve_latch::be_engine_thread;
+use concurve_latch::set_engine_of_thread;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::Signal;
 
@@ -48,7 +48,7 @@ fn run<S: Service>(
             };
             let (send, ended) = (send.clone(), &ended);
             let work = move || {
-                be_engine_thread(number);
+                set_engine_of_thread(number);
                 let work = std::panic::AssertUnwindSafe(|| service.run(shared, &engine));
                 let _ = send.send((number, std::panic::catch_unwind(work)));
                 let _ = ended.write(1);

@@ -100,7 +100,7 @@ impl Engine {
     /// Ends the sessions that threads of an engine's process have made, which is dead and held no
     /// latch: what they had not committed is undone, and others get their locks.
     ///
-    /// `engine` is its number, as [`concurve_latch::be_engine`] was told. To be called by the successor
+    /// `engine` is its number, as [`concurve_latch::set_engine_of_process`] set it. To be called by the successor
     /// before it makes sessions of its own.
     pub fn end_sessions_of(&self, engine: u32) {
         self.shared.end_sessions_of(engine);

@@ -77,7 +77,7 @@ pub fn kill_now(pid: Pid) {
 pub fn words(status: WaitStatus) -> String {
     match status {
         WaitStatus::Exited(_, PANICKED) => "panicked".to_owned(),
-        WaitStatus::Exited(_, concurve_latch::LEFT) => {
+        WaitStatus::Exited(_, concurve_latch::EXIT_LATCH_LOST) => {
             "left, because it waited for a latch of a killed engine".to_owned()
         }
         WaitStatus::Exited(_, code) => format!("ended with status {code}"),

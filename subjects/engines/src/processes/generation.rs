@@ -108,7 +108,7 @@ impl<S: Service> Generation<'_, S> {
     /// The life of an engine's process; returns the exit status.
     fn be_engine(&self, number: u32, predecessors: u32) -> i32 {
         memory::allocate_shared(true);
-        concurve_latch::be_engine(number);
+        concurve_latch::set_engine_of_process(number);
         let engine = Engine {
             number,
             predecessors,
@@ -180,7 +180,7 @@ impl<S: Service> Generation<'_, S> {
     }
 
     fn replace(&mut self, dead: &Forked, why: String) -> Result<(), EnginesError> {
-        concurve_latch::bury(dead.number);
+        concurve_latch::reap(dead.number);
         if self.stop.is_asked() {
             return Ok(());
         }

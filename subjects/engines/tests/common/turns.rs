@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start, serve};
-use concurve_latch::{Condvar, Mutex, be_engine_thread};
+use concurve_latch::{Condvar, Mutex, set_engine_of_thread};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::getpid;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ pub fn in_threads<T: Tried>(
         let start = |number| {
             let shared = &shared;
             scope.spawn(move || {
-                be_engine_thread(number);
+                set_engine_of_thread(number);
                 shared.take_turns(history, number, Life::Thread)
             })
         };
