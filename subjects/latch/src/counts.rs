@@ -30,7 +30,7 @@ pub fn counts() -> Vec<Counts> {
         let sum = |field: fn(&Tally) -> &AtomicU64| -> u64 {
             let each = board
                 .ever_taken()
-                .map(|it| field(&it.tally(class)).load(Relaxed));
+                .map(|it| field(it.tally(class)).load(Relaxed));
             each.fold(0, u64::wrapping_add)
         };
         Counts {

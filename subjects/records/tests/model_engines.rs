@@ -4,8 +4,8 @@
 mod common;
 #[path = "common/record_model/mod.rs"]
 mod record_model;
-#[path = "../../engines/tests/common/turns.rs"]
-mod turns;
+#[path = "../../engines/tests/common/schedule.rs"]
+mod schedule;
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use concurve_engines::memory::SharedAllocator;
 use concurve_records::Engine;
 use proptest::prelude::*;
 use record_model::{Case, SESSIONS, step};
-use turns::{check, in_processes, in_threads, turns};
+use schedule::{check, in_processes, in_threads, schedules};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let case = (
         proptest::sample::select(&LATCHINGS),
         any::<bool>(),
-        turns(ENGINES, 1..250, step()),
+        schedules(ENGINES, 1..250, step()),
     );
     // Before threads: a thread that was joined may be there a moment longer, and who forks must have
     // one alone.

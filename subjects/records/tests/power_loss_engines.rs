@@ -156,5 +156,5 @@ impl Service for Ending<'_> {
         engine.close().map_err(|fault| fault.to_string())
     }
 
-    fn tell(&self, _: &Event) {}
+    fn on_event(&self, _: &Event) {}
 }

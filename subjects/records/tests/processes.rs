@@ -82,7 +82,7 @@ fn kill_some(program: &mut Program, folder: &Path, file: &str) -> usize {
 fn must_be_kills(said: &[String]) {
     let deaths = said.iter().filter(|it| !it.starts_with("ready"));
     for line in deaths {
-        let is_kill = line.contains("SIGKILL") || line.contains("left, because it waited");
+        let is_kill = line.contains("SIGKILL") || line.contains("exited, because it waited");
         assert!(is_kill, "{line:?} in {said:#?}");
     }
 }

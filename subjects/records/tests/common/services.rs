@@ -148,7 +148,7 @@ impl Service for Bank {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         tell(event);
     }
 }
@@ -223,7 +223,7 @@ impl Service for History {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         tell(event);
     }
 }
@@ -297,7 +297,7 @@ impl Service for Heir {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         tell(event);
     }
 }

@@ -14,7 +14,7 @@ use concurve_records::{
 };
 use tempfile::TempDir;
 
-use crate::turns::Tried;
+use crate::schedule::Compared;
 use client::{Client, definition};
 use model::Model;
 use steps::Asked;
@@ -71,7 +71,7 @@ pub struct Beside {
     restart: Option<(PathBuf, Settings)>,
 }
 
-impl Tried for Beside {
+impl Compared for Beside {
     type Step = Step;
 
     fn step(&mut self, engine: u32, step: &Step) {
@@ -87,7 +87,7 @@ impl Tried for Beside {
         assert_eq!(done, expected);
     }
 
-    fn bury(&mut self, engine: u32, died_as: Mode) {
+    fn engine_died(&mut self, engine: u32, died_as: Mode) {
         let session = engine as usize - 1;
         let client = self.clients[session].take();
         match died_as {
