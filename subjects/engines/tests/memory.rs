@@ -92,7 +92,7 @@ proptest! {
     fn pieces_never_overlap_and_survive_resizing(
         steps in prop::collection::vec((0..4, sizes(), 0_u32..18, any::<prop::sample::Index>()), 1..300)
     ) {
-        let _turn = open();
+        let _guard = open();
         let mut pieces = Vec::new();
         for (number, (step, bytes, shift, which)) in steps.into_iter().enumerate() {
             match step {
@@ -110,7 +110,7 @@ proptest! {
 
 #[test]
 fn memory_that_other_threads_free_is_used_again() {
-    let _turn = open();
+    let _guard = open();
     // One thread allocates, the other frees: the memory in use must not grow with the number of pieces.
     let (send, receive) = mpsc::sync_channel::<Vec<Piece>>(2);
     let round = |first: usize| -> Vec<Piece> {
@@ -135,7 +135,7 @@ fn memory_that_other_threads_free_is_used_again() {
 
 #[test]
 fn ended_threads_leave_no_memory_in_use() {
-    let _turn = open();
+    let _guard = open();
     let work = || {
         let mut map = HashMap::new();
         for number in 0..2000_u32 {
@@ -160,7 +160,7 @@ fn ended_threads_leave_no_memory_in_use() {
 
 #[test]
 fn a_free_slab_is_used_for_other_sizes() {
-    let _turn = open();
+    let _guard = open();
     let before = used();
     for bytes in [16, 48, 700, 9000, 30_000] {
         let pieces: Vec<_> = (0..(32 << 20) / bytes)
@@ -178,7 +178,7 @@ fn a_free_slab_is_used_for_other_sizes() {
 
 #[test]
 fn allocations_beyond_the_memory_fail_without_harm() {
-    let _turn = open();
+    let _guard = open();
     let mut list: Vec<u8> = Vec::new();
     assert!(list.try_reserve_exact(300 << 20).is_err());
     assert!(memory::is_exhausted());
@@ -195,7 +195,7 @@ fn an_unusable_size_is_refused() {
 
 #[test]
 fn it_is_opened_once() {
-    let _turn = open();
+    let _guard = open();
     let error = memory::open(1 << 20, "raise --memory").expect_err("it is open");
     assert_eq!(
         error.to_string(),

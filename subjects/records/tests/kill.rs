@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use common::{LATCHINGS, Teller, audit, make_bank, options};
 use concurve_records::{Durability, Engine};
 
 const FOLDER: &str = "CONCURVE_RECORDS_TEST_FOLDER";
@@ -17,8 +17,8 @@ const CLIENTS: u32 = 4;
 const DURABILITIES: [Durability; 3] = [Durability::None, Durability::Group, Durability::Each];
 
 fn open(folder: &Path, setting: usize) -> Engine {
-    let settings = settings(LATCHINGS[setting % 3], DURABILITIES[setting / 3 % 3]);
-    Engine::open(folder, settings).unwrap().0
+    let options = options(LATCHINGS[setting % 3], DURABILITIES[setting / 3 % 3]);
+    Engine::open(folder, options).unwrap().0
 }
 
 /// What the killed process does: it tells each acknowledged transaction by a line.

@@ -1,13 +1,13 @@
 //! The record language over a whole engine: files as a whole, counts and sums, errors.
 
 use concurve_records::command::{Client, Command, Reply};
-use concurve_records::{Engine, Settings};
+use concurve_records::{Engine, EngineOptions};
 
-fn settings() -> Settings {
-    Settings {
+fn options() -> EngineOptions {
+    EngineOptions {
         cache_pages: 64,
         checkpoint_bytes: 1 << 20,
-        ..Settings::default()
+        ..EngineOptions::default()
     }
 }
 
@@ -39,7 +39,7 @@ const MAKE: &str = "CREATE f 8 KEY 0:4:text KEY 4:4:text DUPLICATES";
 #[test]
 fn records_are_put_in_found_changed_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     all(
         &mut client,
@@ -95,7 +95,7 @@ fn records_are_put_in_found_changed_and_deleted() {
 fn a_file_may_have_no_key() {
     let folder = tempfile::tempdir().unwrap();
     {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         let mut client = Client::new(engine.session());
         all(
             &mut client,
@@ -114,7 +114,7 @@ fn a_file_may_have_no_key() {
         );
         // Open when it ends.
     }
-    let (engine, recovered) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, recovered) = Engine::open(folder.path(), options()).unwrap();
     assert!(recovered.records > 0);
     engine.verify().unwrap();
     let mut client = Client::new(engine.session());
@@ -124,7 +124,7 @@ fn a_file_may_have_no_key() {
 #[test]
 fn sums_by_groups_are_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     let compare = "COMPARE b 4 4 BY 0 4 WITH t 8 4 BY 4 4";
     all(
@@ -152,7 +152,7 @@ fn sums_by_groups_are_compared() {
 #[test]
 fn a_range_is_filled_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     all(
         &mut client,
@@ -188,7 +188,7 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         run(client, "END");
     };
     {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         let [mut one, mut other] = [0, 1].map(|_| Client::new(engine.session()));
         run(&mut one, MAKE);
         fill(&mut one, 0);
@@ -214,7 +214,7 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         // Without its end: the log tells of both.
     }
     for _ in 0..2 {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         engine.verify().unwrap();
         let mut client = Client::new(engine.session());
         all(
@@ -230,7 +230,7 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         assert_eq!(gone.len(), 3 * 8192, "its pages were given back");
     }
     // While it runs, once no log is needed that tells of it.
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let (mut one, mut other) = (Client::new(engine.session()), Client::new(engine.session()));
     run(&mut other, &MAKE.replace(" f ", " g "));
     all(&mut other, &[("BEGIN", "OK"), ("INSERT g 00010001", "OK")]);

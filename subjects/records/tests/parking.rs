@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use concurve_records::command::{Client, Command, Refusal, Reply};
-use concurve_records::{Durability, Engine, Latching, Settings, Status, Waiting};
+use concurve_records::{Durability, Engine, EngineOptions, Latching, Status, Waiting};
 use proptest::prelude::*;
 
 const ALL: [Latching; 3] = [Latching::Global, Latching::File, Latching::Record];
@@ -21,13 +21,13 @@ struct Bench {
 impl Bench {
     fn new(latching: Latching, durability: Durability, records: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let options = EngineOptions {
             latching,
             durability,
             cache_pages: 64,
-            ..Settings::default()
+            ..EngineOptions::default()
         };
-        let (engine, _) = Engine::open(folder.path(), settings).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options).unwrap();
         let mut client = Client::new(engine.session());
         done(&mut client, "CREATE f 24 KEY 0:12:text");
         for number in 0..records {

@@ -9,7 +9,7 @@ mod until_the_end;
 
 use std::sync::Arc;
 
-use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use common::{LATCHINGS, Teller, audit, make_bank, options};
 use concurve_records::storage::Storage;
 use concurve_records::{Durability, Engine, Latching, Status, TransactionKind};
 use power::{End, Simulated};
@@ -52,9 +52,9 @@ fn make_and_drop_files(engine: &Engine, round: u64) {
 fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
     for (at, latching) in LATCHINGS.into_iter().enumerate() {
         for durability in [Durability::Group, Durability::Each, Durability::None] {
-            let settings = small(latching, durability);
+            let options = small(latching, durability);
             let mut storage = Simulated::new();
-            let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+            let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
             make_bank(&engine);
             engine.close().unwrap();
             let mut told = Acknowledged::new();
@@ -68,14 +68,14 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
                 let mut random = random(seed);
                 let end = u64::from(random(400));
                 storage.end_after(end, End::PowerLoss);
-                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+                let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
                 // It may end while the engine starts.
                 if let Ok((engine, _)) = opened {
                     make_and_drop_files(&engine, round);
                     told = all_work_until_the_end(&engine, &told, Status::Io);
                 }
                 storage = storage.after_power_loss(&mut random);
-                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+                let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
                 let (engine, _) = opened.unwrap_or_else(|fault| panic!("{case}: {fault}"));
                 let is_durable = durability != Durability::None;
                 told = check(&engine, &told, is_durable, &case);
@@ -88,35 +88,35 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
 
 #[test]
 fn a_full_disk_is_an_error_and_no_damage() {
-    let settings = small(Latching::Record, Durability::Group);
+    let options = small(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
     let mut told = Acknowledged::new();
     for round in 0..20 {
         storage.end_after(u64::MAX, End::Full);
-        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
         let mut random = random(round);
         storage.end_after(20 + u64::from(random(200)), End::Full);
         told = all_work_until_the_end(&engine, &told, Status::DiskFull);
         assert!(engine.failure().is_some());
         drop(engine);
         storage.end_after(u64::MAX, End::Full);
-        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
         told = check(&engine, &told, true, &format!("round {round}"));
     }
 }
 
 #[test]
 fn damage_is_told_by_its_place() {
-    let settings = settings(Latching::Record, Durability::Group);
+    let options = options(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
     let refused = |storage: &Simulated| {
-        let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+        let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
         opened.map(|_| ()).unwrap_err().to_string()
     };
     // No copy to mend pages with.
@@ -144,13 +144,13 @@ fn damage_is_told_by_its_place() {
 
 #[test]
 fn a_log_that_was_durable_and_is_not_whole_is_refused() {
-    let settings = settings(Latching::Record, Durability::Group);
+    let options = options(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
     // A transaction that is open during a checkpoint keeps the log before it.
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     let mut open = Teller::new(&engine, 0).unwrap();
     open.session.begin(TransactionKind::Concurrent).unwrap();
     let extra = open.session.open("history").unwrap();
@@ -161,11 +161,11 @@ fn a_log_that_was_durable_and_is_not_whole_is_refused() {
     let names = storage.names().unwrap();
     let log = names.iter().rfind(|it| it.starts_with("log-")).unwrap();
     storage.damage(log, 30);
-    let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+    let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
     let text = opened.map(|_| ()).unwrap_err().to_string();
     assert!(text.contains("damaged or cut off at byte"), "{text}");
     storage.damage(log, 30);
-    let (engine, recovered) = Engine::open_in(Arc::new(storage.share()), settings).unwrap();
+    let (engine, recovered) = Engine::open_in(Arc::new(storage.share()), options).unwrap();
     assert_eq!(recovered.undone, 1);
     assert_eq!(audit(&engine), []);
 }

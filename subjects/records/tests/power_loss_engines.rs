@@ -93,8 +93,8 @@ struct Shared {
 
 impl Ending<'_> {
     fn open(&self, storage: &Simulated) -> Result<Engine, String> {
-        let settings = small(self.latching, self.durability);
-        let opened = Engine::open_shared_in(Arc::new(storage.share()), settings);
+        let options = small(self.latching, self.durability);
+        let opened = Engine::open_shared_in(Arc::new(storage.share()), options);
         opened.map(|it| it.0).map_err(|fault| fault.to_string())
     }
 

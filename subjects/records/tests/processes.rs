@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use common::history::cycle;
-use common::{audit, make_bank, settings};
+use common::{audit, make_bank, options};
 use concurve_engines::memory::SharedAllocator;
 use concurve_records::{Durability, Engine, Latching};
 use program::{FOLDER, Program, SERVICE};
@@ -112,15 +112,15 @@ fn what_was_promised_is_there_whoever_is_killed() {
     ];
     for (service, durability) in durabilities {
         let folder = tempfile::tempdir().unwrap();
-        let settings = settings(Latching::Record, durability);
+        let options = options(Latching::Record, durability);
         {
-            let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+            let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
             make_bank(&engine);
         }
         let mut program = Program::start(service, folder.path());
         kill_some(&mut program, folder.path(), PROMISED);
         must_be_kills(&program.end());
-        let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+        let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
         assert_eq!(recovered.records, 0, "it was closed in order");
         services::check(&engine, folder.path());
         let clients: BTreeMap<_, _> = audit(&engine).into_iter().collect();

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::history::{Client, Seen, cycle, make_file};
-use common::{LATCHINGS, settings};
+use common::{LATCHINGS, options};
 use concurve_records::{Durability, Engine, Status, TransactionKind};
 
 #[test]
@@ -35,8 +35,8 @@ fn the_checker_finds_anomalies() {
 }
 
 fn engine(folder: &std::path::Path, latching: concurve_records::Latching) -> Engine {
-    let settings = settings(latching, Durability::None);
-    let (engine, _) = Engine::open(folder, settings).unwrap();
+    let options = options(latching, Durability::None);
+    let (engine, _) = Engine::open(folder, options).unwrap();
     make_file(&engine);
     engine
 }

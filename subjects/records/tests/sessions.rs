@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::Barrier;
 
-use common::{LATCHINGS, settings};
+use common::{LATCHINGS, options};
 use concurve_records::{
-    Durability, Engine, Fault, FileDefinition, FileHandle, Get, Key, Latching, LockBias, Segment,
-    SegmentKind, Session, Settings, Status, TransactionKind, Waiting,
+    Durability, Engine, EngineOptions, Fault, FileDefinition, FileHandle, Get, Key, Latching,
+    LockBias, Segment, SegmentKind, Session, Status, TransactionKind, Waiting,
 };
 
 /// A number, a name, and a counter.
@@ -51,8 +51,8 @@ impl Bench {
     /// An engine with a file of the given numbers.
     fn new(latching: Latching, numbers: &[i16]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = settings(latching, Durability::None);
-        let (engine, _) = Engine::open(folder.path(), settings).unwrap();
+        let options = options(latching, Durability::None);
+        let (engine, _) = Engine::open(folder.path(), options).unwrap();
         engine.create_file("file", &definition()).unwrap();
         let bench = Self {
             engine,
@@ -161,12 +161,12 @@ fn definitions_and_folders_that_cannot_be_are_refused() {
     let mut wide = definition();
     wide.keys[0].segments[0].bytes = 9;
     assert!(refused("wide", &wide).contains("numbers have 1 to 8"));
-    let again = Engine::open(bench._folder.path(), Settings::default());
+    let again = Engine::open(bench._folder.path(), EngineOptions::default());
     assert!(matches!(again, Err(Fault::InUse)));
     let folder = tempfile::tempdir().unwrap();
-    let small = Settings {
+    let small = EngineOptions {
         cache_pages: 3,
-        ..Settings::default()
+        ..EngineOptions::default()
     };
     let small = Engine::open(folder.path(), small).map(|_| ()).unwrap_err();
     assert!(small.to_string().contains("3 pages is too small"));
@@ -414,13 +414,13 @@ fn a_session_that_is_dropped_has_not_committed() {
 #[test]
 fn files_larger_than_the_cache_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings {
+    let options = EngineOptions {
         cache_pages: 64,
         durability: Durability::None,
         checkpoint_bytes: 1 << 20,
-        ..Settings::default()
+        ..EngineOptions::default()
     };
-    let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
     let definition = FileDefinition {
         record_bytes: 2000,
         keys: vec![Key::unique(0, 2, SegmentKind::Integer)],
@@ -447,7 +447,7 @@ fn files_larger_than_the_cache_are_kept() {
     }
     drop(session);
     drop(engine);
-    let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+    let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
     assert_eq!(recovered.undone, 0);
     engine.verify().unwrap();
     let mut session = engine.session();

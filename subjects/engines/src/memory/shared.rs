@@ -48,7 +48,7 @@ pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     if is_open() {
-        let text = "it is open already, and a process can have only one";
+        let text = "it is open already, and a process has one";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
     let base = reserve(units * UNIT + ALIGN_MAX)?;

@@ -263,7 +263,7 @@ fn die() -> ! {
 }
 
 /// Turns a panic into an error, so that the supervisor of the engines gets its message.
-fn told<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref().map(|it: &&str| (*it).to_owned()));

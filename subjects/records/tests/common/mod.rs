@@ -4,8 +4,8 @@
 pub mod history;
 
 use concurve_records::{
-    Durability, Engine, FileDefinition, FileHandle, Get, Key, Latching, LockBias, SegmentKind,
-    Session, Settings, Status, TransactionKind,
+    Durability, Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, Latching, LockBias,
+    SegmentKind, Session, Status, TransactionKind,
 };
 
 pub const LATCHINGS: [Latching; 3] = [Latching::Global, Latching::File, Latching::Record];
@@ -18,8 +18,8 @@ pub const BALANCES: [(&str, u32); 3] = [
     ("branches", BRANCHES),
 ];
 
-pub fn settings(latching: Latching, durability: Durability) -> Settings {
-    Settings {
+pub fn options(latching: Latching, durability: Durability) -> EngineOptions {
+    EngineOptions {
         latching,
         durability,
         cache_pages: 256,

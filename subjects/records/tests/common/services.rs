@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use concurve_engines::{self as engines, Event, Mode, Plan, Service, Start};
 use concurve_records::{
-    Durability, Engine, Get, Latching, LockBias, Settings, Status, TransactionKind,
+    Durability, Engine, EngineOptions, Get, Latching, LockBias, Status, TransactionKind,
 };
 
 use crate::common::history::{Client, Seen, make_file};
-use crate::common::{Teller, audit, balance, make_bank, settings};
+use crate::common::{Teller, audit, balance, make_bank, options};
 
 pub const ENGINES: u32 = 3;
 /// Of each engine.
@@ -69,8 +69,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn open(folder: &Path, settings: Settings, told: &str) -> Result<Self, String> {
-        let (engine, _) = Engine::open_shared(folder, settings).map_err(|it| it.to_string())?;
+    fn open(folder: &Path, options: EngineOptions, told: &str) -> Result<Self, String> {
+        let (engine, _) = Engine::open_shared(folder, options).map_err(|it| it.to_string())?;
         let told = File::options()
             .create(true)
             .append(true)
@@ -121,8 +121,8 @@ impl Service for Bank {
 
     fn open(&self, _: Start) -> Result<Shared, String> {
         let Self(folder, durability) = self;
-        let settings = settings(Latching::Record, *durability);
-        let shared = Shared::open(folder, settings, PROMISED)?;
+        let options = options(Latching::Record, *durability);
+        let shared = Shared::open(folder, options, PROMISED)?;
         check(&shared.engine, folder);
         Ok(shared)
     }
@@ -189,8 +189,8 @@ impl Service for History {
     type Shared = Shared;
 
     fn open(&self, start: Start) -> Result<Shared, String> {
-        let settings = settings(Latching::Record, Durability::None);
-        let mut shared = Shared::open(&self.0, settings, HISTORY)?;
+        let options = options(Latching::Record, Durability::None);
+        let mut shared = Shared::open(&self.0, options, HISTORY)?;
         if start.generation == 1 {
             make_file(&shared.engine);
         }
@@ -272,8 +272,8 @@ impl Service for Heir {
     type Shared = Shared;
 
     fn open(&self, _: Start) -> Result<Shared, String> {
-        let settings = settings(Latching::Record, Durability::Group);
-        let shared = Shared::open(&self.0, settings, PROMISED)?;
+        let options = options(Latching::Record, Durability::Group);
+        let shared = Shared::open(&self.0, options, PROMISED)?;
         make_bank(&shared.engine);
         Ok(shared)
     }
@@ -337,7 +337,7 @@ impl Heir {
         session.end()?;
         // Checkpoints are made by the successor now.
         let before = shared.engine.statistics().checkpoints;
-        session.ask_for_checkpoint()?;
+        session.request_checkpoint()?;
         while shared.engine.statistics().checkpoints == before {
             std::thread::sleep(Duration::from_millis(1));
         }

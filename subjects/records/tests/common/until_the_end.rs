@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use concurve_records::{Durability, Engine, Latching, Settings, Status};
+use concurve_records::{Durability, Engine, EngineOptions, Latching, Status};
 
-use crate::common::{Teller, audit, settings};
+use crate::common::{Teller, audit, options};
 
 /// Numbers that each client was told were done.
 pub type Acknowledged = BTreeMap<u32, u32>;
@@ -20,11 +20,11 @@ pub fn random(seed: u64) -> impl FnMut(u32) -> u32 {
 }
 
 /// Small, so that pages are written for want of room, and checkpoints are many.
-pub fn small(latching: Latching, durability: Durability) -> Settings {
-    Settings {
+pub fn small(latching: Latching, durability: Durability) -> EngineOptions {
+    EngineOptions {
         cache_pages: 64,
         checkpoint_bytes: 40_000,
-        ..settings(latching, durability)
+        ..options(latching, durability)
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use concurve_engines::Mode;
 use concurve_records::{
-    Durability, Engine, Fault, Latching, LockBias, Recovered, Settings, Status,
+    Durability, Engine, EngineOptions, Fault, Latching, LockBias, Recovered, Status,
 };
 use tempfile::TempDir;
 
@@ -24,19 +24,19 @@ pub use steps::{Step, step};
 pub const SESSIONS: usize = 3;
 
 /// A way to open an engine.
-type Open = fn(&Path, Settings) -> Result<(Engine, Recovered), Fault>;
+type Open = fn(&Path, EngineOptions) -> Result<(Engine, Recovered), Fault>;
 
 /// Where an engine has its files, and how it is opened.
 pub struct Case {
     folder: TempDir,
-    settings: Settings,
+    options: EngineOptions,
     restarts: bool,
 }
 
 impl Case {
     /// With `restarts`, it is compared after one.
     pub fn new(latching: Latching, restarts: bool) -> Self {
-        let settings = Settings {
+        let options = EngineOptions {
             latching,
             durability: Durability::None,
             // Small, so that pages are written for want of room, and checkpoints are many.
@@ -45,15 +45,15 @@ impl Case {
         };
         Self {
             folder: tempfile::tempdir().unwrap(),
-            settings,
+            options,
             restarts,
         }
     }
 
     pub fn open(&self, open: Open) -> Beside {
-        let (engine, _) = open(self.folder.path(), self.settings.clone()).unwrap();
+        let (engine, _) = open(self.folder.path(), self.options.clone()).unwrap();
         engine.create_file("file", &definition()).unwrap();
-        let restart = (self.folder.path().to_owned(), self.settings.clone());
+        let restart = (self.folder.path().to_owned(), self.options.clone());
         Beside {
             engine,
             model: Model::default(),
@@ -68,7 +68,7 @@ pub struct Beside {
     engine: Engine,
     model: Model,
     clients: [Option<Client>; SESSIONS],
-    restart: Option<(PathBuf, Settings)>,
+    restart: Option<(PathBuf, EngineOptions)>,
 }
 
 impl Compared for Beside {
@@ -105,7 +105,7 @@ impl Compared for Beside {
         for session in 0..SESSIONS {
             self.model.lose(session);
         }
-        let Some((folder, settings)) = self.restart else {
+        let Some((folder, options)) = self.restart else {
             drop(self.clients);
             assert_eq!(self.engine.locks(), 0);
             return compare(&self.engine, &self.model);
@@ -118,7 +118,7 @@ impl Compared for Beside {
             let entry = entry.unwrap();
             std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
         }
-        let (engine, _) = Engine::open_shared(copy.path(), settings).unwrap();
+        let (engine, _) = Engine::open_shared(copy.path(), options).unwrap();
         compare(&engine, &self.model);
     }
 }
