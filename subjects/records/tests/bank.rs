@@ -1,5 +1,4 @@
-//! Clients that move money at the same time: no sum changes, and nothing that was acknowledged is
-//! lost.
+//! Concurrent clients that transfer money: no sum changes, and no acknowledged transaction is lost.
 
 mod common;
 
@@ -21,7 +20,7 @@ fn trade(engine: &Engine, clients: u32, transactions: u32, first: u32) {
 }
 
 #[test]
-fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
+fn concurrent_clients_keep_the_sums_with_all_options_and_over_restarts() {
     for latching in LATCHINGS {
         for durability in [Durability::None, Durability::Group, Durability::Each] {
             let folder = tempfile::tempdir().unwrap();
@@ -37,7 +36,7 @@ fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
                 trade(&engine, 6, transactions, 0);
                 assert_eq!(engine.locks(), 0);
                 audit(&engine);
-                // Without its end: the next start recovers it.
+                // Not closed: the next start recovers.
             }
             let (engine, recovered) = Engine::open(folder.path(), options.clone()).unwrap();
             assert!(recovered.records > 0);
@@ -56,9 +55,10 @@ fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
     }
 }
 
-/// More sessions than CPUs, and fewer branches than sessions: nobody waits for ever, at any setting.
+/// More sessions than CPUs, and fewer branches than sessions: no session waits for ever, with any
+/// latching.
 #[test]
-fn many_sessions_get_through() {
+fn many_sessions_finish() {
     for latching in LATCHINGS {
         let folder = tempfile::tempdir().unwrap();
         let (engine, _) = Engine::open(folder.path(), options(latching, Durability::None)).unwrap();

@@ -1,4 +1,4 @@
-//! The engine against its model, by sessions in one thread.
+//! Compares the engine with its model, with sessions in one thread.
 
 mod common;
 #[path = "common/record_model/mod.rs"]

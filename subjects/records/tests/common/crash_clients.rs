@@ -1,4 +1,4 @@
-//! Clients that work until their storage ends, and what must be there after the next start.
+//! Clients that work until their storage fails, and the checks after the next start.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use concurve_records::{Durability, Engine, EngineOptions, Latching, Status};
 
 use crate::common::{Teller, audit, options};
 
-/// Numbers that each client was told were done.
+/// The number of acknowledged transactions of each client.
 pub type Acknowledged = BTreeMap<u32, u32>;
 
 pub fn random(seed: u64) -> impl FnMut(u32) -> u32 {
@@ -19,7 +19,7 @@ pub fn random(seed: u64) -> impl FnMut(u32) -> u32 {
     }
 }
 
-/// Small, so that pages are written for want of room, and checkpoints are many.
+/// Small, so that pages are evicted, and there are many checkpoints.
 pub fn small(latching: Latching, durability: Durability) -> EngineOptions {
     EngineOptions {
         cache_pages: 64,
@@ -28,8 +28,8 @@ pub fn small(latching: Latching, durability: Durability) -> EngineOptions {
     }
 }
 
-/// A client works until the storage ends; the number of its next transaction.
-pub fn work_until_the_end(engine: &Engine, client: u32, next: u32, expected: Status) -> u32 {
+/// A client works until the storage fails; the number of its next transaction.
+pub fn work_until_failure(engine: &Engine, client: u32, next: u32, expected: Status) -> u32 {
     let Ok(mut teller) = Teller::new(engine, client) else {
         return next;
     };
@@ -43,20 +43,28 @@ pub fn work_until_the_end(engine: &Engine, client: u32, next: u32, expected: Sta
     }
 }
 
-/// Checks what is there against what was told, and returns each client's next number.
-pub fn check(engine: &Engine, told: &Acknowledged, is_durable: bool, case: &str) -> Acknowledged {
+/// Checks that acknowledged transactions survive; returns each client's next number.
+pub fn check(
+    engine: &Engine,
+    acknowledged: &Acknowledged,
+    is_durable: bool,
+    case: &str,
+) -> Acknowledged {
     let found: BTreeMap<u32, Vec<u32>> = audit(engine).into_iter().collect();
     let mut next = Acknowledged::new();
-    for (client, told) in told {
+    for (client, acknowledged) in acknowledged {
         let numbers = found.get(client).cloned().unwrap_or_default();
         let count = numbers.len() as u32;
         assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{case}");
-        let lost = is_durable && count < *told;
+        let lost = is_durable && count < *acknowledged;
         assert!(
             !lost,
-            "{case}: client {client} was told {told}, found {count}"
+            "{case}: client {client}: {acknowledged} acknowledged, found {count}"
         );
-        assert!(count <= told + 1, "{case}: {count} of {told}");
+        assert!(
+            count <= acknowledged + 1,
+            "{case}: {count} of {acknowledged}"
+        );
         next.insert(*client, count);
     }
     next
