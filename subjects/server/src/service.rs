@@ -45,7 +45,7 @@ impl Service for Server {
         hall.end().map_err(text)
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         match event {
             Event::Ready { generation: 1 } => {
                 if let Err(error) = report::ready(&self.reporter, &self.settings, self.port) {

@@ -234,7 +234,7 @@ impl Service for Stress {
         Ok(())
     }
 
-    fn tell(&self, _: &Event) {}
+    fn on_event(&self, _: &Event) {}
 }
 
 impl Shared {

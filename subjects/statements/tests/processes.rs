@@ -66,7 +66,7 @@ impl Service for Loop {
         })
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         assert_eq!(*event, Event::Ready { generation: 1 });
     }
 }

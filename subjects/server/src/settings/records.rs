@@ -26,7 +26,7 @@ pub struct RecordOptions {
 #[derive(Debug, Clone)]
 pub struct RecordSettings {
     pub folder: PathBuf,
-    pub engine: concurve_records::Settings,
+    pub engine: concurve_records::EngineOptions,
 }
 
 impl RecordOptions {
@@ -63,7 +63,7 @@ impl RecordOptions {
         let cache_mib = self.cache_mib.unwrap_or(64) as usize;
         Ok(RecordSettings {
             folder,
-            engine: concurve_records::Settings {
+            engine: concurve_records::EngineOptions {
                 latching: match latching {
                     Latching::Global => concurve_records::Latching::Global,
                     Latching::File => concurve_records::Latching::File,

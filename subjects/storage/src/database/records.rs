@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use concurve_records::{
-    Engine, FileDefinition, FileHandle, Get, Key, LockBias, Segment, SegmentKind, Session,
-    Settings, Status, TransactionKind,
+    Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, LockBias, Segment, SegmentKind,
+    Session, Status, TransactionKind,
 };
 
 use super::{COMMIT_BYTES, Connection, Database};
@@ -29,7 +29,7 @@ pub struct Records {
 impl Records {
     pub fn new(folder: &Path) -> Result<Self, Error> {
         let what = || format!("cannot make a record engine in {}", folder.display());
-        let (engine, _) = Engine::open(folder, Settings::default()).when(what)?;
+        let (engine, _) = Engine::open(folder, EngineOptions::default()).when(what)?;
         for volume in 0..VOLUMES {
             engine
                 .create_file(&name(volume), &definition())

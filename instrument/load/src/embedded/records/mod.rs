@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use concurve_records as records;
 use concurve_records::command::{self, Command, Refusal, Reply};
-use concurve_records::{Durability, Fault, Latching, Settings, Status};
+use concurve_records::{Durability, EngineOptions, Fault, Latching, Status};
 
 use super::query::Query;
 use super::words::{Words, by_set};
@@ -66,18 +66,18 @@ impl Address {
         )
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> EngineOptions {
+        EngineOptions {
             latching: named(&LATCHINGS, self.latching),
             durability: named(&DURABILITIES, self.durability),
             cache_pages: (self.cache_mib << 20) / records::page::PAGE_BYTES,
-            ..Settings::default()
+            ..EngineOptions::default()
         }
     }
 
     /// Opens an engine that is there.
     fn open(&self) -> Result<records::Engine, EngineError> {
-        if !self.folder.join(records::MADE).is_file() {
+        if !self.folder.join(records::CONTROL_FILE).is_file() {
             return Err(self.failed(&"there are no records in this folder"));
         }
         self.create()

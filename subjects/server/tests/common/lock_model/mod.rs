@@ -12,7 +12,7 @@ use concurve_server::locks::mode::{Mode, Rules, Scope};
 use concurve_server::locks::request::{Counts, Journal, Refusal, Subject};
 use concurve_server::locks::room::Room;
 
-use crate::turns::Tried;
+use crate::schedule::Compared;
 use model::{Answer, CAPACITY, Key, Model};
 use steps::OWNERS;
 pub use steps::{Step, step};
@@ -45,7 +45,7 @@ impl Beside {
     }
 }
 
-impl Tried for Beside {
+impl Compared for Beside {
     type Step = Step;
 
     /// Owners are not bound to engines: whoever has the turn asks in anybody's name.
@@ -61,7 +61,7 @@ impl Tried for Beside {
     }
 
     /// The dialog parts of its own clients end; those of the update owner stay.
-    fn bury(&mut self, engine: u32, _: Engines) {
+    fn engine_died(&mut self, engine: u32, _: Engines) {
         self.step(engine, &Step::ReleaseAll(engine, Scope::DIALOG));
     }
 

@@ -1,34 +1,34 @@
-//! Where new records and nodes go.
+//! Free slots and pages, for new records and nodes.
 //!
-//! Kept in memory alone, and read off the pages at a start. A slot is given here only after its last
-//! transaction is finished in the log, so that no undo ever meets somebody else's record.
+//! Kept in memory only, and found by reading the pages at a start. A slot is added only after its last
+//! transaction is finished in the log, so that an undo never finds the record of another transaction.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::Mutex;
 
-use crate::apart::Apart;
 use crate::classes;
 use crate::slots::Position;
 use crate::tree::Pages;
+use crossbeam_utils::CachePadded;
 
-/// Sessions of different stripes put records on different pages.
+/// Sessions of different stripes insert records on different pages.
 const STRIPES: usize = 16;
 
 /// The free slots and pages of a file.
-pub struct Room {
-    slots: Box<[Apart<Mutex<Vec<Position>>>]>,
+pub struct FreeSpace {
+    slots: Box<[CachePadded<Mutex<Vec<Position>>>]>,
     blank: Mutex<Vec<u32>>,
     /// Pages of the file.
     pages: AtomicU32,
 }
 
-impl Room {
-    /// No room at all, until it is read off the pages.
+impl FreeSpace {
+    /// No free space, until it is found in the pages.
     pub fn new() -> Self {
-        let class = classes::room();
-        let stripe = |_| Apart(class.mutex(Vec::new()));
+        let class = classes::free_space();
+        let stripe = |_| CachePadded::new(class.mutex(Vec::new()));
         Self {
             slots: (0..STRIPES).map(stripe).collect(),
             blank: class.mutex(Vec::new()),
@@ -36,7 +36,7 @@ impl Room {
         }
     }
 
-    /// What the pages say, in the place of what was known.
+    /// Replaces the contents.
     pub fn set(&self, pages: u32, blank: Vec<u32>, free: Vec<Position>) {
         self.pages.store(pages, Relaxed);
         *self.blank.lock() = blank;
@@ -44,11 +44,11 @@ impl Room {
             stripe.lock().clear();
         }
         for position in free.into_iter().rev() {
-            self.give(position.page, position);
+            self.add(position.page, position);
         }
     }
 
-    /// A free slot, from the session's own stripe or another one that has some.
+    /// Takes a free slot, from the session's own stripe or another one.
     pub fn take(&self, session: u32) -> Option<Position> {
         let stripes = (0..STRIPES as u32).map(|step| self.stripe(session.wrapping_add(step)));
         for stripe in stripes {
@@ -59,12 +59,12 @@ impl Room {
         None
     }
 
-    pub fn give(&self, session: u32, position: Position) {
+    pub fn add(&self, session: u32, position: Position) {
         self.stripe(session).lock().push(position);
     }
 
-    /// All slots of a new page.
-    pub fn give_page(&self, session: u32, page: u32, slots: usize) {
+    /// Adds all slots of a new page.
+    pub fn add_page(&self, session: u32, page: u32, slots: usize) {
         let positions = (0..slots as u16).rev().map(|slot| Position { page, slot });
         self.stripe(session).lock().extend(positions);
     }
@@ -79,7 +79,7 @@ impl Room {
     }
 }
 
-impl Pages for Room {
+impl Pages for FreeSpace {
     fn new_page(&self) -> u32 {
         let blank = self.blank.lock().pop();
         blank.unwrap_or_else(|| self.pages.fetch_add(1, Relaxed))

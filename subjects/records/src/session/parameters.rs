@@ -1,6 +1,10 @@
-//! What operations are told: which record, how it is locked, and what happens where they must wait.
+//! Parameters of operations: which record, how it is locked, and what happens if they must wait.
 
 use crate::locks::Waker;
+
+/// A file that a session has opened. Not valid in other sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileHandle(pub(super) usize);
 
 /// How a transaction shares files with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +25,8 @@ impl TransactionKind {
     }
 }
 
-/// How a read locks the record that it finds, so that nobody else reads it with a lock or changes it.
+/// How a read locks the record that it finds, so that no other session reads it with a lock or changes
+/// it.
 ///
 /// In a transaction, the lock is kept to its end, and *single* and *multiple* are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +49,7 @@ pub enum LockBias {
 }
 
 impl LockBias {
-    /// What it adds to an operation's code.
+    /// The number that it adds to an operation's code.
     pub fn code(self) -> u16 {
         match self {
             LockBias::None => 0,
@@ -64,8 +69,8 @@ impl LockBias {
     }
 }
 
-/// Which record is asked for: by a key's number and a value of it as it stands in records, or from
-/// the session's position. Among equal values, those of lower places in the file come first.
+/// The record to read: by a key's number and a value as it stands in records, or from the session's
+/// position. Among equal values, those at lower positions in the file come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Get<'a> {
     /// Operation 5.
@@ -88,10 +93,10 @@ pub enum Get<'a> {
     Last(usize),
 }
 
-/// What a session does where an operation must wait.
+/// What a session does if an operation must wait.
 #[derive(Clone, Default)]
 pub enum Waiting {
-    /// Its thread sleeps: at first.
+    /// Its thread sleeps: the default.
     #[default]
     Sleeps,
     /// It never waits for locks: [`Status::RecordInUse`] or [`Status::FileInUse`], whatever the bias.
@@ -99,10 +104,10 @@ pub enum Waiting {
     /// [`Status::RecordInUse`]: crate::Status::RecordInUse
     /// [`Status::FileInUse`]: crate::Status::FileInUse
     Refuses,
-    /// Its thread serves other sessions too. An operation that meets a lock answers
-    /// [`Status::Waiting`]; the waker is called, from any thread, when the lock is granted, and the
-    /// same is asked for again; after 10 ms too, 20, 40 …, which is when deadlocks are looked for. What
-    /// commits is promised only by [`Session::confirm`].
+    /// Its thread serves other sessions too. An operation that needs a lock of another session fails
+    /// with [`Status::Waiting`]. The waker is called, from any thread, when the lock is granted; then
+    /// the caller repeats the operation. The caller also repeats it after 10 ms, 20 ms, 40 ms …, when
+    /// deadlocks are checked. A commit is durable only after [`Session::confirm`].
     ///
     /// [`Status::Waiting`]: crate::Status::Waiting
     /// [`Session::confirm`]: crate::Session::confirm

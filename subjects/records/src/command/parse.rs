@@ -1,25 +1,23 @@
-//! Words → a command.
+//! Parses words into a command.
 
-mod rest;
 #[cfg(test)]
 mod tests;
 
-use crate::command::{AnswerForm, Command, Field, Refusal, Sums, Wanted, Words};
+use crate::command::statement::{AnswerForm, Command, Field, Refusal, Sums, Wanted, Words};
 use crate::definition::{FileDefinition, Key, Segment, SegmentKind};
 use crate::session::{LockBias, TransactionKind};
-use rest::{Rest, usage};
 
-/// Most records of one answer.
+/// The largest number of records of one reply.
 const MANY_MAX: usize = 10_000;
-/// Numbers that go into the characters of one.
+/// The largest number of 12 digits.
 const NUMBER_MAX: usize = 999_999_999_999;
 const READS: &str = "EQUAL, GREATER, ATLEAST, LESS, ATMOST, FIRST, LAST, NEXT, PREVIOUS";
 
 impl Command {
-    /// Reads the words of a statement.
+    /// Parses the words of a statement.
     ///
     /// # Errors
-    /// They are not one: what is wrong, and what would be right.
+    /// If they are no statement: what is wrong, and what is expected.
     pub fn parse(words: &(impl Words + ?Sized)) -> Result<Self, Refusal> {
         let mut rest = Rest::of(words);
         let command = rest.command()?;
@@ -60,7 +58,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             b"STAT" => Command::Stat { file: self.file()? },
             b"FILL" => {
                 let file = self.file()?;
-                let (first, last) = (self.place_in_range()?, self.place_in_range()?);
+                let (first, last) = (self.bound_of_range()?, self.bound_of_range()?);
                 let rest = self.need("the rest of a record")?;
                 Command::Fill {
                     file,
@@ -129,7 +127,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
         })
     }
 
-    /// A field of so many bytes at most.
+    /// A field of at most so many bytes.
     fn field(&mut self, most: usize) -> Result<Field, Refusal> {
         let offset = self.number("the first byte of a field", 0, usize::MAX)?;
         let bytes = self.number("the length of a field", 1, most)?;
@@ -193,7 +191,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
         self.number("the number of a key", 0, usize::MAX)
     }
 
-    fn place_in_range(&mut self) -> Result<u64, Refusal> {
+    fn bound_of_range(&mut self) -> Result<u64, Refusal> {
         let number = self.number("a number of a range", 0, NUMBER_MAX)?;
         Ok(number as u64)
     }
@@ -216,4 +214,64 @@ fn segment(text: &str) -> Option<Segment> {
         },
     };
     parts.next().is_none().then_some(segment)
+}
+
+/// The words that are not parsed yet.
+struct Rest<'a, W: ?Sized> {
+    words: &'a W,
+    at: usize,
+}
+
+impl<'a, W: Words + ?Sized> Rest<'a, W> {
+    fn of(words: &'a W) -> Self {
+        Self { words, at: 0 }
+    }
+
+    /// The index of the next word.
+    fn next(&mut self) -> Option<usize> {
+        let at = self.at;
+        self.at += 1;
+        (at < self.words.count()).then_some(at)
+    }
+
+    /// The index of the next word, which is required.
+    fn need(&mut self, what: &str) -> Result<usize, Refusal> {
+        self.next()
+            .ok_or_else(|| usage(format!("the statement ends where {what} is needed")))
+    }
+
+    fn is(&self, at: usize, word: &str) -> bool {
+        self.words.word(at).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// Skips a word if it is the next one.
+    fn take(&mut self, word: &str) -> bool {
+        let found = self.is(self.at, word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Parses a number in this range.
+    fn number(&mut self, what: &str, least: usize, most: usize) -> Result<usize, Refusal> {
+        let at = self.need(what)?;
+        let text = std::str::from_utf8(self.words.word(at)).ok();
+        let number = text.and_then(|it| it.parse().ok());
+        let number = number.filter(|it| (least..=most).contains(it));
+        number.ok_or_else(|| usage(format!("'{}' is not {what}", self.shown(at))))
+    }
+
+    /// A word, shortened for a message.
+    fn shown(&self, at: usize) -> String {
+        let word = self.words.word(at);
+        String::from_utf8_lossy(&word[..word.len().min(2000)]).into_owned()
+    }
+
+    /// The word at an index.
+    fn word(&self, at: usize) -> &[u8] {
+        self.words.word(at)
+    }
+}
+
+fn usage(text: String) -> Refusal {
+    Refusal::Usage(text)
 }

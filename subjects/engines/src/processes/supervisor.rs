@@ -1,4 +1,4 @@
-//! The process that stays: it forks generations, and touches no shared memory.
+//! The process that outlives the engines: it forks generations, and never touches shared memory.
 
 use std::time::{Duration, Instant};
 
@@ -9,41 +9,47 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
 
-use crate::processes::QUICK;
+use crate::error::EnginesError;
+use crate::memory;
+use crate::processes::child::QUICK_DEATH;
 use crate::processes::child::{self, DONE, FAILED, LOST};
 use crate::processes::generation;
-use crate::processes::news::{self, News, Receiver};
+use crate::processes::messages::{self, Message, Receiver};
 use crate::service::{Event, Plan, Service, Start};
 use crate::signals::Signals;
-use crate::{EnginesError, While, memory};
 
-/// Forks a generation after the other until one ends in order or for a reason of the service.
+/// Forks one generation after another, until one ends in order or the service fails.
 pub fn serve<S: Service>(plan: &Plan, service: &S) -> Result<(), EnginesError> {
     if memory::is_open() {
         let text = "the shared memory is open already: each generation opens its own";
         return Err(EnginesError::Unfit(text.to_owned()));
     }
     let signals = Signals::block(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD])?;
-    // Engines whose generation was killed become children of the keeper, which waits for them: the
-    // next generation opens logs that nobody else may write any more.
-    prctl::set_child_subreaper(true).when("wait for the children of children")?;
-    let ended = keep(plan, service, &signals);
+    // Engines whose generation was killed become children of the supervisor, which waits for them:
+    // the next generation opens logs that no other process may write any more.
+    prctl::set_child_subreaper(true)
+        .map_err(EnginesError::system("wait for the children of children"))?;
+    let ended = run_generations(plan, service, &signals);
     let _ = prctl::set_child_subreaper(false);
     ended
 }
 
-fn keep<S: Service>(plan: &Plan, service: &S, signals: &Signals) -> Result<(), EnginesError> {
+fn run_generations<S: Service>(
+    plan: &Plan,
+    service: &S,
+    signals: &Signals,
+) -> Result<(), EnginesError> {
     let mut quick = 0;
     for generation in 1.. {
         let start = Start { generation };
-        match Generation::start(plan, service, start)?.attend(plan, service, signals)? {
+        match Generation::start(plan, service, start)?.supervise(plan, service, signals)? {
             End::Done => break,
             End::Died { why, was_quick } => {
                 quick = if was_quick { quick + 1 } else { 0 };
                 if quick >= plan.quick_deaths_max {
                     return Err(EnginesError::KeepsDying { count: quick, why });
                 }
-                service.tell(&Event::Lost { why });
+                service.on_event(&Event::Lost { why });
             }
         }
     }
@@ -55,13 +61,13 @@ enum End {
     Died { why: String, was_quick: bool },
 }
 
-/// A generation, as its keeper sees it.
+/// A generation, as the supervisor sees it.
 struct Generation {
     pid: Pid,
     number: u32,
-    news: Receiver,
+    messages: Receiver,
     ready_at: Option<Instant>,
-    /// When it is to have stopped.
+    /// The deadline for its stop.
     stop_by: Option<Instant>,
     failed: Option<String>,
     lost: Option<String>,
@@ -69,12 +75,12 @@ struct Generation {
 
 impl Generation {
     fn start<S: Service>(plan: &Plan, service: &S, start: Start) -> Result<Self, EnginesError> {
-        let (sender, news) = news::channel()?;
+        let (sender, messages) = messages::channel()?;
         let pid = child::start(|| generation::run(plan, service, start, &sender))?;
         Ok(Self {
             pid,
             number: start.generation,
-            news,
+            messages,
             ready_at: None,
             stop_by: None,
             failed: None,
@@ -82,15 +88,15 @@ impl Generation {
         })
     }
 
-    /// Waits for its end, and for those of all its engines.
-    fn attend<S: Service>(
+    /// Waits until the generation and all its engines have ended.
+    fn supervise<S: Service>(
         mut self,
         plan: &Plan,
         service: &S,
         signals: &Signals,
     ) -> Result<End, EnginesError> {
         let status = loop {
-            self.hear(service);
+            self.receive(service);
             if let Some(status) = self.ended()? {
                 break status;
             }
@@ -102,36 +108,39 @@ impl Generation {
                 child::wait_for_all();
                 return Err(EnginesError::Stuck(plan.stop_within.as_secs()));
             }
-            signals.wait(Some(self.news.as_fd()), left)?;
-            if signals.asks_to_end()? {
+            signals.wait(Some(self.messages.as_fd()), left)?;
+            if signals.take_end_request()? {
                 self.stop_by
                     .get_or_insert_with(|| Instant::now() + plan.stop_within);
-                // It has not been waited for: the number is its own.
-                kill(self.pid, Signal::SIGTERM).when("stop the engines")?;
+                // It has not been waited for, so its number is still its own.
+                kill(self.pid, Signal::SIGTERM)
+                    .map_err(EnginesError::system("stop the engines"))?;
             }
         };
         child::wait_for_all();
-        self.hear(service);
+        self.receive(service);
         self.judge(status)
     }
 
-    fn hear<S: Service>(&mut self, service: &S) {
-        while let Some(news) = self.news.next() {
-            match news {
-                News::Ready => {
+    fn receive<S: Service>(&mut self, service: &S) {
+        while let Some(messages) = self.messages.next() {
+            match messages {
+                Message::Ready => {
                     self.ready_at = Some(Instant::now());
                     let generation = self.number;
-                    service.tell(&Event::Ready { generation });
+                    service.on_event(&Event::Ready { generation });
                 }
-                News::Replaced { engine, why } => service.tell(&Event::Replaced { engine, why }),
-                News::Lost(why) => self.lost = Some(why),
+                Message::Replaced { engine, why } => {
+                    service.on_event(&Event::Replaced { engine, why })
+                }
+                Message::Lost(why) => self.lost = Some(why),
                 // The first reason is the cause of the others.
-                News::Failed(why) => drop(self.failed.get_or_insert(why)),
+                Message::Failed(why) => drop(self.failed.get_or_insert(why)),
             }
         }
     }
 
-    /// Waits for children that have ended; how the generation did, if it is one of them.
+    /// Waits for children that have ended; the status of the generation, if it is one of them.
     fn ended(&self) -> Result<Option<WaitStatus>, EnginesError> {
         loop {
             match child::ended() {
@@ -139,10 +148,12 @@ impl Generation {
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),
                 Err(Errno::ECHILD) => {
-                    let text = "its processes are waited for by somebody else in this program";
+                    let text = "another part of this program waits for its processes";
                     return Err(EnginesError::Unfit(text.to_owned()));
                 }
-                Err(error) => return Err(error).when("wait for the engines"),
+                Err(error) => {
+                    return Err(error).map_err(EnginesError::system("wait for the engines"));
+                }
             }
         }
     }
@@ -156,12 +167,15 @@ impl Generation {
             WaitStatus::Exited(_, LOST | FAILED) if self.lost.is_some() => {
                 self.lost.unwrap_or_default()
             }
-            other => format!("the process that had forked them {}", child::words(other)),
+            other => format!(
+                "the process that had forked them {}",
+                child::describe(other)
+            ),
         };
         if self.stop_by.is_some() {
             return Err(EnginesError::DiedStopping(why));
         }
-        let was_quick = self.ready_at.is_none_or(|it| it.elapsed() < QUICK);
+        let was_quick = self.ready_at.is_none_or(|it| it.elapsed() < QUICK_DEATH);
         Ok(End::Died { why, was_quick })
     }
 }

@@ -1,10 +1,10 @@
-//! Undoing changes, and taking out what is left of them.
+//! Undo of changes, and purge of stale key entries and ghosts.
 //!
-//! An entry of a key is good if its record is live and has its value. Deletes, changes of keys and
-//! undone inserts leave entries that are not; searches pass over them. When their transaction has
-//! ended, and before its locks are released, they are taken out, and its dead records' slots are
-//! freed. All of it may be done again after a crash: undoing puts back what was there, from the last
-//! change to the first, and nobody else has touched it.
+//! An entry of a key is valid if its record is live and has its value. Deletes, changes of keys and
+//! undone inserts leave stale entries, which searches skip. The purge removes them, and frees the slots
+//! of deleted records, after the transaction has ended and before its locks are released. Undo and
+//! purge may be repeated after a crash: an undo restores the old contents from the last change to the
+//! first, and no other transaction has changed them.
 
 use crate::changes::Changes;
 use crate::error::Fault;
@@ -15,36 +15,36 @@ use crate::slots::{self, Position, State};
 use crate::store::{Store, page_of};
 
 impl Shared {
-    /// Puts back what was there before the changes from `first` on.
+    /// Undoes the changes from `first` on.
     pub fn undo(&self, changes: &Changes, first: usize) -> Result<(), Fault> {
         for change in changes.from(first).rev() {
             let file = self.file(change.file);
-            let _turn = self.turn(Some(&file));
+            let _latch = self.latch_operation(Some(&file));
             undo_one(&self.store, &file, &change)?;
         }
         Ok(())
     }
 
-    /// Takes out what ended transactions leave behind, and notes that they are finished.
-    pub fn settle(&self, transaction: u64, changes: &Changes) -> Result<(), Fault> {
+    /// Purges after a transaction that has ended, and logs that it is finished.
+    pub fn purge(&self, transaction: u64, changes: &Changes) -> Result<(), Fault> {
         for change in changes.from(0) {
             let file = self.file(change.file);
-            let _turn = self.turn(Some(&file));
-            sweep(&self.store, &file, &change)?;
+            let _latch = self.latch_operation(Some(&file));
+            remove_stale_entries(&self.store, &file, &change)?;
         }
         let mut freed = Vec::new();
         for change in changes.from(0) {
             let file = self.file(change.file);
-            let turn = self.turn(Some(&file));
+            let latch = self.latch_operation(Some(&file));
             let is_freed = free_ghost(&self.store, &file, change.position)?;
-            drop(turn);
+            drop(latch);
             if is_freed {
                 freed.push((file, change.position));
             }
         }
         self.store.log.append(&Record::Finished { transaction });
         for (file, position) in freed {
-            file.room.give(position.page, position);
+            file.free_space.add(position.page, position);
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Shared {
 
 fn undo_one(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fault> {
     let state_after = match change.state_before {
-        // Its entries may still be there.
+        // Its key entries may still exist.
         State::Free => State::Ghost,
         state => state,
     };
@@ -69,8 +69,12 @@ fn undo_one(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(),
     Ok(())
 }
 
-/// Takes out entries of what the record was and became, unless they are good.
-fn sweep(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fault> {
+/// Removes the entries of the record before and after the change, unless they are valid.
+fn remove_stale_entries(
+    store: &Store,
+    file: &RecordFile,
+    change: &SlotChange,
+) -> Result<(), Fault> {
     let images = [
         (change.state_before, change.before),
         (change.state_after, change.after),
@@ -82,7 +86,7 @@ fn sweep(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fa
         }
         for key in 0..file.definition.keys.len() {
             let entry = file.entry(key, image, change.position);
-            if !is_good(store, file, key, &entry)? {
+            if !is_valid_entry(store, file, key, &entry)? {
                 file.tree(key).remove(store, &entry)?;
             }
         }
@@ -90,8 +94,14 @@ fn sweep(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether an entry's record is live and has its value. The record must be locked, or nobody about.
-pub fn is_good(store: &Store, file: &RecordFile, key: usize, entry: &[u8]) -> Result<bool, Fault> {
+/// Whether the record of an entry is live and has its value. The record must be locked, or no other
+/// session active.
+pub fn is_valid_entry(
+    store: &Store,
+    file: &RecordFile,
+    key: usize,
+    entry: &[u8],
+) -> Result<bool, Fault> {
     let position = Position::of_entry(entry);
     let page = store.read(file.page(position.page))?;
     let (state, record) = slots::read(&page, position.slot, file.record_bytes());
