@@ -67,7 +67,7 @@ def command(
 
 
 def describe(name: str, where: str, java: str | None = None) -> dict[str, Any]:
-    """Which files a packaged program stands for here, told apart by their contents.
+    """The files that a packaged program stands for here, identified by their contents.
 
     Raises:
         HostError: as :func:`command`.
