@@ -16,7 +16,8 @@ from concurve.explain.causes import cause_of
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
-from concurve.wire.record import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.record import MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.report import IndicatorLine
 from tests.helpers.explaining import WALL, Thread, record, role, thread
 from tests.helpers.fakes import small_study
 

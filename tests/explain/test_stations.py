@@ -12,7 +12,6 @@ from concurve.explain.parts import Parts
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
 from concurve.wire.record import (
     GrantedControls,
-    IndicatorLine,
     MachineRecord,
     Outcome,
     PhaseRecord,
@@ -22,6 +21,7 @@ from concurve.wire.record import (
     TrialRecord,
     Usage,
 )
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import Controls
 
 SECOND = 1_000_000_000

@@ -19,7 +19,7 @@ from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
-from concurve.wire.record import IndicatorLine
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.definition.units import format_duration
-from concurve.errors import StudyError
+from concurve.errors import StoreError, StudyError
 from concurve.measuring.plan import Plan
 from concurve.measuring.run_head import plan_of
 from concurve.store import Store
@@ -29,7 +29,10 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
     An earlier run counts if its roles and effort are the same and it has trials of every cell.
     """
     for row in reversed(store.runs(plan.study.name)[-RUNS_LOOKED_AT:]):
-        head = decode_head(row)
+        try:
+            head = decode_head(row)
+        except StoreError:
+            continue  # of a newer version, or damaged: a plan does not depend on it
         if head.study.roles != plan.study.roles or head.effort != plan.effort:
             continue
         seconds: dict[int, list[float]] = {}
