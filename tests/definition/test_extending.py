@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -348,6 +349,25 @@ def test_a_key_that_may_be_of_either_file_names_both(tmp_path: Path) -> None:
     error = refusal(path)
     assert error.what.startswith(f"{path} or {tmp_path / 'shared.toml'}: with[0]: expected")
     assert "docs/studies.md" in error.remedy
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def blocks(page: str) -> list[str]:
+    """The TOML blocks of a page."""
+    return re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_documents_load(tmp_path: Path) -> None:
+    shared, study = (b for b in blocks("studies.md") if b.startswith(("# shared", "# sqlite")))
+    found = load_study(write(tmp_path, study, shared=shared), 2)
+    assert found.roles[0].command[:3] == (
+        "sqlite:{trial_folder}/data.db?journal={journal}", "--workload", "{workload}"
+    )  # fmt: skip
+    assert found.claims[0].test["of"] == {"journal": "wal", "workload": "read"}
+    (packaged,) = blocks("howto/add-a-packaged-study.md")
+    assert parse_study(packaged, 2, "study.toml").indicators[0].label == "locks per second"
 
 
 def test_packaged_studies_use_all_that_they_share() -> None:
