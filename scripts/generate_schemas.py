@@ -22,10 +22,11 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
+from concurve.fields import ALWAYS_KEY
+from concurve.report.json import Export
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead
 from concurve.wire import report
-from concurve.fields import ALWAYS_KEY
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
 
@@ -35,12 +36,14 @@ Json = dict[str, Any]
 
 
 class Generated(NamedTuple):
-    """A schema: of one type, or of values that are one of several types."""
+    """A schema: of one type, or of values that are one of several types. ``id`` is its ``$id``
+    where that is not the file's name."""
 
     name: str
     title: str
     types: tuple[type[msgspec.Struct], ...]
     description: str = ""
+    id: str = ""
 
 
 SCHEMAS = (
@@ -54,6 +57,7 @@ SCHEMAS = (
     ),
     Generated("run-head", "Head of a stored run", (RunHead,)),
     Generated("campaign-head", "Head of a stored campaign", (CampaignHead,)),
+    Generated("export", "Export of a Concurve run", (Export,), id="concurve:export"),
 )
 
 
@@ -83,7 +87,7 @@ def generate(schema: Generated) -> Json:
     definitions = {name: tidy(found, classes[name]) for name, found in components.items()}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"{schema.name}.schema.json",
+        "$id": schema.id or f"{schema.name}.schema.json",
         "title": schema.title,
     }
     if len(schema.types) == 1:
@@ -145,17 +149,26 @@ def may_be_unset(class_: type[msgspec.Struct]) -> set[str]:
 
 
 def plain(value: Any) -> Any:
-    """Without the titles and the order that msgspec gives."""
-    if isinstance(value, dict):
-        first = {key: value[key] for key in ("description", "$ref", "type") if key in value}
-        return {key: plain(item) for key, item in {**first, **value}.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
+    """With what matters most first, and a choice of plain types as a list of them."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    choices = value.get("anyOf", [])
+    if choices and all(set(choice) == {"type"} for choice in choices):
+        others = {key: item for key, item in value.items() if key != "anyOf"}
+        value = {**others, "type": [choice["type"] for choice in choices]}
+    first = {key: value[key] for key in ("description", "$ref", "type") if key in value}
+    return {key: plain(item) for key, item in {**first, **value}.items()}
 
 
 def without_null(field: Json) -> Json:
     """The schema of an optional field without its null."""
-    choices = [choice for choice in field.get("anyOf", []) if choice != {"type": "null"}]
     rest = {key: item for key, item in field.items() if key not in ("anyOf", "default")}
+    if isinstance(field.get("type"), list):
+        types = [type_ for type_ in field["type"] if type_ != "null"]
+        return {**rest, "type": types[0] if len(types) == 1 else types}
+    choices = [choice for choice in field.get("anyOf", []) if choice != {"type": "null"}]
     return {**rest, **(choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})}
 
 

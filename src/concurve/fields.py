@@ -1,5 +1,5 @@
-"""What the JSON Schemas say of a type beside the types of its fields: descriptions, bounds, and which
-keys are always there.
+"""What the JSON Schemas say of a field beside its type: a description, bounds, and whether it is
+always there.
 
 The schemas are generated from the types (``scripts/generate_schemas.py``). They say what this
 version writes. Reading checks the types alone, so that data of older and newer versions loads.
@@ -18,12 +18,12 @@ ALWAYS_KEY = "x-always"
 ALWAYS = Meta(extra_json_schema={ALWAYS_KEY: True})
 
 
-def says(description: str = "", **keywords: Any) -> Meta:
+def about(description: str = "", **keywords: Any) -> Meta:
     """A description, with further keywords of JSON Schema."""
-    about = {"description": description} if description else {}
-    return Meta(extra_json_schema={**about, **keywords})
+    given = {"description": description} if description else {}
+    return Meta(extra_json_schema={**given, **keywords})
 
 
-Count = Annotated[int, says(minimum=0)]
-Positive = Annotated[int, says(minimum=1)]
-Text = Annotated[str, says(minLength=1)]
+Count = Annotated[int, about(minimum=0)]
+Positive = Annotated[int, about(minimum=1)]
+Text = Annotated[str, about(minLength=1)]

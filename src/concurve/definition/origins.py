@@ -30,6 +30,9 @@ class Origins(msgspec.Struct, frozen=True):
         match = _PATH.match(path)
         if match is None:
             return self.own
+        if path.startswith(f"{match[1]}[...]"):  # a key that msgspec does not name
+            others = {file for (table, _), file in self.parts.items() if table == match[1]}
+            return " or ".join([self.own, *sorted(others)])
         names = [match[2] or match[3] or "", (match[3] or "").partition(".")[0], ""]
         found = (name for name in names if (match[1], name) in self.parts)
         return self.of(match[1], next(found, ""))

@@ -84,7 +84,7 @@ def _explain(
         known = list(table.__struct_encode_fields__) if table else []
         near = difflib.get_close_matches(key, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-        file = where((match["at"] or "").lstrip(".") or key)
+        file = where(f"{match['at'] or ''}.{key}".lstrip("."))
         return StudyError(f"{file}: {place}unknown key {key!r}", remedy)
     other = _OTHER.fullmatch(message)
     assert other is not None

@@ -194,7 +194,7 @@ def excess(cell: Breakdown, base: Breakdown, *components: str) -> Excess:
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:
     """Blocked time divided as the samples of the trial are; where they are few, as those of all
-    trials; where nobody was seen blocked, under ``other``."""
+    trials; where no thread was seen blocked, under ``other``."""
     everywhere = _shares(readings) or {"other": 1.0}
     columns: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for account in accounts:

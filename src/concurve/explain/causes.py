@@ -71,7 +71,7 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
 
 
 def _serving(case: Case) -> Verdict | None:
-    """What is used up where a server was loaded: by itself, whoever else was on the machine."""
+    """What is used up where a server was loaded: by itself, whatever other processes ran."""
     limit = case.cell.limit
     if limit is None:
         return None

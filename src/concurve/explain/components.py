@@ -68,7 +68,7 @@ def computing(case: Case, amount: float) -> Verdict | None:
 
 def spinning(case: Case, amount: float) -> Verdict | None:
     """More CPU time, and futex waiting again and again beside it: a lock that spins before it
-    sleeps. Shared data alone make nobody sleep."""
+    sleeps. Shared data alone make no thread sleep."""
     cell, base = case.cell, case.base
     assert base is not None
     waiting = cell.mean("futex") - base.mean("futex")

@@ -54,7 +54,7 @@ def is_role(name: str, role: str) -> bool:
 
 
 def clients_of(record: TrialRecord, parts: Parts) -> list[str]:
-    """The roles that load it, copies told apart."""
+    """The roles that load it, each copy by its own name."""
     names = (role.name for role in record.roles)
     return [name for name in names if any(is_role(name, client) for client in parts.clients)]
 

@@ -186,8 +186,8 @@ class ThreadTime(NamedTuple):
 
 def workers_time(role: RoleRecord, usages: Sequence[Usage]) -> ThreadTime | None:
     """From what each worker reports of its time, and the accounts of the whole tree: workers that
-    wait at a gate, or for the end when they are done, have nothing to do. ``None`` where nothing is
-    reported, or where workers are no kernel threads."""
+    wait at the start barrier, or for the end when they are done, have nothing to do. ``None`` where
+    nothing is reported, or where workers are no kernel threads."""
     lines = [line for line in role.indicators if line.indicator == WORKER_SECONDS and line.worker]
     workers = len({line.worker for line in lines})
     if not lines or workers > (role.threads.peak or 0):

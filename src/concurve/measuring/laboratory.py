@@ -37,7 +37,7 @@ from concurve.wire.spec import TrialSpec
 
 
 class Progress(Protocol):
-    """Who is told how a run goes on; called between trials only."""
+    """Shows how a run goes on; called between trials only."""
 
     def begin(self, total: int, title: str) -> None: ...
 
@@ -59,7 +59,7 @@ class Progress(Protocol):
 
 
 class Silence:
-    """Progress for nobody."""
+    """Progress that shows nothing."""
 
     def begin(self, *_: Any) -> None: ...
 
@@ -106,7 +106,7 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
 
 
 class Runner:
-    """Runs or resumes one run. Effects come in from outside: store, engine, clock, progress."""
+    """Runs or resumes one run. Store, engine, clock and progress are given."""
 
     def __init__(
         self,

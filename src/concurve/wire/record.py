@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from concurve.fields import ALWAYS, Count, Positive, says
+from concurve.fields import ALWAYS, Count, Positive, about
 from concurve.wire.report import HistogramLine, IndicatorLine
 from concurve.wire.spec import FORMAT, Controls, Policy
 
 Absent = Annotated[
-    dict[str, str], says("Names of readings that could not be taken, each with its reason.")
+    dict[str, str], about("Names of readings that could not be taken, each with its reason.")
 ]
 
 
@@ -26,36 +26,36 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
 class Usage(_Record, frozen=True):
     """Resources used by a tree, a phase or a thread. Times in ns, memory in bytes."""
 
-    cpu_ns: Annotated[Count | None, says("User plus system.")] = None
-    user_ns: Annotated[Count | None, says("User mode.")] = None
-    system_ns: Annotated[Count | None, says("Kernel mode.")] = None
-    run_queue_ns: Annotated[Count | None, says("Runnable but waiting for a CPU.")] = None
-    slices: Annotated[Count | None, says("Times a thread was put on a CPU.")] = None
-    voluntary_switches: Annotated[Count | None, says("Gave the CPU up to wait.")] = None
-    involuntary_switches: Annotated[Count | None, says("Was preempted.")] = None
-    migrations: Annotated[Count | None, says("Moves to another CPU.")] = None
-    minor_faults: Annotated[Count | None, says("Page faults without I/O.")] = None
-    major_faults: Annotated[Count | None, says("Page faults with I/O.")] = None
+    cpu_ns: Annotated[Count | None, about("User plus system.")] = None
+    user_ns: Annotated[Count | None, about("User mode.")] = None
+    system_ns: Annotated[Count | None, about("Kernel mode.")] = None
+    run_queue_ns: Annotated[Count | None, about("Runnable but waiting for a CPU.")] = None
+    slices: Annotated[Count | None, about("Times a thread was put on a CPU.")] = None
+    voluntary_switches: Annotated[Count | None, about("Gave the CPU up to wait.")] = None
+    involuntary_switches: Annotated[Count | None, about("Was preempted.")] = None
+    migrations: Annotated[Count | None, about("Moves to another CPU.")] = None
+    minor_faults: Annotated[Count | None, about("Page faults without I/O.")] = None
+    major_faults: Annotated[Count | None, about("Page faults with I/O.")] = None
     rss_bytes_max: Annotated[
-        Count | None, says("Greatest resident memory of the largest single process.")
+        Count | None, about("Greatest resident memory of the largest single process.")
     ] = None
     rss_bytes_tree_max: Annotated[
         Count | None,
-        says("Greatest sum over the tree that a sample saw; only for trees of several processes."),
+        about("Greatest sum over the tree that a sample saw; only for trees of several processes."),
     ] = None
-    block_inputs: Annotated[Count | None, says("Blocks read.")] = None
-    block_outputs: Annotated[Count | None, says("Blocks written.")] = None
+    block_inputs: Annotated[Count | None, about("Blocks read.")] = None
+    block_outputs: Annotated[Count | None, about("Blocks written.")] = None
     absent: Absent = {}
 
 
 class FutexWaits(_Record, frozen=True):
     """A futex word, and how often threads were seen waiting there."""
 
-    address: Annotated[str, says("Hexadecimal, with 0x.", pattern="^0x[0-9a-f]+$")]
-    readings: Annotated[Count, says("Readings of threads that waited there.")]
-    threads: Annotated[Count, says("Different threads that were seen there.")]
+    address: Annotated[str, about("Hexadecimal, with 0x.", pattern="^0x[0-9a-f]+$")]
+    readings: Annotated[Count, about("Readings of threads that waited there.")]
+    threads: Annotated[Count, about("Different threads that were seen there.")]
     pid: Annotated[
-        Positive | None, says("Whose address it is; only in roles of several processes.")
+        Positive | None, about("Whose address it is; only in roles of several processes.")
     ] = None
 
 
@@ -63,14 +63,14 @@ class Waits(_Record, frozen=True):
     """What threads were seen doing at the moments of samples. Counts are of readings, of one thread
     in one sample each: ``readings`` is the sum of ``running`` and the kinds of waiting after it."""
 
-    readings: Annotated[Count, says("All of them."), ALWAYS] = 0
-    running: Annotated[Count, says("On a CPU, or runnable."), ALWAYS] = 0
+    readings: Annotated[Count, about("All of them."), ALWAYS] = 0
+    running: Annotated[Count, about("On a CPU, or runnable."), ALWAYS] = 0
     futex: Annotated[
-        Count, says("In a futex call that waits: a lock, a condition, a join."), ALWAYS
+        Count, about("In a futex call that waits: a lock, a condition, a join."), ALWAYS
     ] = 0
     disk: Annotated[
         Count,
-        says(
+        about(
             "Synchronising or accessing a file or a block device, or in an uninterruptible "
             "wait outside system calls, such as a page fault."
         ),
@@ -78,22 +78,22 @@ class Waits(_Record, frozen=True):
     ] = 0
     network: Annotated[
         Count,
-        says("Sending, receiving, accepting, connecting; reading or writing a socket."),
+        about("Sending, receiving, accepting, connecting; reading or writing a socket."),
         ALWAYS,
     ] = 0
-    poll: Annotated[Count, says("Waiting for one of several descriptors."), ALWAYS] = 0
+    poll: Annotated[Count, about("Waiting for one of several descriptors."), ALWAYS] = 0
     pipe: Annotated[
-        Count, says("Reading or writing a pipe, a FIFO, a terminal or an eventfd."), ALWAYS
+        Count, about("Reading or writing a pipe, a FIFO, a terminal or an eventfd."), ALWAYS
     ] = 0
-    sleep: Annotated[Count, says("Sleeping."), ALWAYS] = 0
-    child: Annotated[Count, says("Waiting for a child process."), ALWAYS] = 0
-    other: Annotated[Count, says("Waiting for something else."), ALWAYS] = 0
+    sleep: Annotated[Count, about("Sleeping."), ALWAYS] = 0
+    child: Annotated[Count, about("Waiting for a child process."), ALWAYS] = 0
+    other: Annotated[Count, about("Waiting for something else."), ALWAYS] = 0
     futex_words: Annotated[
-        Count, says("Different futex words that threads were seen waiting at."), ALWAYS
+        Count, about("Different futex words that threads were seen waiting at."), ALWAYS
     ] = 0
     futexes: Annotated[
         tuple[FutexWaits, ...],
-        says("The words that were seen most, most first; none for a single thread.", maxItems=8),
+        about("The words that were seen most, most first; none for a single thread.", maxItems=8),
     ] = ()
 
 
@@ -114,7 +114,7 @@ class GrantedControls(_Record, frozen=True):
     """What was asked for and what the kernel granted, read back from ``/proc``."""
 
     requested: Annotated[Controls, ALWAYS] = Controls()
-    cpus: Annotated[tuple[Count, ...] | None, says("CPUs allowed.")] = None
+    cpus: Annotated[tuple[Count, ...] | None, about("CPUs allowed.")] = None
     nice: int | None = None
     policy: Policy | None = None
 
@@ -127,7 +127,7 @@ class ThreadRecord(_Record, frozen=True):
     name: str
     source: Annotated[
         str,
-        says(
+        about(
             "exit: the kernel's account at its exit. sample: its last sample, a lower bound.",
             enum=["exit", "sample"],
         ),
@@ -135,8 +135,8 @@ class ThreadRecord(_Record, frozen=True):
     usage: Annotated[Usage, ALWAYS] = Usage()
     nice: int | None = None
     policy: Policy | None = None
-    cpus: Annotated[tuple[Count, ...] | None, says("CPUs allowed.")] = None
-    lived_ns: Annotated[Count | None, says("From its birth to its death.")] = None
+    cpus: Annotated[tuple[Count, ...] | None, about("CPUs allowed.")] = None
+    lived_ns: Annotated[Count | None, about("From its birth to its death.")] = None
     waits: Waits | None = None
     absent: Absent = {}
 
@@ -144,16 +144,16 @@ class ThreadRecord(_Record, frozen=True):
 class ThreadsRecord(_Record, frozen=True):
     """The threads of a role's tree, the first threads of its processes included."""
 
-    total: Annotated[Count | None, says("Threads that ever lived in the tree.")] = None
+    total: Annotated[Count | None, about("Threads that ever lived in the tree.")] = None
     peak: Annotated[
         Count | None,
-        says("Greatest number alive at once; a lower bound if absent has a reason for it."),
+        about("Greatest number alive at once; a lower bound if absent has a reason for it."),
     ] = None
-    processes: Annotated[Count | None, says("Processes that ever lived in the tree.")] = None
+    processes: Annotated[Count | None, about("Processes that ever lived in the tree.")] = None
     cpu_ns: Annotated[
-        Count | None, says("CPU time of all threads together, by their own accounts.")
+        Count | None, about("CPU time of all threads together, by their own accounts.")
     ] = None
-    listed: Annotated[tuple[ThreadRecord, ...], says("Those with most CPU time first.")] = ()
+    listed: Annotated[tuple[ThreadRecord, ...], about("Those with most CPU time first.")] = ()
     absent: Absent = {}
 
 
@@ -162,27 +162,27 @@ class PhaseRecord(_Record, frozen=True):
     it."""
 
     name: str
-    begin_ns: Annotated[Count, says("Relative to the trial's first release.")]
-    wall_ns: Annotated[Count, says("Its length.")]
+    begin_ns: Annotated[Count, about("Relative to the trial's first release.")]
+    wall_ns: Annotated[Count, about("Its length.")]
     usage: Annotated[Usage, ALWAYS] = Usage()
     late_ns: Annotated[
         Count | None,
-        says(
+        about(
             "How much later than its edges the probes were read, at worst: usage is off by "
             "what was used meanwhile."
         ),
     ] = None
     threads_peak: Annotated[
         Count | None,
-        says(
+        about(
             "Greatest number of threads alive at once; absent where threads.peak is a lower bound."
         ),
     ] = None
     waits: Waits | None = None
-    open: Annotated[bool, says("The program ended inside the phase.")] = False
+    open: Annotated[bool, about("The program ended inside the phase.")] = False
     marked_by: Annotated[
         str | None,
-        says(
+        about(
             "The role that marked it, if not this one: a role that serves was used by that "
             "one meanwhile."
         ),
@@ -193,7 +193,7 @@ class PhaseRecord(_Record, frozen=True):
 class ReportError(_Record, frozen=True):
     """A line of the report channel that was not understood."""
 
-    line: Annotated[Count, says("From 1.")]
+    line: Annotated[Count, about("From 1.")]
     message: str
     excerpt: str
 
@@ -201,10 +201,10 @@ class ReportError(_Record, frozen=True):
 class Output(_Record, frozen=True):
     """A bounded copy of an output stream."""
 
-    bytes: Annotated[Count, says("Written in all."), ALWAYS] = 0
-    head: Annotated[str, says("The first part."), ALWAYS] = ""
-    tail: Annotated[str, says("The last part, empty if head holds everything."), ALWAYS] = ""
-    dropped: Annotated[Count, says("Bytes between them that were not kept."), ALWAYS] = 0
+    bytes: Annotated[Count, about("Written in all."), ALWAYS] = 0
+    head: Annotated[str, about("The first part."), ALWAYS] = ""
+    tail: Annotated[str, about("The last part, empty if head holds everything."), ALWAYS] = ""
+    dropped: Annotated[Count, about("Bytes between them that were not kept."), ALWAYS] = 0
 
     def text(self) -> str:
         """What was kept, with a mark where something was dropped."""
@@ -219,37 +219,37 @@ class RoleRecord(_Record, frozen=True):
 
     name: str
     released_ns: Annotated[
-        Count, says("Go-ahead to exec, relative to the trial's first release."), ALWAYS
+        Count, about("Go-ahead to exec, relative to the trial's first release."), ALWAYS
     ] = 0
     wall_ns: Annotated[
-        Count, says("From release to the exit of the role's first process."), ALWAYS
+        Count, about("From release to the exit of the role's first process."), ALWAYS
     ] = 0
-    pid: Annotated[Positive | None, says("Absent if the program was never executed.")] = None
-    exit: Annotated[Exit | None, says("How its first process ended.")] = None
+    pid: Annotated[Positive | None, about("Absent if the program was never executed.")] = None
+    exit: Annotated[Exit | None, about("How its first process ended.")] = None
     ended_by: Annotated[
         str | None,
-        says(
+        about(
             "itself: the program exited. stopped: a serving role was stopped because the "
             "others were done. killed: by the runner.",
             enum=["itself", "stopped", "killed"],
         ),
     ] = None
     stragglers_killed: Annotated[
-        Count, says("Processes of the tree that outlived the first one and were killed then.")
+        Count, about("Processes of the tree that outlived the first one and were killed then.")
     ] = 0
     controls: Annotated[
-        GrantedControls, says("What was asked for and what the kernel granted."), ALWAYS
+        GrantedControls, about("What was asked for and what the kernel granted."), ALWAYS
     ] = GrantedControls()
     usage: Annotated[Usage, ALWAYS] = Usage()
     threads: Annotated[ThreadsRecord, ALWAYS] = ThreadsRecord()
     waits: Waits | None = None
-    phases: Annotated[tuple[PhaseRecord, ...], says("Stretches that the program marked.")] = ()
-    indicators: Annotated[tuple[IndicatorLine, ...], says("As reported.")] = ()
-    histograms: Annotated[tuple[HistogramLine, ...], says("As reported.")] = ()
-    facts: Annotated[dict[str, Any], says("As reported.")] = {}
+    phases: Annotated[tuple[PhaseRecord, ...], about("Stretches that the program marked.")] = ()
+    indicators: Annotated[tuple[IndicatorLine, ...], about("As reported.")] = ()
+    histograms: Annotated[tuple[HistogramLine, ...], about("As reported.")] = ()
+    facts: Annotated[dict[str, Any], about("As reported.")] = {}
     report_errors: Annotated[
         tuple[ReportError, ...],
-        says("Lines of the report channel that were not understood (bounded)."),
+        about("Lines of the report channel that were not understood (bounded)."),
     ] = ()
     stdout: Annotated[Output, ALWAYS] = Output()
     stderr: Annotated[Output, ALWAYS] = Output()
@@ -259,20 +259,20 @@ class RoleRecord(_Record, frozen=True):
 class MachineRecord(_Record, frozen=True):
     """The machine from the first release to the last exit: differences, all CPUs together."""
 
-    cpus: Annotated[Positive | None, says("Online CPUs.")] = None
-    busy_ns: Annotated[Count | None, says("Not idle and not stolen.")] = None
+    cpus: Annotated[Positive | None, about("Online CPUs.")] = None
+    busy_ns: Annotated[Count | None, about("Not idle and not stolen.")] = None
     busy_ns_by_cpu: Annotated[
         dict[str, Count],
-        says("Busy time of each CPU, by its number.", propertyNames={"pattern": "^[0-9]+$"}),
+        about("Busy time of each CPU, by its number.", propertyNames={"pattern": "^[0-9]+$"}),
     ] = {}
-    steal_ns: Annotated[Count | None, says("Taken by the hypervisor for others.")] = None
+    steal_ns: Annotated[Count | None, about("Taken by the hypervisor for others.")] = None
     foreign_cpu_ns: Annotated[
-        Count | None, says("Busy time that neither the roles nor the runner used.")
+        Count | None, about("Busy time that neither the roles nor the runner used.")
     ] = None
-    tick_ns: Annotated[Positive | None, says("Granularity of the three figures above.")] = None
+    tick_ns: Annotated[Positive | None, about("Granularity of the three figures above.")] = None
     psi: Annotated[
         dict[str, Count],
-        says(
+        about(
             "Pressure stall totals.", propertyNames={"pattern": "^(cpu|io|memory)_(some|full)_ns$"}
         ),
     ] = {}
@@ -282,14 +282,14 @@ class MachineRecord(_Record, frozen=True):
 class InstrumentRecord(_Record, frozen=True):
     """What measuring itself took and how fine it was."""
 
-    samples: Annotated[Count, says("Samples of /proc that were taken."), ALWAYS] = 0
+    samples: Annotated[Count, about("Samples of /proc that were taken."), ALWAYS] = 0
     runner_cpu_ns: Annotated[
-        Count, says("CPU time of the runner from the first release to the last exit."), ALWAYS
+        Count, about("CPU time of the runner from the first release to the last exit."), ALWAYS
     ] = 0
-    sampling_cpu_ns: Annotated[Count, says("CPU time of it that went into sampling."), ALWAYS] = 0
-    sample_interval_ns: Annotated[Count | None, says("Mean time between samples.")] = None
-    clock_step_ns: Annotated[Count, says("Smallest step of the clock that was seen."), ALWAYS] = 0
-    sources: Annotated[tuple[str, ...], says("Sources used."), ALWAYS] = ()
+    sampling_cpu_ns: Annotated[Count, about("CPU time of it that went into sampling."), ALWAYS] = 0
+    sample_interval_ns: Annotated[Count | None, about("Mean time between samples.")] = None
+    clock_step_ns: Annotated[Count, about("Smallest step of the clock that was seen."), ALWAYS] = 0
+    sources: Annotated[tuple[str, ...], about("Sources used."), ALWAYS] = ()
     absent: Absent = {}
 
 
@@ -298,7 +298,7 @@ class Outcome(_Record, frozen=True):
 
     kind: Annotated[
         str,
-        says(
+        about(
             "What became of it: every role that exits did so with 0 and every one that serves "
             "lived until it was stopped (ok), or why not.",
             enum=[
@@ -312,24 +312,24 @@ class Outcome(_Record, frozen=True):
             ],
         ),
     ]
-    role: Annotated[str | None, says("Role that caused an outcome other than ok.")] = None
-    message: Annotated[str | None, says("What failed and where, in one sentence.")] = None
+    role: Annotated[str | None, about("Role that caused an outcome other than ok.")] = None
+    message: Annotated[str | None, about("What failed and where, in one sentence.")] = None
 
 
 class TrialRecord(_Record, frozen=True):
     """What the runner measured: one record a trial. A reading that could not be taken is left out,
     and ``absent`` of the same object says why under the same name. Newer runners may add keys."""
 
-    format: Annotated[int, says("Version of this format.", const=FORMAT)]
-    trial: Annotated[str, says("As in the spec.")]
+    format: Annotated[int, about("Version of this format.", const=FORMAT)]
+    trial: Annotated[str, about("As in the spec.")]
     outcome: Outcome
-    roles: Annotated[tuple[RoleRecord, ...], says("In the order of the spec.")]
-    runner: Annotated[str, says("Version of the runner that wrote the record."), ALWAYS] = ""
+    roles: Annotated[tuple[RoleRecord, ...], about("In the order of the spec.")]
+    runner: Annotated[str, about("Version of the runner that wrote the record."), ALWAYS] = ""
     started_unix_ns: Annotated[
-        Count, says("Wall-clock time at the first release, since the epoch."), ALWAYS
+        Count, about("Wall-clock time at the first release, since the epoch."), ALWAYS
     ] = 0
     wall_ns: Annotated[
-        Count, says("From the first release to the last exit of an exit role."), ALWAYS
+        Count, about("From the first release to the last exit of an exit role."), ALWAYS
     ] = 0
     machine: Annotated[MachineRecord, ALWAYS] = MachineRecord()
     instrument: Annotated[InstrumentRecord, ALWAYS] = InstrumentRecord()

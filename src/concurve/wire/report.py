@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from concurve.fields import Count, says
+from concurve.fields import Count, about
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,21 +25,21 @@ class ReadyLine(Line, frozen=True):
 class PhaseLine(Line, frozen=True):
     """A phase begins or ends."""
 
-    phase: Annotated[str, says("Name of the phase.")]
+    phase: Annotated[str, about("Name of the phase.")]
     edge: Literal["begin", "end"]
     at_ns: Annotated[
-        Count | None, says("CLOCK_MONOTONIC at the edge; absent: the time of receipt counts.")
+        Count | None, about("CLOCK_MONOTONIC at the edge; absent: the time of receipt counts.")
     ] = None
 
 
 class IndicatorLine(Line, frozen=True):
     """A figure that the program measured itself."""
 
-    indicator: Annotated[str, says("Name in snake case, unit last.")]
+    indicator: Annotated[str, about("Name in snake case, unit last.")]
     value: float
     unit: str | None = None
     worker: Annotated[
-        str | None, says("Worker the figure belongs to; absent: the whole program.")
+        str | None, about("Worker the figure belongs to; absent: the whole program.")
     ] = None
 
 
@@ -55,7 +55,9 @@ class HistogramLine(Line, frozen=True):
 
     histogram: str
     unit: str
-    encoded: Annotated[str, says("Base64 of the HdrHistogram V2 serialisation, compressed or not.")]
+    encoded: Annotated[
+        str, about("Base64 of the HdrHistogram V2 serialisation, compressed or not.")
+    ]
     worker: str | None = None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from concurve.fields import ALWAYS, Count, Positive, says
+from concurve.fields import ALWAYS, Count, Positive, about
 
 #: The version of the spec and record formats that this code writes.
 FORMAT = 1
@@ -21,8 +21,8 @@ class _Spec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 class Policy(_Spec, frozen=True):
     """A Linux scheduling policy with its static priority."""
 
-    class_: Annotated[PolicyClass, says("Class of sched(7).")] = msgspec.field(name="class")
-    priority: Annotated[Count, says("1 to 99 for fifo and rr, 0 for all others.", maximum=99)] = 0
+    class_: Annotated[PolicyClass, about("Class of sched(7).")] = msgspec.field(name="class")
+    priority: Annotated[Count, about("1 to 99 for fifo and rr, 0 for all others.", maximum=99)] = 0
 
 
 class Controls(_Spec, frozen=True):
@@ -30,10 +30,10 @@ class Controls(_Spec, frozen=True):
 
     cpus: Annotated[
         tuple[Count, ...] | None,
-        says("CPUs the process may run on, ascending.", minItems=1, uniqueItems=True),
+        about("CPUs the process may run on, ascending.", minItems=1, uniqueItems=True),
     ] = None
     nice: Annotated[
-        int | None, says("Nice value; only with policy other or batch.", minimum=-20, maximum=19)
+        int | None, about("Nice value; only with policy other or batch.", minimum=-20, maximum=19)
     ] = None
     policy: Policy | None = None
 
@@ -42,11 +42,11 @@ class Sampling(_Spec, frozen=True, omit_defaults=False):
     """Bounds of the sampler: it keeps to both."""
 
     interval_ns_min: Annotated[
-        Positive, says("Shortest time between two samples; 10 ms if absent.")
+        Positive, about("Shortest time between two samples; 10 ms if absent.")
     ] = 10_000_000
     cpu_share_max: Annotated[
         float,
-        says(
+        about(
             "Greatest share of one CPU that sampling may take; 0.005 if absent.",
             exclusiveMinimum=0,
             maximum=1,
@@ -58,35 +58,37 @@ class RoleSpec(_Spec, frozen=True):
     """A process group of the trial."""
 
     name: Annotated[
-        str, says("Unique in the trial: target, load, background, verify, …", minLength=1)
+        str, about("Unique in the trial: target, load, background, verify, …", minLength=1)
     ]
     argv: Annotated[
         tuple[str, ...],
-        says("Program and arguments; the program is looked up in the role's PATH.", minItems=1),
+        about("Program and arguments; the program is looked up in the role's PATH.", minItems=1),
     ]
     env: Annotated[
         dict[str, str],
-        says("Variables set over the inherited environment.", propertyNames={"pattern": "^[^=]+$"}),
+        about(
+            "Variables set over the inherited environment.", propertyNames={"pattern": "^[^=]+$"}
+        ),
     ] = {}
-    cwd: Annotated[str | None, says("Working directory; absent: the runner's own.")] = None
+    cwd: Annotated[str | None, about("Working directory; absent: the runner's own.")] = None
     controls: Controls = Controls()
     end: Annotated[
         Literal["exit", "serve"],
-        says(
+        about(
             "exit (the default): runs to its own exit, and the trial waits for it. serve: "
             "until every exit role is done, then it gets SIGTERM."
         ),
     ] = "exit"
     ready: Annotated[
         Literal["launch", "report"],
-        says(
+        about(
             "When later roles may start. launch (the default): as soon as it runs. report: "
             'when it writes {"ready":true} to its report channel.'
         ),
     ] = "launch"
     after: Annotated[
         tuple[str, ...],
-        says("Earlier roles (end = exit) that must have exited before this one starts."),
+        about("Earlier roles (end = exit) that must have exited before this one starts."),
     ] = ()
 
 
@@ -96,34 +98,36 @@ class TrialSpec(_Spec, frozen=True, omit_defaults=False):
 
     trial: Annotated[
         str,
-        says(
+        about(
             "Identity of the trial, echoed in the record and put into CONCURVE_TRIAL.", minLength=1
         ),
     ]
     roles: Annotated[
         tuple[RoleSpec, ...],
-        says(
+        about(
             "Process groups, started in this order; at least one of them has end = exit.",
             minItems=1,
         ),
     ]
-    format: Annotated[int, says("Version of this format.", const=FORMAT), ALWAYS] = FORMAT
+    format: Annotated[int, about("Version of this format.", const=FORMAT), ALWAYS] = FORMAT
     time_limit_ns: Annotated[
         Count | msgspec.UnsetType,
-        says("Limit on the whole trial, from the first release; absent: none."),
+        about("Limit on the whole trial, from the first release; absent: none."),
     ] = msgspec.UNSET
     stop_grace_ns: Annotated[
-        Count, says("Time a serving role has between SIGTERM and SIGKILL; 5 s if absent.")
+        Count, about("Time a serving role has between SIGTERM and SIGKILL; 5 s if absent.")
     ] = 5_000_000_000
     output_bytes_max: Annotated[
         Count,
-        says(
+        about(
             "Bytes of each output stream that are kept, half from its head, half from its "
             "tail; 65536 if absent."
         ),
     ] = 65_536
     threads_listed_max: Annotated[
         Count,
-        says("Threads listed one by one in each role's record; 1024 if absent.", maximum=2**32 - 1),
+        about(
+            "Threads listed one by one in each role's record; 1024 if absent.", maximum=2**32 - 1
+        ),
     ] = 1024
     sampling: Sampling = Sampling()
