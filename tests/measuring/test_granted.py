@@ -10,6 +10,7 @@ import pytest
 
 from concurve.analysis.sentences import sentences
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.origins import Origins
 from concurve.definition.study import Role, Study
 from concurve.definition.study_check import check
 from concurve.definition.study_file import parse_study
@@ -79,7 +80,7 @@ def test_levels_that_are_not_there_are_refused() -> None:
     for optional, said in (({"servre": ("x",)}, "servre is no factor"),
                            ({"server": ("x",)}, "'x' is no level")):  # fmt: skip
         with pytest.raises(StudyError, match=said):
-            check(served(**optional), "test")
+            check(served(**optional), Origins("test"))
 
 
 FILE = """

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.definition.measured import INDICATORS
 from concurve.definition.study import Extract
 from concurve.readings.extracts import MissedExtractError
-from concurve.readings.indicators import INDICATORS
 from concurve.readings.measures import is_probed, measure
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage

@@ -14,8 +14,7 @@ from concurve.estimate import Estimate
 from concurve.measuring.plan import Plan, make_plan
 from concurve.measuring.protocol import Protocol, Stop
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
-from concurve.stats.moments import mean, median_deviation, stdev
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import mean, median_deviation, stdev, t_quantile
 from concurve.store.rows import Outcome
 from tests.helpers.fakes import small_study
 

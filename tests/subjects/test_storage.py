@@ -143,21 +143,24 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop_devices: None) -> 
 
 
 def tiny_study(lab: real.Lab, name: str, **factors: list[str]) -> None:
-    """A packaged study, tiny, with these levels of its factors."""
-    text = (STUDIES / name / "study.toml").read_text(encoding="utf-8")
+    """A packaged study with what it shares with others, tiny, with these levels of its factors."""
     levels = ", ".join(
         f"{name.replace('_', '-')} = {json.dumps(it)}" for name, it in factors.items()
     )
     quick = TINY % f"{{ {levels} }}"
-    text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", quick, text, flags=re.DOTALL)
-    text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
-    text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, volume-mib = 96, '
-                  'write-mib = 200 }', text)  # fmt: skip
-    text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
-    text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
-    text = text.replace('"--size-mib", "256"', '"--size-mib", "48"')
-    text = re.sub(r'"--depth", "(\{depth\}|32)"', '"--depth", "4"', text)
-    (lab.folder / "study.toml").write_text(text, encoding="utf-8")
+    for file in (STUDIES / name / "study.toml", STUDIES / "shared.toml"):
+        text = file.read_text(encoding="utf-8")
+        text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", quick, text, flags=re.DOTALL)
+        text = text.replace("../shared.toml", "shared.toml")
+        text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
+        text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, '
+                      'volume-mib = 96, write-mib = 200 }', text)  # fmt: skip
+        text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
+        text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
+        text = text.replace('volume-mib = "256"', 'volume-mib = "48"')
+        text = text.replace('"--depth", "{with.depth}"', '"--depth", "4"')
+        text = text.replace('depth = "32"\n', "")
+        (lab.folder / file.name).write_text(text, encoding="utf-8")
 
 
 def ran(lab: real.Lab) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every attendant does: its name, its errors and exit codes, and how it is told to stop."""
+"""The common part of attendants: name, errors, exit codes, and the signals that stop them."""
 
 from __future__ import annotations
 

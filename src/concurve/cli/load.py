@@ -30,8 +30,8 @@ shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
-    from concurve.definition.program_names import PROGRAMS
     from concurve.host.native import binary
+    from concurve.measuring.packaged import PROGRAMS
 
     program = binary(PROGRAMS["load"])
     sys.stdout.flush()

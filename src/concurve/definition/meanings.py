@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
+from concurve.definition.origins import Origins
 from concurve.definition.templates import (
     NAME,
     Value,
@@ -57,13 +58,16 @@ def meaning_texts(meanings: Meanings) -> Iterator[tuple[str, str]]:
                     yield f"levels.{factor}, {level}, {part}", text
 
 
-def check_meanings(meanings: Meanings, levels: Mapping[str, Iterable[Level]], where: str) -> None:
+def check_meanings(
+    meanings: Meanings, levels: Mapping[str, Iterable[Level]], origins: Origins
+) -> None:
     """Refuse meanings that leave a level of a factor (by ``levels``) without its parts.
 
     Raises:
         StudyError: names the place and the remedy.
     """
     for factor, entries in meanings.items():
+        where = origins.of("levels", factor)
         if factor not in levels:
             raise StudyError(f"{where}: levels.{factor} is no factor", _near(factor, levels))
         wanted = [str(level) for level in levels[factor]]
@@ -74,8 +78,8 @@ def check_meanings(meanings: Meanings, levels: Mapping[str, Iterable[Level]], wh
                 )
         for level in wanted:
             _check_level(factor, level, entries, where)
-    for place, text in meaning_texts(meanings):
-        check_placeholders(text, levels, f"{where}: {place}")
+        for place, text in meaning_texts({factor: entries}):
+            check_placeholders(text, levels, f"{where}: {place}")
 
 
 def _check_level(
@@ -91,10 +95,9 @@ def _check_level(
             raise StudyError(f"{place}: {level!r} has no {part!r}", f"{part} for every level")
 
 
-def check_lists(
-    meanings: Meanings, texts: Iterable[tuple[str, str]], where: str, *, arguments: bool
-) -> None:
-    """Refuse a list where one text is wanted; among ``arguments`` it may stand alone.
+def check_lists(meanings: Meanings, texts: Iterable[tuple[str, str]], *, arguments: bool) -> None:
+    """Refuse a list where one of the ``texts`` (each with its place) is wanted; among ``arguments``
+    it may stand alone.
 
     Raises:
         StudyError: names the place and the remedy.
@@ -110,7 +113,7 @@ def check_lists(
         for name in placeholders(text):
             if name in lists and not (arguments and is_whole(text)):
                 raise StudyError(
-                    f"{where}: {place}: {{{name}}} is a list",
+                    f"{place}: {{{name}}} is a list",
                     f'an argument of its own, "{{{name}}}", or a text instead of the list',
                 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -9,7 +10,8 @@ import msgspec
 from concurve.definition import study as domain
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels, resolve_levels
-from concurve.definition.program_names import JAVA_PROGRAMS
+from concurve.definition.origins import Origins
+from concurve.definition.programs import java_programs
 from concurve.definition.study_tables import (
     EffortTable,
     File,
@@ -24,8 +26,8 @@ from concurve.errors import StudyError
 from concurve.terms import Level, TestCase
 
 
-def to_study(file: File, cpus: int, where: str) -> domain.Study:
-    """The study that a file describes; ``where`` names the file in messages.
+def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
+    """The study that a file describes; ``where`` names the file of each part in messages.
 
     Raises:
         StudyError: a value that no study can have.
@@ -40,10 +42,13 @@ def to_study(file: File, cpus: int, where: str) -> domain.Study:
         question=file.study.question,
         source=file.study.source,
         factors=tuple(
-            domain.Factor(name=name, levels=_levels(levels, cpus, f"{where}: factors, {name}"))
+            domain.Factor(
+                name=name,
+                levels=_levels(levels, cpus, f"{where.of('factors', name)}: factors, {name}"),
+            )
             for name, levels in file.factors.items()
         ),
-        roles=tuple(_role(role, where) for role in file.roles),
+        roles=tuple(_role(role, where.of("roles", role.name)) for role in file.roles),
         efforts={
             name: _effort(getattr(file.effort, name), name, file.protocol, cpus, where)
             for name in get_args(domain.EffortName)
@@ -59,12 +64,16 @@ def to_study(file: File, cpus: int, where: str) -> domain.Study:
             for i in file.indicators
         )
         or domain.DEFAULT_INDICATORS,
-        claims=tuple(_claim(claim, where) for claim in file.claims),
+        claims=tuple(
+            _claim(claim, where.of("claims", str(claim.get("id")))) for claim in file.claims
+        ),
         work=file.protocol.work,
         base=file.protocol.base,
         conditions=tuple(file.protocol.conditions),
         optional={
-            name: _levels(levels, cpus, f"{where}: protocol, optional, {name}")
+            name: _levels(
+                levels, cpus, f"{where.of('protocol', 'optional')}: protocol, optional, {name}"
+            )
             for name, levels in file.protocol.optional.items()
         },
         meanings=_meanings(file.levels),
@@ -74,12 +83,14 @@ def to_study(file: File, cpus: int, where: str) -> domain.Study:
     )
 
 
-def _test_case(table: TestCaseTable | None, where: str) -> TestCase | None:
+def _test_case(table: TestCaseTable | None, where: Origins) -> TestCase | None:
     if table is None:
         return None
     for key in ("id", "objective"):
         if not getattr(table, key).strip():
-            raise StudyError(f"{where}: test_case, {key}: empty", "a few words")
+            raise StudyError(
+                f"{where.of('test_case', key)}: test_case, {key}: empty", "a few words"
+            )
     fields = msgspec.structs.asdict(table)
     lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
     return TestCase(**{**fields, **lists})
@@ -143,11 +154,11 @@ def _refuse_java(role: RoleTable, where: str) -> None:
     """Java and its options are for programs that are jars; one with a placeholder may be."""
     given = [key for key, value in (("java", role.java), ("jvm", role.jvm)) if value]
     program = role.program or ""
-    if given and program not in JAVA_PROGRAMS and "{" not in program:
+    if given and program not in java_programs() and "{" not in program:
         raise StudyError(
             f"{where}: roles {role.name!r}: {' and '.join(given)} given, but "
             f"{program or 'a command'} is no packaged Java program",
-            f'program = "{next(iter(JAVA_PROGRAMS))}", or no {" and no ".join(given)}',
+            f'program = "{java_programs()[0]}", or no {" and no ".join(given)}',
         )
     for option in role.jvm:
         if not option.startswith(("-", "{", "@")):
@@ -158,34 +169,42 @@ def _refuse_java(role: RoleTable, where: str) -> None:
 
 
 def _effort(
-    effort: EffortTable, name: domain.EffortName, protocol: ProtocolTable, cpus: int, where: str
+    effort: EffortTable, name: domain.EffortName, protocol: ProtocolTable, cpus: int, where: Origins
 ) -> domain.Effort:
-    rules = domain.DEFAULT_RULES[name]
-    for layer, place in ((protocol, "protocol"), (effort, f"effort.{name}")):
-        rules = msgspec.structs.replace(rules, **_given(layer, f"{where}: {place}"))
+    def of_protocol(key: str) -> str:
+        return f"{where.of('protocol', key)}: protocol: {key}"
+
+    def of_effort(key: str) -> str:
+        return f"{where.of('effort', f'{name}.{key}')}: effort.{name}: {key}"
+
+    rules = msgspec.structs.replace(domain.DEFAULT_RULES[name], **_given(protocol, of_protocol))
     return domain.Effort(
-        rules=rules,
+        rules=msgspec.structs.replace(rules, **_given(effort, of_effort)),
         factors={
-            factor: _levels(levels, cpus, f"{where}: effort.{name}, factors, {factor}")
+            factor: _levels(
+                levels,
+                cpus,
+                f"{where.of('effort', f'{name}.factors')}: effort.{name}, factors, {factor}",
+            )
             for factor, levels in effort.factors.items()
         },
     )
 
 
-def _given(layer: RulesTable, where: str) -> dict[str, Any]:
-    """The rules that a table sets."""
+def _given(layer: RulesTable, place: Callable[[str], str]) -> dict[str, Any]:
+    """The rules that a table sets; ``place`` names a key of it in messages."""
     given: dict[str, Any] = {}
     if layer.precision is not None:
         given["precision"] = layer.precision
     if layer.repeats is not None:
         bounds = [layer.repeats] * 2 if isinstance(layer.repeats, int) else layer.repeats
         if len(bounds) != 2:
-            raise StudyError(f"{where}: repeats {bounds}", "the least and the greatest: [5, 30]")
+            raise StudyError(f"{place('repeats')} {bounds}", "the least and the greatest: [5, 30]")
         given["repeats_min"], given["repeats_max"] = bounds
     if layer.time_allowed is not None:
-        given["time_allowed_seconds"] = parse_duration(layer.time_allowed, f"{where}: time_allowed")
+        given["time_allowed_seconds"] = parse_duration(layer.time_allowed, place("time_allowed"))
     if layer.timeout is not None:
-        given["timeout_seconds"] = parse_duration(layer.timeout, f"{where}: timeout")
+        given["timeout_seconds"] = parse_duration(layer.timeout, place("timeout"))
     return given
 
 

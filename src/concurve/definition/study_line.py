@@ -11,6 +11,7 @@ import msgspec
 
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels
+from concurve.definition.origins import Origins
 from concurve.definition.study import (
     DEFAULT_RULES,
     EFFORTS,
@@ -91,7 +92,7 @@ def sweep_study(
         work=work,
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
-    check(study, WHERE)
+    check(study, Origins(WHERE))
     return study
 
 

@@ -118,8 +118,8 @@ class TestCaseTable(Table, frozen=True):
     steps: list[str] = []
 
 
-class File(Table, frozen=True):
-    """The whole file."""
+class File(Table, frozen=True, rename={"words": "with"}):
+    """The whole file, with all that it takes from those that it extends."""
 
     study: HeadTable
     factors: dict[str, list[Level] | str]
@@ -131,6 +131,8 @@ class File(Table, frozen=True):
     claims: list[dict[str, Any]] = []
     levels: dict[str, dict[str, dict[str, Level | list[str]]]] = {}
     test_case: TestCaseTable | None = None
+    extends: str = ""
+    words: dict[str, Level | list[str] | dict[str, Level]] = {}
 
 
 #: The table of each heading, for the keys that a refusal names.

@@ -31,8 +31,8 @@ ENDED = ("complete", "failed", "not run")
 
 
 class CampaignRunner:
-    """Runs a campaign, or what is missing of it. Effects come in from outside; ``tell`` is told
-    of each study's beginning and of what went wrong."""
+    """Runs a campaign, or what is missing of it. Store, engine, progress and clock are given;
+    ``tell`` shows a line when a study begins and when one goes wrong."""
 
     def __init__(
         self,

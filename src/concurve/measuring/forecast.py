@@ -16,7 +16,7 @@ RUNS_LOOKED_AT = 20
 
 
 class Forecast(NamedTuple):
-    """Expected seconds of the pilot and at most, and the run that says so."""
+    """Expected seconds of the pilot and at most, and the run that they are taken from."""
 
     pilot_seconds: float
     longest_seconds: float

@@ -17,7 +17,7 @@ from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.host import machine
-from concurve.host.folders import passing_folder
+from concurve.host.folders import temporary_folder
 from concurve.host.lock import measurement_lock
 from concurve.host.loopback import free_port
 from concurve.measuring import packaged
@@ -37,7 +37,7 @@ from concurve.wire.spec import TrialSpec
 
 
 class Progress(Protocol):
-    """Who is told how a run goes on; called between trials only."""
+    """Shows how a run goes on; called between trials only."""
 
     def begin(self, total: int, title: str) -> None: ...
 
@@ -59,7 +59,7 @@ class Progress(Protocol):
 
 
 class Silence:
-    """Progress for nobody."""
+    """Progress that shows nothing."""
 
     def begin(self, *_: Any) -> None: ...
 
@@ -106,7 +106,7 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
 
 
 class Runner:
-    """Runs or resumes one run. Effects come in from outside: store, engine, clock, progress."""
+    """Runs or resumes one run. Store, engine, clock and progress are given."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class Runner:
             yield ""
             return
         try:
-            with passing_folder() as folder:
+            with temporary_folder() as folder:
                 yield str(folder)
         except OSError as error:
             raise RunError(f"no folder for a trial: {error}", "TMPDIR=FOLDER with room") from error

@@ -13,10 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from concurve.attendants import servers, volumes
-from concurve.definition.program_names import JAVA_PROGRAMS, MODULES, PROGRAMS
 from concurve.errors import HostError
 from concurve.host import machine, native
 from concurve.host.java import find_java
+
+#: Files of compiled programs, by the names that studies use.
+PROGRAMS = {
+    "disk": "concurve-disk",
+    "load": "concurve-load",
+    "mandelbrot": "concurve-mandelbrot",
+    "server": "concurve-server",
+    "storage": "concurve-storage",
+    "targets": "concurve-targets",
+}
+
+#: Files of jars, which a JVM runs.
+JAVA_PROGRAMS = {
+    "mandelbrot-java": "concurve-mandelbrot.jar",
+}
+
+#: Python modules.
+MODULES = {
+    "fill": "concurve.attendants.servers.fill",
+}
 
 #: What a JVM says of itself goes to standard error: standard output belongs to its program.
 _JVM_OPTIONS = ("-Xlog:disable", "-Xlog:all=warning:stderr")
@@ -67,7 +86,7 @@ def command(
 
 
 def describe(name: str, where: str, java: str | None = None) -> dict[str, Any]:
-    """Which files a packaged program stands for here, told apart by their contents.
+    """The files that a packaged program stands for here, identified by their contents.
 
     Raises:
         HostError: as :func:`command`.

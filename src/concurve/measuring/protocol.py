@@ -19,8 +19,7 @@ from typing import Literal, NamedTuple
 
 from concurve.errors import RunError
 from concurve.measuring.plan import Plan
-from concurve.stats.moments import mean, median, median_deviation, stdev
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import mean, median, median_deviation, stdev, t_quantile
 from concurve.store.rows import Outcome, TrialKey
 
 #: A value further from the median than this many median deviations is redone (10 σ if normal).

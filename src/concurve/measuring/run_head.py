@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from concurve.definition.program_names import JAVA_PROGRAMS
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.definition.units import format_duration
@@ -104,5 +103,5 @@ def _programs(plan: Plan) -> dict[str, Any]:
 def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:
     """A role's packaged program in a cell, and the Java it asks for."""
     name = render(role.program or "", values)
-    is_jar = role.java and name in JAVA_PROGRAMS
+    is_jar = role.java and name in packaged.JAVA_PROGRAMS
     return name, render(role.java, values) if role.java and is_jar else None

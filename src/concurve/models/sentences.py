@@ -7,7 +7,7 @@ import math
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.predict import FAR
 
-#: Runs of like residuals less probable than this are told.
+#: Runs of like residuals less probable than this are reported.
 _ORDER = 0.01
 _LEVELS_WANTED = 6
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}

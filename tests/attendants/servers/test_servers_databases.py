@@ -23,9 +23,8 @@ from concurve.attendants.servers.data import copy, originals, restore
 from concurve.attendants.servers.mariadb import MariaDB
 from concurve.attendants.servers.postgresql import VERSIONS, PostgreSQL
 from concurve.errors import HostError
-from concurve.host.folders import passing_folder, remove_abandoned
+from concurve.host.folders import maker_of, parse_postmaster, remove_abandoned, temporary_folder
 from concurve.host.loopback import free_port
-from concurve.host.segments import maker_of, parse_postmaster
 from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
 
@@ -173,7 +172,7 @@ def test_data_are_made_once_and_copied(
     assert called.read_text().splitlines() == ["--workload tiny --scale 2 --init-only"]
     kept = list((Path(places["XDG_CACHE_HOME"]) / "concurve" / "data").iterdir())
     assert len(kept) == 1
-    with passing_folder() as copied:
+    with temporary_folder() as copied:
         copy(kept[0], copied)
         assert contents(copied) == contents(kept[0])
 
@@ -266,7 +265,7 @@ def broken(folder: Path, name: str, script: str) -> Path:
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """One that other users may enter, unlike that of the tests."""
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         folder.chmod(0o755)
         yield folder
 
@@ -450,8 +449,8 @@ def test_a_folder_lives_as_long_as_its_process(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     held = (
-        "from concurve.host.folders import passing_folder\n"
-        "with passing_folder() as folder: print(folder, flush=True); input()"
+        "from concurve.host.folders import temporary_folder\n"
+        "with temporary_folder() as folder: print(folder, flush=True); input()"
     )
     other = subprocess.Popen(
         [sys.executable, "-c", held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -460,7 +459,7 @@ def test_a_folder_lives_as_long_as_its_process(
     folder = Path(other.stdout.readline().strip())
     (folder / "page").write_text("x", encoding="utf-8")
     remove_abandoned()
-    with passing_folder() as own:
+    with temporary_folder() as own:
         assert own != folder and folder.exists()
     assert not own.exists()
     other.kill()

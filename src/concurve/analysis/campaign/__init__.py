@@ -62,16 +62,16 @@ def with_each_run(
 
 def with_causes(findings: CampaignFindings) -> CampaignFindings:
     """The campaign with a line of the summary for each study whose records were explained."""
-    told = [
+    causes_found = [
         Finding(
             kind="note", sentence=f"What limits {name_of(study)}: {causes(study.run.explanation)}"
         )
         for study in findings.studies
         if study.run is not None and study.run.explanation is not None
     ]
-    kept = [item for item in findings.summary if item not in told]
+    kept = [item for item in findings.summary if item not in causes_found]
     place = next((n for n, item in enumerate(kept) if item.kind == "warning"), len(kept))
-    return msgspec.structs.replace(findings, summary=(*kept[:place], *told, *kept[place:]))
+    return msgspec.structs.replace(findings, summary=(*kept[:place], *causes_found, *kept[place:]))
 
 
 def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:

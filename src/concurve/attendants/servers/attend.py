@@ -27,7 +27,7 @@ from concurve.attendants.servers.process import (
     wait_until_it_answers,
 )
 from concurve.attendants.servers.server import Database, Reading, Server, Session
-from concurve.host.folders import passing_folder
+from concurve.host.folders import temporary_folder
 from concurve.wire.report_channel import report
 
 #: Between two readings: each takes the server some tens of microseconds.
@@ -70,14 +70,14 @@ def _parse(argv: Sequence[str]) -> _Task | None:
 
 def _in_new_folder(task: _Task) -> None:
     try:
-        with passing_folder() as folder:
+        with temporary_folder() as folder:
             _attend(task, folder, Signals())
     except OSError as error:  # the connection to the server was lost
         raise AttendantError(f"it no longer answers: {error}") from error
 
 
 def _attend(task: _Task, folder: Path, signals: Signals) -> None:
-    """The table of contents of an attendance."""
+    """Start the server, report it ready, read it until it is to stop, and stop it."""
     server = task.server
     _refuse_taken(task.port)
     if isinstance(server, Database):
@@ -99,7 +99,7 @@ def _attend(task: _Task, folder: Path, signals: Signals) -> None:
 
 
 def _refuse_taken(port: int) -> None:
-    """Else the other one would answer for ours."""
+    """Refuse a port that is in use: else that server would answer instead of ours."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise AttendantError(f"port {port} is taken")
@@ -116,7 +116,7 @@ def _read_until_stopped(
 
 
 def under_load(readings: Sequence[Reading], session: Session) -> list[Reading]:
-    """Those before and after which the server was busy: it was so at the moment, too."""
+    """The readings between two busy intervals: the server was busy when they were taken."""
     busy = [session.busy(before, after) for before, after in pairwise(readings)]
     return [
         reading

@@ -19,7 +19,7 @@ from concurve.host import native
 from concurve.host.loopback import free_port
 from concurve.wire.report_channel import REPORT_VARIABLE
 
-#: Told to concurve-load after the study's own words: make the data and end.
+#: Given to concurve-load after the arguments of the study: make the data and end.
 INITIALISE = ("--init-only",)
 
 
@@ -29,7 +29,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
 
     Raises:
         AttendantError: it cannot be made; the text says at which step.
-        StoppedError: the attendant was asked to stop meanwhile.
+        StoppedError: the attendant was asked to stop.
     """
     if server.user is not None and os.geteuid() == 0:
         shutil.chown(folder, server.user)
@@ -69,7 +69,7 @@ def run_loader(argv: Sequence[str]) -> None:
     Raises:
         AttendantError: it could not; with its last words.
     """
-    # What it reports is not what the trial measures.
+    # What it reports is no part of the trial.
     env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env

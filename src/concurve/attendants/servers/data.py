@@ -82,7 +82,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def _keep(folder: Path, original: Path) -> None:
-    """In place whole, or not at all; somebody else's that came first is as good."""
+    """Keep the data whole or not at all; if another process was first, its data are as good."""
     _remove_outdated(original)
     try:
         original.parent.mkdir(parents=True, exist_ok=True)

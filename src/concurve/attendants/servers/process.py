@@ -1,5 +1,5 @@
-"""The process of a real server, from the attendant's side: as its own user, ended with the
-attendant however that ends."""
+"""The process of a real server: it runs as its own user, and ends with its attendant, however that
+ends."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subpr
 
 
 def identity(server: Server) -> dict[str, Any]:
-    """Whom a process of this server runs as, for :class:`subprocess.Popen`."""
+    """The user and the environment of a process of this server, for :class:`subprocess.Popen`."""
     env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
     if server.user is None or os.geteuid() != 0:
         return {"env": env}
     found = pwd.getpwnam(server.user)
-    # Its words are matched nowhere, but read by people: one language for all.
+    # People read its messages: one language for all.
     env |= {"HOME": "/", "USER": server.user, "LC_ALL": "C"}
     return {"env": env, "user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
 
@@ -81,7 +81,7 @@ def wait_until_it_answers(
             session = server.connect(port)
         except (OSError, ValueError) as error:
             raise AttendantError(f"no such server on port {port}: {error}") from error
-        refuse_ended(process)  # if there is a session, somebody else has answered
+        refuse_ended(process)  # a session with another process that answers there is none
         if session is not None:
             return session
         if signals.stopped(_LOOK_SECONDS):

@@ -1,4 +1,4 @@
-"""What an attendant has to know of a kind of server, and where servers are looked for."""
+"""What an attendant must know of a kind of server, and where its program is looked for."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-#: Requests since the reading before, above which a server is under load: the attendant's own are
-#: fewer.
+#: More requests than this between two readings mean load: those of the attendant itself are fewer.
 _REQUESTS_MIN = 10
 
 
 class Reading(NamedTuple):
-    """What a server says of itself at a moment: ``requests`` answered so far, and ``figures``."""
+    """The counters of a server at one time: ``requests`` answered so far, and ``figures``."""
 
     requests: int
     figures: dict[str, float]
@@ -76,7 +75,7 @@ class Server(ABC):
 
     def find(self) -> Path | None:
         """Its program; ``None`` if it is not installed. What the variable names is not searched
-        further: a wrong path there is an answer, too."""
+        further: a wrong path is an error, not a reason to take another program."""
         named = os.environ.get(self.variable)
         if named:
             return Path(named) if os.access(named, os.X_OK) else None

@@ -186,7 +186,7 @@ def root_disks() -> set[str]:
     """Names of the disks that carry the root file system.
 
     Raises:
-        AttendantError: that cannot be told, so no disk is safe.
+        AttendantError: they are not known, so no disk is safe.
     """
     try:
         return Device.beneath(Path("/")).beneath_it()
@@ -201,7 +201,7 @@ def loops_over(path: Path) -> list[Device]:
     """Loop devices that are attached to a file or a device."""
     found = []
     for file in _BLOCK.glob("loop*/loop/backing_file"):
-        with contextlib.suppress(OSError):  # detached meanwhile
+        with contextlib.suppress(OSError):  # it has been detached
             backing = file.read_text(encoding="utf-8").rstrip("\n").removesuffix(" (deleted)")
             if backing == str(path):
                 found.append(Device(file.parents[1].name))

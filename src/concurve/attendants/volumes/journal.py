@@ -1,9 +1,9 @@
 """The journal of a volume: what takes back each change, written before the change is made.
 
 A file of lines of JSON, locked by the process whose volume it is. The lock ends with the process,
-however it ends; whoever finds a journal without a lock takes back what stands in it. A second lock
-is inherited by the tools that the process starts (``losetup``, ``mount``), which may outlive it:
-what they do is taken back once they have ended.
+however it ends; the next attendant that finds a journal without a lock takes back what it says. A
+second lock is inherited by the tools that the process starts (``losetup``, ``mount``), which may
+outlive it: what they do is taken back once they have ended.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def new_journal() -> Iterator[Journal]:
         AttendantError: what stands in it could not be taken back.
     """
     folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Under another name until it is locked: else somebody might take it for an abandoned one.
+    # Under another name until it is locked: else another attendant might take it for abandoned.
     file, name = tempfile.mkstemp(dir=folder())
     fcntl.flock(file, fcntl.LOCK_EX)
     path = Path(name).with_suffix(_ENDING)

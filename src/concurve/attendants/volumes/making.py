@@ -71,7 +71,7 @@ def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
 def _file(options: VolumeOptions, journal: Journal) -> Path:
     """The file beneath, with all its space: else writing to it would make its file system look for
     some."""
-    # Named by the process and removed by it: nobody else makes one of this name.
+    # Its name has the process id, and the process removes it: no other file has this name.
     path = options.on / f"{_PREFIX}{os.getpid()}"
     journal.intend(Remove(str(path)))
     try:

@@ -40,7 +40,7 @@ class Write(msgspec.Struct, frozen=True, tag="write"):
 
 
 class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
-    """Unmount what is mounted there, once nobody uses it."""
+    """Unmount what is mounted there, once no process uses it."""
 
     path: str
 
@@ -83,7 +83,7 @@ class Remove(msgspec.Struct, frozen=True, tag="remove"):
 
 
 class RemoveEmpty(msgspec.Struct, frozen=True, tag="remove_empty"):
-    """Remove a mount point that we made, unless somebody else has put something there."""
+    """Remove a mount point that we made, unless there is something in it."""
 
     path: str
 

@@ -1,4 +1,5 @@
-"""What the laboratory itself measures, and how to call it."""
+"""What the laboratory measures of any program: the indicators that a study may ask for by name, and
+how views call them."""
 
 from __future__ import annotations
 
@@ -46,3 +47,37 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
 )  # fmt: skip
+
+_OF_THREADS = (
+    IndicatorInfo(name="worker_threads_total", label="worker threads",
+                  note="kernel threads that bore a worker's name, whole life"),
+    IndicatorInfo(name="carrier_threads_total", label="carrier threads",
+                  note="kernel threads that carried virtual threads, whole life"),
+    IndicatorInfo(name="service_threads_total", label="service threads",
+                  note="kernel threads that were neither workers nor carriers, whole life"),
+    IndicatorInfo(name="worker_nice_min", label="workers' nice, least"),
+    IndicatorInfo(name="worker_nice_max", label="workers' nice, greatest"),
+    IndicatorInfo(name="worker_priority_min", label="workers' kernel priority, least",
+                  note="PRI of ps: 0 to 39 by nice (19 is nice 0), 41 to 139 real-time; "
+                  "-1 for SCHED_IDLE"),
+    IndicatorInfo(name="worker_priority_max", label="workers' kernel priority, greatest",
+                  note="PRI of ps: 0 to 39 by nice (19 is nice 0), 41 to 139 real-time; "
+                  "-1 for SCHED_IDLE"),
+    IndicatorInfo(name="worker_policy_min", label="workers' policy, least",
+                  note="the kernel's number: 0 other, 1 fifo, 2 rr, 3 batch, 5 idle"),
+    IndicatorInfo(name="worker_policy_max", label="workers' policy, greatest",
+                  note="the kernel's number: 0 other, 1 fifo, 2 rr, 3 batch, 5 idle"),
+    IndicatorInfo(name="worker_cpus_min", label="CPUs allowed to a worker, least"),
+    IndicatorInfo(name="worker_cpus_max", label="CPUs allowed to a worker, most"),
+    IndicatorInfo(name="threads_off_affinity", label="threads off the affinity", better="lower",
+                  note="threads whose allowed CPUs are not those of their process"),
+)  # fmt: skip
+
+#: What the kernel gave the threads of the measured role, by name.
+THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _OF_THREADS}
+
+#: All of them by name.
+MEASURED: dict[str, IndicatorInfo] = {
+    **{info.name: info for info in INDICATORS},
+    **THREAD_INDICATORS,
+}

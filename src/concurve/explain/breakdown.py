@@ -1,4 +1,5 @@
-"""The accounts of a cell's trials → one picture of the cell, and what it exceeds its base by. Pure.
+"""The accounts of a cell's trials → the breakdown of its thread time, and by how much it exceeds
+that of its base. Pure.
 
 Figures are per operation, in nanoseconds of thread time.
 """
@@ -10,16 +11,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.accounts import READINGS_MIN, Account, Other
+from concurve.explain.accounts import READINGS_MIN, Account, OtherRole
 from concurve.explain.stations import Limit, Serving, limit_of, used_words
-from concurve.explain.threads import Dealer
+from concurve.explain.threads import Dispatcher
 from concurve.explain.waiting import KINDS
 from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
 
-#: Less blocked time than this share needs no telling apart.
-UNTOLD_MAX = 0.02
+#: Less blocked time than this share need not be divided by what was waited for.
+BLOCKED_SHARE_NEGLIGIBLE = 0.02
 #: Fewer readings do if they agree: six of six mean a share above 0.6 (Clopper & Pearson 1934,
 #: one-sided, 95 %).
 CLEAR_READINGS_MIN = 6
@@ -28,8 +29,9 @@ CLEAR_SHARE = 0.9
 _TRIAL_READINGS_MIN = 10
 
 
-class Picture(NamedTuple):
-    """A cell: columns per operation by component, a value a trial, and what stands beside them.
+class Breakdown(NamedTuple):
+    """The thread time of a cell by where it went: columns per operation by component, a value a
+    trial, and what stands beside them.
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
     there are samples. ``running`` is the mean number of active threads at once that wait neither
@@ -58,16 +60,17 @@ class Picture(NamedTuple):
 
     @property
     def sampled(self) -> bool:
-        """Do samples tell what blocked threads waited for?"""
+        """Do samples say what blocked threads waited for?"""
         return any(kind in self.columns for kind in KINDS)
 
     @property
-    def told(self) -> bool:
-        """… and are they enough to believe, as far as there is something to tell?"""
+    def enough_samples(self) -> bool:
+        """Are the samples enough to rely on, or is the blocked time negligible?"""
         kinds = [self.readings.get(kind, 0) for kind in KINDS]
         enough = sum(self.readings.values()) >= READINGS_MIN
         clear = sum(kinds) >= CLEAR_READINGS_MIN and max(kinds) >= CLEAR_SHARE * sum(kinds)
-        return self.sampled and (enough or clear or self.share("blocked") < UNTOLD_MAX)
+        negligible = self.share("blocked") < BLOCKED_SHARE_NEGLIGIBLE
+        return self.sampled and (enough or clear or negligible)
 
     def mean(self, component: str) -> float:
         """Mean time per operation of a component; 0 where there is none."""
@@ -98,14 +101,14 @@ class Picture(NamedTuple):
         return at_once * max(0.0, 1 - self.share("futex", "pipe"))
 
     @property
-    def others(self) -> list[Other]:
-        """Other roles with the mean of what they used, by name."""
-        seen: dict[str, list[Other]] = {}
+    def others(self) -> list[OtherRole]:
+        """Other roles of the trials, each with its means over the trials."""
+        seen: dict[str, list[OtherRole]] = {}
         for account in self.accounts:
             for other in account.others:
                 seen.setdefault(other.name, []).append(other)
         return [
-            Other(
+            OtherRole(
                 name,
                 mean([other.cpus for other in found]),
                 found[0].nice,
@@ -132,13 +135,15 @@ class Picture(NamedTuple):
         return found if len(found) == self.trials else []
 
     @property
-    def dealer(self) -> Dealer | None:
+    def dispatcher(self) -> Dispatcher | None:
         """The thread that hands out the work, where most trials have one."""
-        found = [account.dealer for account in self.accounts if account.dealer is not None]
+        found = [account.dispatcher for account in self.accounts if account.dispatcher is not None]
         if 2 * len(found) <= len(self.accounts):
             return None
-        takers = 2 * sum(dealer.waits_for_takers for dealer in found) > len(found)
-        return Dealer(found[0].name, mean([dealer.ran for dealer in found]), takers)
+        workers_full = 2 * sum(dispatcher.waits_for_workers for dispatcher in found) > len(found)
+        return Dispatcher(
+            found[0].name, mean([dispatcher.ran for dispatcher in found]), workers_full
+        )
 
     @property
     def missing(self) -> dict[str, str]:
@@ -155,8 +160,8 @@ class Excess(NamedTuple):
     high: float | None
 
 
-def picture(accounts: Sequence[Account], pilot: int | None = None) -> Picture | None:
-    """The cell's picture from the trials in use, in their order; ``None`` without any."""
+def breakdown(accounts: Sequence[Account], pilot: int | None = None) -> Breakdown | None:
+    """The breakdown of a cell from the trials in use, in their order; ``None`` without any."""
     counted = [account for account in accounts if account.operations > 0]
     if not counted:
         return None
@@ -172,10 +177,10 @@ def picture(accounts: Sequence[Account], pilot: int | None = None) -> Picture | 
         columns["run_queue"] = [(a.run_queue_ns or 0.0) / a.operations for a in counted]
     if any(readings.values()):
         columns |= _by_kind(counted, readings)
-    return Picture(columns, tuple(counted), pilot, dict(readings))
+    return Breakdown(columns, tuple(counted), pilot, dict(readings))
 
 
-def excess(cell: Picture, base: Picture, *components: str) -> Excess:
+def excess(cell: Breakdown, base: Breakdown, *components: str) -> Excess:
     """By how much components together exceed the base's."""
     own, other = (
         [sum(values) for values in zip(*(side.columns[c] for c in components), strict=True)]
@@ -189,7 +194,7 @@ def excess(cell: Picture, base: Picture, *components: str) -> Excess:
 
 def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:
     """Blocked time divided as the samples of the trial are; where they are few, as those of all
-    trials; where nobody was seen blocked, under ``other``."""
+    trials; where no thread was seen blocked, under ``other``."""
     everywhere = _shares(readings) or {"other": 1.0}
     columns: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for account in accounts:
