@@ -23,6 +23,8 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from concurve.fields import ALWAYS_KEY
+from concurve.report.campaign.json import CampaignExport
+from concurve.report.explain.json import Explained
 from concurve.report.json import Export
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead
@@ -58,6 +60,12 @@ SCHEMAS = (
     Generated("run-head", "Head of a stored run", (RunHead,)),
     Generated("campaign-head", "Head of a stored campaign", (CampaignHead,)),
     Generated("export", "Export of a Concurve run", (Export,), id="concurve:export"),
+    Generated(
+        "explain", "What limits each cell of a Concurve run", (Explained,), id="concurve:explain"
+    ),
+    Generated(
+        "campaign", "Export of a Concurve campaign", (CampaignExport,), id="concurve:campaign"
+    ),
 )
 
 

@@ -16,9 +16,10 @@ class TrialKey(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a trial, as far as the protocol cares.
+    """How a trial ended, as far as the protocol needs it.
 
-    ``value`` is the primary indicator, ``seconds`` the time the trial took of the allowance.
+    ``value`` is the primary indicator, ``seconds`` what the trial took of the time allowance, with
+    its hooks. ``cause`` and ``detail`` say why it was not used, or used with a doubt.
     """
 
     key: TrialKey
