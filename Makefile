@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-rust test-python test-java bench coverage soak demo lint format clean tools
+.PHONY: help build test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -72,6 +72,9 @@ coverage: build ## Simulate how often the models' intervals hold; rewrites docs/
 
 soak: build ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
+
+schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
+	@$(BIN)/python scripts/generate_schemas.py
 
 lint: build ## Check formatting, lint and types
 	@$(BIN)/ruff format --check .

@@ -51,7 +51,7 @@ def compared(
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         assert parameters["kernel"] == "jvm"
         if parameters["n"] not in ours:
-            raise MissingError(f"{describe(dict(parameters))} was not run at effort quick")
+            raise MissingError("was not run at effort quick", describe(dict(parameters)))
         return ours[int(parameters["n"])]
 
     study = msgspec.structs.replace(small_study(), published=tuple(figures))

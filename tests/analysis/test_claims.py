@@ -16,7 +16,7 @@ from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.best import best_set
-from concurve.stats.variation import variation_estimate
+from concurve.stats.intervals import variation_estimate
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
 

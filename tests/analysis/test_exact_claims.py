@@ -16,7 +16,7 @@ from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.stats.interaction import ratio_of_ratios
+from concurve.stats.intervals import ratio_of_ratios
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
 

@@ -10,7 +10,7 @@ from concurve.definition.programs import java_programs, program, programs
 from concurve.definition.study import Indicator
 from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
-from concurve.host.native import JAVA_PROGRAMS, PROGRAMS
+from concurve.measuring.packaged import JAVA_PROGRAMS, PROGRAMS
 
 STUDY = """
 [study]

@@ -20,10 +20,11 @@ from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
 from concurve.findings.campaign import CampaignFindings
 from concurve.host.lock import measurement_lock
-from concurve.measuring.campaign_head import CampaignHead, new_campaign_head
+from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.campaign import terminal
 from concurve.store import Store
+from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT
 from concurve.store.rows import CampaignRow, MemberRow
 from concurve.wire.spec import TrialSpec

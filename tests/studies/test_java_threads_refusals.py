@@ -13,6 +13,7 @@ from concurve.definition.study_file import load_study, parse_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, HostError, RunError, StudyError
 from concurve.host import java, native
+from concurve.measuring import packaged
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.store import Store
@@ -98,7 +99,7 @@ def why_not() -> str | None:
     """Why the kernel cannot be run here, or ``None``."""
     try:
         native.runner()
-        native.command("mandelbrot-java", "test")
+        packaged.command("mandelbrot-java", "test")
     except HostError as error:
         return str(error)
     return None

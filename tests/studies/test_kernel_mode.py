@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find

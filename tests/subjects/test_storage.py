@@ -15,14 +15,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from concurve import volumes
+from concurve.attendants import volumes
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS
+from concurve.attendants.volumes.journal import VARIABLE, repair
+from concurve.attendants.volumes.steps import Detach, Unmount
 from concurve.definition import catalogue
 from concurve.errors import HostError
 from concurve.host import native
-from concurve.volumes import blocks
-from concurve.volumes.file_systems import FILE_SYSTEMS
-from concurve.volumes.journal import VARIABLE, repair
-from concurve.volumes.steps import Detach, Unmount
 from tests.helpers import real
 from tests.helpers.postgres import Server
 

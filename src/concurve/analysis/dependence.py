@@ -22,7 +22,7 @@ from concurve.findings.run import Finding
 from concurve.stats.intervals import paired_ratio
 from concurve.terms import Level
 
-#: A change is told where its whole interval lies beyond none.
+#: A change is reported where its whole interval lies beyond none.
 _NONE = 1.0
 
 

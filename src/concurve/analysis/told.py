@@ -1,6 +1,6 @@
-"""What the measured program said of itself: records → facts, each with the cells of its value.
+"""The facts that the measured program reported: records → facts, each with the cells of its value.
 
-One trial of each cell speaks for it. What only repeats a level of the cell is left out.
+One trial is read of each cell. A fact that only repeats a level of the cell is left out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
 from concurve.findings.workers import ToldFact
-from concurve.measuring.run_head import decode_head
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 from concurve.terms import Level
 
 #: Runs of more cells are left without: each would be read.

@@ -7,9 +7,9 @@ import msgspec
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
 from concurve.findings.workers import CellShares, WorkerShares
-from concurve.measuring.run_head import decode_head
 from concurve.readings.fairness_measures import FAIRNESS
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 

@@ -1,10 +1,9 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
-``parts`` and ``threads`` say whose time it is, ``accounts`` reads a record, ``cells`` puts the
-trials of a cell together and holds them against the base, ``causes`` names the factor (by what
-``components`` and ``contention`` make of it), ``sentences`` says it.
-Records are read one cell at a time, and of a cell with very many trials the first
-:data:`TRIALS_READ`.
+``parts`` and ``threads`` find the threads whose time is explained, ``accounts`` reads a record,
+``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
+the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
+cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from concurve.analysis.run import findings_of
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
+from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
-from concurve.explain.cells import Picture, excess, picture
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
 from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
-from concurve.measuring.run_head import RunHead, decode_head
 from concurve.store import Store
 from concurve.store.rows import RunRow
+from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.
@@ -48,11 +47,11 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
 def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
     """What limits each cell, from findings that hold the trials one by one, and the records."""
     parts = parts_of(head.study)
-    pictures = _pictures(findings, parts, head, store)
-    if not pictures:
+    breakdowns = _breakdowns(findings, parts, head, store)
+    if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
-    counted = {account.counted for cell in pictures.values() for account in cell.accounts}
-    cells = tuple(_cell(cell, findings, pictures, parts) for cell in findings.cells)
+    counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
+    cells = tuple(_cell(cell, findings, breakdowns, parts) for cell in findings.cells)
     missing = _everywhere(cells)
     return Explanation(
         run=findings.run.id,
@@ -62,7 +61,7 @@ def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
         operation="reported by the program" if counted == {True} else "a whole run",
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, pictures, parts, counted)),
+        notes=tuple(_notes(findings, breakdowns, parts, counted)),
     )
 
 
@@ -83,18 +82,20 @@ def with_explanation(findings: Findings, store: Store) -> Findings:
         return findings
 
 
-def _pictures(findings: Findings, parts: Parts, head: RunHead, store: Store) -> dict[int, Picture]:
+def _breakdowns(
+    findings: Findings, parts: Parts, head: RunHead, store: Store
+) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
     used: dict[int, set[tuple[int, int]]] = {}
     for dot in findings.dots:
         if dot.used:
             used.setdefault(dot.cell, set()).add((dot.block, dot.attempt))
-    pictures = {}
+    breakdowns = {}
     for index, keys in used.items():
-        found = picture(_accounts(store, head.id, index, keys, parts), head.rules.repeats_min)
+        found = breakdown(_accounts(store, head.id, index, keys, parts), head.rules.repeats_min)
         if found is not None:
-            pictures[index] = found
-    return pictures
+            breakdowns[index] = found
+    return breakdowns
 
 
 def _accounts(
@@ -111,13 +112,13 @@ def _accounts(
 
 
 def _cell(
-    cell: CellFindings, findings: Findings, pictures: dict[int, Picture], parts: Parts
+    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts
 ) -> CellExplanation:
-    own = pictures.get(cell.index)
+    own = breakdowns.get(cell.index)
     if own is None:
         return _unexplained(cell)
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
-    base = pictures.get(base_cell.index) if base_cell.index != cell.index else None
+    base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
     verdict = cause_of(own, base, parts.clients, parts.serving)
     known = [name for name in _COMPONENTS if name in own.columns]
     return CellExplanation(
@@ -150,13 +151,13 @@ def _unexplained(cell: CellFindings) -> CellExplanation:
     )
 
 
-def _shares(cell: Picture) -> dict[str, float]:
+def _shares(cell: Breakdown) -> dict[str, float]:
     """What the bar of a cell is made of; ``blocked`` is one part where there are no samples."""
     names = _BAR if cell.sampled else ("cpu", "run_queue", "blocked")
     return {name: cell.share(name) for name in names if name in cell.columns}
 
 
-def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
+def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
     """By how much each component exceeds the base's."""
     found = {}
     for name in (*_COMPONENTS, *KINDS):
@@ -167,9 +168,9 @@ def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
     return found
 
 
-def _missing(cell: Picture) -> dict[str, str]:
+def _missing(cell: Breakdown) -> dict[str, str]:
     missing = dict(cell.missing)
-    if cell.sampled and not cell.told:
+    if cell.sampled and not cell.enough_samples:
         missing["waits"] = (
             f"{sum(cell.readings.values())} readings of what threads were doing are too few to say "
             "what they waited for; longer trials give more"
@@ -193,7 +194,7 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 
 
 def _notes(
-    findings: Findings, pictures: dict[int, Picture], parts: Parts, counted: set[bool]
+    findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts, counted: set[bool]
 ) -> list[str]:
     """How to read it."""
     notes = []
@@ -205,7 +206,7 @@ def _notes(
             "with a factor, so does its time, and that is no loss. Report the indicator "
             "`operations` to have it counted."
         )
-    idle = max(cell.accounts[0].idle for cell in pictures.values())
+    idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
         notes.append(
             f"Threads that did less than a tenth of the busiest one's work are left out: up to "

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from concurve.findings.fit import FitResult, Prediction
 from concurve.terms import Level
-
-if TYPE_CHECKING:
-    from concurve.models.result import FitResult, Prediction
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):

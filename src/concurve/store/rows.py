@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from concurve.measuring.protocol import Outcome, TrialKey
+Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
+
+
+class TrialKey(NamedTuple):
+    """A place in the plan: which cell, in which block, at which attempt."""
+
+    cell: int
+    block: int
+    attempt: int
+
+
+class Outcome(NamedTuple):
+    """What came of a trial, as far as the protocol cares.
+
+    ``value`` is the primary indicator, ``seconds`` the time the trial took of the allowance.
+    """
+
+    key: TrialKey
+    verdict: Verdict
+    value: float | None
+    seconds: float
+    cause: str = ""
+    detail: str = ""
 
 
 class RunRow(NamedTuple):
-    """A run as listed; ``head`` is the encoded :class:`concurve.measuring.run_head.RunHead`."""
+    """A run as listed; ``head`` is the encoded :class:`concurve.store.run_head.RunHead`."""
 
     id: str
     study: str
@@ -20,7 +42,7 @@ class RunRow(NamedTuple):
 
 class CampaignRow(NamedTuple):
     """A campaign as listed; ``head`` is an encoded
-    :class:`~concurve.measuring.campaign_head.CampaignHead`."""
+    :class:`~concurve.store.campaign_head.CampaignHead`."""
 
     id: str
     name: str

@@ -18,10 +18,10 @@ from concurve.definition.study import Rules
 from concurve.findings.campaign import CampaignFindings, CampaignInfo, Procedure, StudyFindings
 from concurve.findings.claims import VerdictName
 from concurve.findings.run import Finding, Findings
-from concurve.measuring.campaign_head import CampaignHead, decode_campaign
-from concurve.measuring.run_head import decode_head
 from concurve.store import Store
+from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow, RunRow
+from concurve.store.run_head import decode_head
 
 
 def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> CampaignFindings:
@@ -62,16 +62,16 @@ def with_each_run(
 
 def with_causes(findings: CampaignFindings) -> CampaignFindings:
     """The campaign with a line of the summary for each study whose records were explained."""
-    told = [
+    causes_found = [
         Finding(
             kind="note", sentence=f"What limits {name_of(study)}: {causes(study.run.explanation)}"
         )
         for study in findings.studies
         if study.run is not None and study.run.explanation is not None
     ]
-    kept = [item for item in findings.summary if item not in told]
+    kept = [item for item in findings.summary if item not in causes_found]
     place = next((n for n, item in enumerate(kept) if item.kind == "warning"), len(kept))
-    return msgspec.structs.replace(findings, summary=(*kept[:place], *told, *kept[place:]))
+    return msgspec.structs.replace(findings, summary=(*kept[:place], *causes_found, *kept[place:]))
 
 
 def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:

@@ -55,6 +55,7 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         threshold=answer.threshold,
         estimate=answer.estimate,
         published=test.published,
+        claim=claim.id,
         indicator=test.indicator,
         cell=getattr(test, "of", {}),
     )

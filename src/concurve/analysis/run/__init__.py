@@ -24,9 +24,10 @@ from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Findings, RunInfo
 from concurve.measuring.plan import Plan
 from concurve.measuring.protocol import Protocol, replay
-from concurve.measuring.run_head import RunHead, decode_head
+from concurve.measuring.run_head import plan_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialRow
+from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Factor
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
@@ -72,7 +73,7 @@ def analyse(
     dots: bool = True,
 ) -> Findings:
     """Findings of a run from its head, its trials and one record (for what is absent and why)."""
-    plan = head.plan()
+    plan = plan_of(head)
     protocol = replay(plan, [row.outcome for row in trials], head.id)
     figures = decode_figures(row.figures for row in trials)
     in_use = in_use_of(protocol, trials)

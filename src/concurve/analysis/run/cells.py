@@ -11,10 +11,10 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.measuring.plan import Cell, Plan
 from concurve.measuring.protocol import CellState, Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled
+from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
