@@ -15,7 +15,7 @@ use crate::workload::load::Writing;
 
 /// Simulate I/O schedulers over rotating disks, and say how long the load took.
 ///
-/// Everything follows from --seed: two runs of the same command are alike to the last nanosecond.
+/// Everything follows from --seed: two runs of the same command are equal to the nanosecond.
 ///
 /// Example: concurve-disk load --scheduler cfq --scale 0.01
 #[derive(Debug, Parser)]
@@ -174,7 +174,7 @@ impl MachineOptions {
     }
 }
 
-/// Refuses what is no number or out of its range.
+/// Refuses a value that is not a number or out of its range.
 pub fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
     if (low..=high).contains(&value) {
         return Ok(());
