@@ -1,4 +1,4 @@
-//! Programs that talk much.
+//! Programs with much output.
 
 use std::io::{self, BufWriter, Write};
 
@@ -49,7 +49,7 @@ impl Output {
     pub fn run(&self) -> Result<(), Error> {
         let mut streams: Vec<Box<dyn Write>> = Vec::new();
         if self.stream != Stream::Stderr {
-            // Unbuffered beneath: std's stdout flushes at each line otherwise.
+            // std's stdout alone would write at each line.
             streams.push(Box::new(BufWriter::with_capacity(
                 1 << 16,
                 io::stdout().lock(),
