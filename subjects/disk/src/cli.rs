@@ -69,7 +69,7 @@ pub struct MachineOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LayoutName {
-    /// One disk behind the other, as LVM does if not told otherwise
+    /// One disk behind the other, as LVM does by default
     Linear,
     /// In turn, 64 KiB at a time
     Stripe,

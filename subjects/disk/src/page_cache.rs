@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn write_back_takes_what_is_old_and_no_more_than_it_is_told() {
+    fn write_back_takes_what_is_old_and_no_more_than_asked() {
         let mut cache = cache();
         cache.write(0, 0, 64, 10);
         cache.write(1, 500, 64, 5);

@@ -9,7 +9,7 @@ use crate::error::{Error, While};
 /// Write much output, in numbered lines
 ///
 /// Line k is `line k` filled up with dots to --line-bytes, its end included, so that what was
-/// kept can be told from what was dropped.
+/// kept can be distinguished from what was dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets output --bytes 100000000

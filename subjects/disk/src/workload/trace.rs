@@ -223,7 +223,7 @@ CPU1 (8,0):
     }
 
     #[test]
-    fn what_cannot_be_simulated_is_told() {
+    fn what_cannot_be_simulated_is_reported() {
         assert!(said("").contains("no line is a request"));
         assert!(said("8,0 1 1 nonsense").contains("no line is a request"));
         let two = "8,0 0 1 0.1 7 Q R 8 + 8 [a]\n8,16 0 2 0.2 7 Q R 8 + 8 [a]\n";
