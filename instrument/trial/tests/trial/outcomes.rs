@@ -111,7 +111,7 @@ os.read(r, 1)
 #[test]
 fn an_interruption_kills_and_records() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let mark = format!("32.{}{signal}", std::process::id());
+        let mark = format!("32.{}{}", std::process::id(), signal as i32);
         let script = format!("setsid sleep {mark} & sleep {mark}");
         let trial = Trial::from(role("target", ["sh", "-c", &script]));
         let mut child = runner()
