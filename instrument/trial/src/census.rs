@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told() {
+    fn lost_events_are_reported() {
         let mut census = Census::default();
         assert!(census.gap().unwrap().contains("1 births and 0 deaths"));
         census.add(Lives {

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_and_harmless() {
+    fn garbage_is_reported_and_harmless() {
         let mut channel = Channel::default();
         let lines = channel.push(
             b"hello\n{\"x\":1}\n\xff\xfe\n{\"phase\":\"a\",\"edge\":\"middle\"}\n\

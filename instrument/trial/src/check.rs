@@ -4,6 +4,7 @@ use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_wire::record::{GrantedControls, OutcomeKind};
 use concurve_wire::spec::{RoleSpec, TrialSpec};
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use crate::launch::{self, NotStarted};
@@ -74,7 +75,7 @@ fn launch_suspended(role: &mut Role, trial: &str, proc_fs: &ProcFs) -> Result<()
     let suspended = launch::suspend(role, trial)?;
     let verdict = launch::control(role, &suspended, proc_fs);
     let pid = suspended.pid();
-    let _ = process::kill(pid, libc::SIGKILL);
+    let _ = process::kill(pid, Signal::SIGKILL);
     let _ = process::reap(pid);
     verdict
 }

@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
 use concurve_probe::process;
 use concurve_wire::record::TrialRecord;
 use concurve_wire::spec::TrialSpec;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 pub use error::TrialError;
@@ -82,7 +83,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run_trial() -> Result<()> {
-    let orphaned = !process::signal_on_parent_death(libc::SIGTERM).on_host("watch the parent")?;
+    let orphaned = !process::signal_on_parent_death(Signal::SIGTERM).on_host("watch the parent")?;
     let spec = spec::read(std::io::stdin())?;
     if orphaned {
         return Err(TrialError::Internal("the parent died at once".into()));

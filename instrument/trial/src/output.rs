@@ -113,17 +113,20 @@ mod tests {
 
     #[test]
     fn the_error_tells_more_than_the_hint_behind_it() {
-        let told = |text: &str| {
+        let telling_line = |text: &str| {
             let mut excerpt = Excerpt::new(1000);
             excerpt.push(text.as_bytes());
             excerpt.telling_line()
         };
         let clap = "error: unexpected argument '--x'\n\nUsage: y\n\nFor more, try '--help'.\n";
-        assert_eq!(told(clap).unwrap(), "error: unexpected argument '--x'");
         assert_eq!(
-            told("warming up\ndivision by zero\n").unwrap(),
+            telling_line(clap).unwrap(),
+            "error: unexpected argument '--x'"
+        );
+        assert_eq!(
+            telling_line("warming up\ndivision by zero\n").unwrap(),
             "division by zero"
         );
-        assert_eq!(told(" \n"), None);
+        assert_eq!(telling_line(" \n"), None);
     }
 }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn how_late_the_probes_were_read_is_told() {
+    fn how_late_the_probes_were_read_is_reported() {
         let mut phases = Phases::default();
         for (edge, at_ns, read_ns) in [(Edge::Begin, 100, 107), (Edge::End, 200, 203)] {
             let mut line = line("a", edge);

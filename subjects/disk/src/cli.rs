@@ -15,7 +15,7 @@ use crate::workload::load::Writing;
 
 /// Simulate I/O schedulers over rotating disks, and say how long the load took.
 ///
-/// Everything follows from --seed: two runs of the same command are alike to the last nanosecond.
+/// Everything follows from --seed: two runs of the same command are equal to the nanosecond.
 ///
 /// Example: concurve-disk load --scheduler cfq --scale 0.01
 #[derive(Debug, Parser)]
@@ -69,7 +69,7 @@ pub struct MachineOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LayoutName {
-    /// One disk behind the other, as LVM does if not told otherwise
+    /// One disk behind the other, as LVM does by default
     Linear,
     /// In turn, 64 KiB at a time
     Stripe,
@@ -174,7 +174,7 @@ impl MachineOptions {
     }
 }
 
-/// Refuses what is no number or out of its range.
+/// Refuses a value that is not a number or out of its range.
 pub fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
     if (low..=high).contains(&value) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The page cache of the host: writes gather there, and are written out in the order of their
-//! sectors, in requests as large as the kernel makes them.
+//! The page cache of the host: holds dirty pages, and writes them out in the order of their sectors,
+//! in requests as large as the kernel makes them.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ pub type FileId = usize;
 pub struct PageCacheTunables {
     /// Sectors of memory that pages may fill.
     pub sectors: u64,
-    /// Shares of it: above the first, pages are written out in the background; above the second,
-    /// who writes has to write out himself.
+    /// Shares of it (`dirty_background_ratio`, `dirty_ratio`): above the first, pages are written out
+    /// in the background; above the second, the writing process writes out itself.
     pub background_share: f64,
     pub limit_share: f64,
-    /// Age from which pages are written out anyway, and how often that is looked at.
+    /// Age above which pages are written out anyway, and how often that is checked.
     pub expire: Time,
     pub interval: Time,
     /// Sectors of a request that is made of neighbouring pages.
@@ -44,7 +44,7 @@ struct Extent {
     since: Time,
 }
 
-/// Pages that the disks have not got yet, by file.
+/// Dirty pages, by file.
 #[derive(Debug)]
 pub struct PageCache {
     pub tunables: PageCacheTunables,
@@ -92,7 +92,7 @@ impl PageCache {
         self.dirty as f64 > self.tunables.limit_share * self.tunables.sectors as f64
     }
 
-    /// `fsync`: all of a file, as requests that somebody waits for.
+    /// `fsync`: writes out all pages of a file, as synchronous requests.
     pub fn flush(&mut self, file: FileId, ios: &mut Vec<Io>) {
         for (sector, extent) in std::mem::take(&mut self.files[file]) {
             self.dirty -= extent.sectors;
@@ -100,7 +100,8 @@ impl PageCache {
         }
     }
 
-    /// Write-back: about `sectors` of what is older than `than`, file by file and by sector.
+    /// Write-back: writes out up to `sectors` of pages that became dirty before `than`, file by file
+    /// and by sector.
     pub fn write_back(&mut self, than: Time, sectors: u64, ios: &mut Vec<Io>) {
         let mut left = sectors;
         for file in 0..self.files.len() {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn write_back_takes_what_is_old_and_no_more_than_it_is_told() {
+    fn write_back_takes_what_is_old_and_no_more_than_asked() {
         let mut cache = cache();
         cache.write(0, 0, 64, 10);
         cache.write(1, 500, 64, 5);

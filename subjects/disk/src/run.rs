@@ -1,4 +1,4 @@
-//! Options → workload → simulation → what is shown.
+//! Runs the program: options → workload → simulation → report.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 const SYNCS: [Sync; 4] = [Sync::None, Sync::Method, Sync::Object, Sync::Cas];
 
-/// Keeps what it is told.
+/// Keeps the computations that end.
 #[derive(Default)]
 struct Record(Vec<Computation>);
 

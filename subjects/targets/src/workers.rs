@@ -99,7 +99,7 @@ pub fn report(reporter: &Reporter, operations: &[u64], measured_ns: u64) -> Resu
         let worker = worker_name(index as u32);
         reporter.worker_indicator("worker_operations", *done as f64, None, &worker)?;
     }
-    // Figures for those who read a program's output; nobody has to.
+    // Also for readers of standard output; a closed output is no error.
     let _ = writeln!(
         std::io::stdout(),
         "operations {total}\ncompute_seconds {seconds:.9}"
@@ -107,7 +107,7 @@ pub fn report(reporter: &Reporter, operations: &[u64], measured_ns: u64) -> Resu
     Ok(total)
 }
 
-/// Holds the workers until all have started, or tells them that not all could be.
+/// Holds the workers until all have started, or tells them that not all could be started.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<BarrierState>,
@@ -118,12 +118,12 @@ struct StartBarrier {
 #[derive(Default)]
 struct BarrierState {
     arrived: u32,
-    /// Whether the work is to be done, once that is known.
+    /// Whether the workers are to work, once that is known.
     decision: Option<bool>,
 }
 
 impl StartBarrier {
-    /// A worker waits here; returns whether it is to work.
+    /// Waits for the decision; returns whether the worker is to work.
     fn pass(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.arrived += 1;

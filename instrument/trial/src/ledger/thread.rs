@@ -57,8 +57,8 @@ impl Reads {
     }
 
     pub fn sum(&self) -> Counts {
-        let told = self.counts.iter().flatten();
-        told.copied().reduce(Counts::plus).unwrap_or_default()
+        let arrived = self.counts.iter().flatten();
+        arrived.copied().reduce(Counts::plus).unwrap_or_default()
     }
 
     /// The CPU time, if these are the counts of the thread whose exit account says `account_ns`.
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_life_is_from_birth_to_death_in_whichever_order_they_are_told() {
+    fn a_life_is_from_birth_to_death_in_whichever_order_they_are_reported() {
         let life = |at_ns, event| Life {
             at_ns,
             pid: 1,
@@ -187,11 +187,11 @@ mod tests {
             event,
         };
         let (birth, death) = (life(100, LifeEvent::Birth), life(350, LifeEvent::Death));
-        for told in [[birth, death], [death, birth]] {
+        for events in [[birth, death], [death, birth]] {
             let mut lifetimes = Lifetimes::default();
-            lifetimes.note(&told[0]);
+            lifetimes.note(&events[0]);
             assert_eq!(lifetimes.of(2), None);
-            lifetimes.note(&told[1]);
+            lifetimes.note(&events[1]);
             assert_eq!(lifetimes.of(2), Some(250));
             // The number belongs to a new thread, which is alive.
             lifetimes.born(2, 400);

@@ -4,6 +4,7 @@ use concurve_clock as clock;
 use concurve_probe::process;
 use concurve_wire::record::{EndedBy, Outcome, OutcomeKind};
 use concurve_wire::spec::End;
+use nix::sys::signal::Signal;
 
 use super::{Ending, Trial};
 use crate::orphans;
@@ -48,7 +49,7 @@ impl Trial {
             let serving = role.spec.end == End::Serve && role.released_ns.is_some();
             if let Some(pid) = role.pid.filter(|_| serving && !role.exited()) {
                 role.ended_by = Some(EndedBy::Stopped);
-                let _ = process::kill_group(pid, libc::SIGTERM);
+                let _ = process::kill_group(pid, Signal::SIGTERM);
             }
         }
     }
@@ -106,16 +107,16 @@ impl Trial {
             }
         }
         for pid in self.host.proc_fs.descendants(std::process::id()) {
-            let _ = process::kill(pid, libc::SIGKILL);
+            let _ = process::kill(pid, Signal::SIGKILL);
         }
     }
 
     fn kill_tree_of(&mut self, index: usize) {
         if let Some(pid) = self.roles[index].pid {
             for descendant in self.host.proc_fs.descendants(pid) {
-                let _ = process::kill(descendant, libc::SIGKILL);
+                let _ = process::kill(descendant, Signal::SIGKILL);
             }
-            let _ = process::kill(pid, libc::SIGKILL);
+            let _ = process::kill(pid, Signal::SIGKILL);
         }
     }
 
@@ -141,7 +142,8 @@ impl Trial {
                     self.ledger.adopt(pid, index);
                 }
                 let alive = proc_fs.stat(pid).is_ok_and(|stat| stat.state != 'Z');
-                if alive && process::kill(pid, libc::SIGKILL).is_ok() && self.ledger.condemn(pid) {
+                if alive && process::kill(pid, Signal::SIGKILL).is_ok() && self.ledger.condemn(pid)
+                {
                     self.roles[index].stragglers_killed += 1;
                 }
             }

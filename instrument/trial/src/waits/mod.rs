@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_seen_words_are_told_and_all_are_counted() {
+    fn the_most_seen_words_are_listed_and_all_are_counted() {
         let mut tally = Tally::default();
         for word in 1..=20u64 {
             (0..word).for_each(|_| tally.add(1, 1, Activity::Futex(Some(word))));

@@ -71,7 +71,7 @@ ts = [threading.Thread(target=work) for _ in range(3)]
 }
 
 #[test]
-fn garbage_on_the_report_channel_is_told_and_harmless() {
+fn garbage_on_the_report_channel_is_reported_and_harmless() {
     let script = "printf 'x\\n{\"ready\":1}\\n\\377\\n{\"indicator\":\"a_ns\",\"value\":2}\\n{\"fact\":' >&3";
     let record = record(role("target", ["sh", "-c", script]).into());
     assert_eq!(record.outcome.kind, OutcomeKind::Ok);
@@ -123,7 +123,7 @@ burn(0.05)
 }
 
 #[test]
-fn what_a_server_used_in_its_clients_phase_is_told() {
+fn what_a_server_used_in_its_clients_phase_is_reported() {
     let mut server = role(
         "server",
         [

@@ -16,8 +16,8 @@ fn roles_are_ordinary_tasks_although_the_runner_is_not() {
     let own = ProcFs::default().stat(std::process::id()).unwrap().nice;
     let ordinary = format!("{own} 0");
     assert_eq!(target.stdout.head.trim(), ordinary, "nice value, policy");
-    let told = record.instrument.sources.contains(&"real_time".to_owned());
-    assert!(told != record.instrument.absent.contains_key("real_time"));
+    let granted = record.instrument.sources.contains(&"real_time".to_owned());
+    assert!(granted != record.instrument.absent.contains_key("real_time"));
 }
 
 #[test]

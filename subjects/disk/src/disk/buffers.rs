@@ -5,13 +5,13 @@ use crate::request::Request;
 use crate::scheduler::request_queue::RequestQueue;
 use crate::time::Time;
 
-/// Writes that the platters have not got yet.
+/// Writes that were reported as done and are not on the platters yet.
 #[derive(Debug, Default)]
 pub struct WriteCache {
     capacity: u64,
     held: u64,
     requests: RequestQueue,
-    /// Where the last one was written; the next one lies behind it.
+    /// Where the last one ended; the sweep continues there.
     sweep: u64,
 }
 
@@ -23,7 +23,7 @@ impl WriteCache {
         }
     }
 
-    /// Take a write in; `false` if there is no room.
+    /// Takes a write; `false` if there is not enough capacity left.
     pub fn take_in(&mut self, request: &Request) -> bool {
         let sectors = u64::from(request.sectors);
         if self.held + sectors > self.capacity {
@@ -36,12 +36,12 @@ impl WriteCache {
         true
     }
 
-    /// Three quarters full: writing out comes before new commands.
+    /// Whether it is more than three quarters full: then writing out comes before new commands.
     pub fn is_pressing(&self) -> bool {
         self.held * 4 > self.capacity * 3
     }
 
-    /// What is written out next: one sweep upwards.
+    /// The next request to write out, in upward sweeps.
     pub fn next_to_write(&mut self) -> Option<Request> {
         let slot = self
             .requests
@@ -67,7 +67,7 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Reading on behind a request that was done at `end`.
+    /// Reading on after a request that was done at `end`.
     pub fn behind(request: &Request, end: Time, sectors: u64, of_disk: u64) -> Self {
         Self {
             start: request.sector,
@@ -77,8 +77,8 @@ impl ReadAhead {
         }
     }
 
-    /// Something was taken out of the buffer, so there is room to read on, unless reading has
-    /// stopped already.
+    /// A request was served from the buffer, which frees space to read on, unless reading has stopped
+    /// already.
     pub fn extend(&mut self, request: &Request, now: Time, sectors: u64, geometry: &Geometry) {
         if self.reaches(geometry, self.limit) > now {
             let wanted = (request.end() + sectors).min(geometry.sectors());
@@ -87,7 +87,7 @@ impl ReadAhead {
         self.start = request.sector;
     }
 
-    /// Will the whole request come into the buffer by itself?
+    /// Whether the whole request is or will be in the buffer.
     pub fn holds(&self, request: &Request) -> bool {
         request.sector >= self.start && request.end() <= self.limit
     }

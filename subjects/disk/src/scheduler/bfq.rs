@@ -1,6 +1,6 @@
-//! **bfq**, in outline: every process has a queue and, in turn, a budget of sectors instead of a
-//! slice of time. Who is next is decided by virtual finish times (B-WF²Q+), so that each gets its
-//! share of the sectors whatever the sizes of the requests.
+//! **bfq**, in outline: every process has a queue; queues get budgets of sectors in turn, instead of
+//! slices of time. Virtual finish times (B-WF²Q+) decide which queue is next, so that each gets its
+//! share of the sectors whatever the sizes of its requests.
 //!
 //! Left out: the detection of interactive and soft real-time programs, the merging of queues that
 //! work together, and the tuning of budgets.
@@ -94,7 +94,7 @@ impl Bfq {
         })
     }
 
-    /// May the turn go on? `None`: it is over, or there is none.
+    /// Continues the present turn. `None`: it is over, or there is none.
     fn keep_turn(&mut self, now: Time) -> Option<Result<usize, Decision>> {
         let turn = self.turn.as_mut()?;
         let queue = &self.queues[turn.queue];
@@ -118,7 +118,7 @@ impl Bfq {
         (now < until).then_some(Err(Decision::IdleUntil(until)))
     }
 
-    /// Charge the queue for what it sent, not for what it was allowed.
+    /// Charges the queue for what it sent, not for its whole budget.
     fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
             let queue = &mut self.queues[turn.queue];
@@ -139,7 +139,7 @@ impl Bfq {
         queue.finish = queue.start + self.tunables.budget as f64 / queue.weight;
     }
 
-    /// Of the queues whose time has come, the one that is due first.
+    /// Of the eligible queues, the one with the earliest finish time.
     fn next_queue(&mut self) -> usize {
         let active = || {
             self.queues

@@ -1,8 +1,8 @@
 //! **deadline**: two directions, each sorted by sector and in order of arrival.
 //!
-//! Requests are sent in batches of one direction, upwards by sector. Reads come before writes,
-//! but writes are passed over `writes_starved` times at most. Each request has a deadline; it is
-//! looked at between batches only, and then the oldest request of the direction goes first.
+//! Requests are sent in batches of one direction, upwards by sector. Reads come before writes, but
+//! at most `writes_starved` batches of reads pass before waiting writes. Each request has a deadline.
+//! It is checked between batches only: if the oldest request has expired, the batch begins with it.
 //!
 //! Until 2.6.23 a batch ended at the first request that did not follow its predecessor on the
 //! disk, so apart from one direction's steady upward sweep it was nearly first come, first served;
@@ -31,7 +31,7 @@ pub struct DeadlineTunables {
 }
 
 impl DeadlineTunables {
-    /// As SLES 10 had it.
+    /// The tunables of SLES 10.
     pub fn of_2_6_16() -> Self {
         Self {
             contiguous_batches: true,
@@ -39,7 +39,7 @@ impl DeadlineTunables {
         }
     }
 
-    /// Since batches may jump.
+    /// The tunables of kernels whose batches may jump.
     pub fn of_2_6_24() -> Self {
         Self {
             read_expire: 500 * MILLISECOND,
@@ -103,14 +103,14 @@ impl Deadline {
         }
     }
 
-    /// The next one upwards in the direction of the last request.
+    /// The next request upwards in the direction of the last one.
     fn next_in_sweep(&self) -> Option<(Direction, Slot)> {
         let (direction, end) = self.last?;
         let slot = self.queue(direction).from(end)?;
         Some((direction, slot))
     }
 
-    /// The next one upwards, if the batch may go on.
+    /// The next request upwards, if the batch may continue.
     fn next_in_batch(&self) -> Option<(Direction, Slot)> {
         let (direction, slot) = self.next_in_sweep()?;
         let follows = Some((direction, self.queue(direction).get(slot).sector)) == self.last;
@@ -136,8 +136,8 @@ impl Deadline {
         Some(Direction::Write)
     }
 
-    /// A new batch begins with the oldest request if its time is over, else where the sweep goes
-    /// on; if it came from the other direction, from the start.
+    /// Where a new batch begins: at the oldest request if it has expired, else where the sweep goes on;
+    /// after a change of direction, from the start.
     fn start_of_batch(&self, direction: Direction, now: Time) -> Slot {
         let requests = self.queue(direction);
         let oldest = requests

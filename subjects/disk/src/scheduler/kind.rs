@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Such a scheduler with the parameters that its kernels came with.
+    /// A scheduler with the default tunables of its kernels.
     pub fn build(self) -> Box<dyn Scheduler> {
         match self {
             Self::Noop => Box::new(Noop::default()),

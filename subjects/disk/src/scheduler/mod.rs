@@ -1,7 +1,7 @@
-//! I/O schedulers: who is served next, and when it pays to wait.
+//! I/O schedulers: which request is served next, and when the disk is kept idle for a better one.
 //!
-//! Each algorithm is a module that reads like its description. They decide from what a kernel
-//! knows: where requests lie, who asked and when. None of them sees the disk model.
+//! Each algorithm is a module. It decides from what a kernel knows: the sectors, the processes and
+//! the arrival times of requests. None of them uses the disk model.
 
 pub mod anticipatory;
 pub mod bfq;
@@ -16,33 +16,33 @@ use crate::request::Request;
 use crate::time::Time;
 pub use request_queue::Merge;
 
-/// What a scheduler says when the device could take a request.
+/// What a scheduler decides when the device can take a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Send this one.
+    /// Send this request.
     Serve(Request),
-    /// Something waits, but a better one is expected: ask again at this time, or when something
-    /// happens.
+    /// Keep the disk idle for a better request: call again at this time, or when a request arrives or
+    /// ends.
     IdleUntil(Time),
-    /// Nothing can be sent until a request comes or ends.
+    /// Nothing can be sent until a request arrives or ends.
     Nothing,
 }
 
 /// The order in which the requests of one device are served.
 pub trait Scheduler {
-    /// Let a waiting request take this one in; `None` if none can.
+    /// Merges a request into a waiting one; `None` if that is not possible.
     fn merge(&mut self, request: &Request, now: Time) -> Option<Merge>;
 
-    /// A request that could not be merged begins to wait.
+    /// Adds a request that could not be merged.
     fn add(&mut self, request: Request, now: Time);
 
-    /// The device can take one more; `in_flight` are with it already.
+    /// Called when the device can take one more; `in_flight` are with it already.
     fn dispatch(&mut self, now: Time, in_flight: usize) -> Decision;
 
-    /// The device has served this one.
+    /// Called when the device has served a request.
     fn completed(&mut self, request: &Request, now: Time);
 
-    /// Requests that wait.
+    /// Number of waiting requests.
     fn waiting(&self) -> usize;
 }
 

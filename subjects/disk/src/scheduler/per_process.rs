@@ -1,9 +1,9 @@
-//! What a scheduler keeps of each process: its queue, and how long it thinks between requests.
+//! What a scheduler keeps for each process: its queue, and its think time between requests.
 
 use crate::request::{ProcessId, Request};
 use crate::time::Time;
 
-/// Something for each process, made when it is first asked for.
+/// A value for each process, created on first use. Processes are numbered from 0.
 #[derive(Debug, Default)]
 pub struct PerProcess<T> {
     entries: Vec<T>,
@@ -19,7 +19,7 @@ impl<T: Default> PerProcess<T> {
     }
 }
 
-/// Which queue a request goes to: that of its process if somebody waits for it, else a common one.
+/// Which queue a request goes to: that of its process if it is synchronous, else a common one.
 #[derive(Debug, Default)]
 pub struct QueueIndex {
     of_process: PerProcess<Option<usize>>,
@@ -27,7 +27,7 @@ pub struct QueueIndex {
 }
 
 impl QueueIndex {
-    /// Its place; `None` as long as there is no such queue.
+    /// The index of its queue; `None` if there is no such queue yet.
     pub fn of(&mut self, request: &Request) -> &mut Option<usize> {
         if request.sync {
             self.of_process.of(request.process)
@@ -70,13 +70,13 @@ pub struct ThinkTime {
 }
 
 impl ThinkTime {
-    /// A request that it waited for has ended.
+    /// A synchronous request of the process has ended.
     pub fn ended(&mut self, now: Time) {
         self.last_end = Some(now);
     }
 
-    /// It asks again. A time above `most` counts as `most`: it was busy with something else.
-    /// Gives the sample, if there was an end to count from.
+    /// The process submits again. A time above `most` counts as `most`, since the process was busy
+    /// with something else. Returns the sample, if there was an end to count from.
     pub fn asked(&mut self, now: Time, most: Time) -> Option<f64> {
         let sample = (now - self.last_end?).min(most) as f64;
         self.mean.add(sample);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::request::Request;
 
-/// Names a request within its requests, as long as it waits there.
+/// Identifies a request while it waits in a queue.
 pub type Slot = u32;
 
 /// Waiting requests in two orders.
@@ -22,9 +22,9 @@ pub struct RequestQueue {
 /// What became of a request that was offered for merging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
-    /// Ticket of the waiting request that took it in.
+    /// Ticket of the waiting request that it was merged into.
     pub into: u32,
-    /// A neighbour that the grown request then touched and took in as well.
+    /// A neighbour that the grown request then touched and that was merged as well.
     pub bridged: Option<Request>,
 }
 
@@ -70,33 +70,33 @@ impl RequestQueue {
         request
     }
 
-    /// The one that waits longest.
+    /// The request that waits longest.
     pub fn oldest(&self) -> Option<Slot> {
         self.by_arrival.front().copied()
     }
 
-    /// The one with the lowest sector.
+    /// The request with the lowest sector.
     pub fn first(&self) -> Option<Slot> {
         self.by_sector.first().map(|it| it.1)
     }
 
-    /// The first one at or behind a sector.
+    /// The first request at or after a sector.
     pub fn from(&self, sector: u64) -> Option<Slot> {
         self.by_sector.get(self.rank(sector)).map(|it| it.1)
     }
 
-    /// The last one before a sector.
+    /// The last request before a sector.
     pub fn before(&self, sector: u64) -> Option<Slot> {
         let rank = self.rank(sector);
         rank.checked_sub(1).map(|it| self.by_sector[it].1)
     }
 
-    /// Let a waiting request take in one that touches it, at its end or (`front`) its beginning;
-    /// `None` if none does, or if it would grow beyond `limit` sectors.
+    /// Merges a request into a waiting one that it touches, at its end or (`front`) its beginning;
+    /// `None` if it touches none, or if that would grow beyond `limit` sectors.
     pub fn merge(&mut self, request: &Request, limit: u32, front: bool) -> Option<Merge> {
         let rank = self.rank(request.sector);
         let mut before = self.by_sector[..rank].iter().rev();
-        // Requests for the same sector may overlap, so look at a few neighbours, not at one.
+        // Requests for the same sector may overlap, so two neighbours are checked.
         if let Some(slot) = before
             .by_ref()
             .take(2)
@@ -142,8 +142,8 @@ impl RequestQueue {
         }
     }
 
-    /// After growing at its end, a request may touch the next one. The place in the order of
-    /// arrival is that of the older one.
+    /// After growing at its end, a request may touch the next one, and is merged with it. It gets the
+    /// place of the older one in the order of arrival.
     fn bridge(&mut self, slot: Slot, grown: &Request, limit: u32) -> Option<Request> {
         let next = self.from(grown.end())?;
         let neighbour = *self.get(next);
@@ -182,7 +182,8 @@ impl RequestQueue {
     }
 }
 
-/// How far back the head may turn, in sectors, and what a sector back costs in sectors forward.
+/// A one-way elevator that may also go back a short way: how far, in sectors, and what a sector back
+/// costs in sectors forward.
 #[derive(Debug, Clone, Copy)]
 pub struct Elevator {
     pub back_max: u64,

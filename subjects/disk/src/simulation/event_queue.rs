@@ -1,25 +1,25 @@
-//! The event queue: what is going to happen, in the order of its time.
+//! The event queue of the simulation, ordered by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::time::Time;
 
-/// Something that happens at its time.
+/// An event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     ArmDone {
         device: usize,
     },
-    /// The request in this place of `finishing`.
+    /// The request at this index of `finishing` is done.
     Done {
         device: usize,
         place: usize,
     },
-    Ask {
+    Query {
         device: usize,
     },
-    /// Meant for one wait_number of the process; void if that has ended otherwise.
+    /// The end of one wait of the process; ignored if that wait has ended otherwise.
     Wake {
         process: usize,
         wait_number: u32,
@@ -30,7 +30,8 @@ pub enum Event {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    /// Events so far: those of the same time happen in the order in which they were scheduled.
+    /// Number of events so far: events at the same time happen in the order in which they were
+    /// scheduled.
     scheduled: u64,
 }
 
@@ -40,7 +41,7 @@ impl EventQueue {
         self.events.push(Reverse((time, self.scheduled, event)));
     }
 
-    /// What happens next, and when.
+    /// The next event and its time.
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         let Reverse((time, _, event)) = self.events.pop()?;
         Some((time, event))

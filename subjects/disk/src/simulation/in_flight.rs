@@ -1,4 +1,4 @@
-//! What is under way: the I/Os of processes, and which of them a request to a device serves.
+//! I/Os under way, and which of them each request to a device belongs to.
 
 use crate::time::Time;
 use crate::workload::Io;
@@ -13,7 +13,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// One that begins; it has no pieces yet.
+    /// A new I/O; it has no pieces yet.
     pub fn new(process: usize, io: Io, begun: Time) -> Self {
         Self {
             process,
@@ -24,7 +24,7 @@ impl Pending {
     }
 }
 
-/// All that are under way.
+/// All I/Os under way.
 #[derive(Debug, Default)]
 pub struct PendingIos {
     places: Vec<Pending>,
@@ -100,7 +100,7 @@ impl Pieces {
         }
     }
 
-    /// What `gone` serves, `into` serves as well.
+    /// Appends the pieces of `gone` to those of `into`.
     pub fn join(&mut self, into: u32, gone: u32) {
         let last = self.links[into as usize].last;
         self.links[last as usize].next = gone;

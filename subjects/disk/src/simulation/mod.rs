@@ -1,7 +1,7 @@
-//! Processes, devices and a clock: what happens, in the order of its time.
+//! A discrete-event simulation of processes and devices.
 //!
-//! Everything follows from the processes and their seeds; two runs of the same are alike to the
-//! last nanosecond.
+//! Everything follows from the processes and their seeds: two runs of the same simulation are equal
+//! to the nanosecond.
 
 mod event_queue;
 mod in_flight;
@@ -12,22 +12,22 @@ use crate::disk::Disk;
 use crate::machine::{Machine, Volume};
 use crate::request::{ProcessId, Request};
 use crate::time::Time;
-use crate::workload::{Asked, Io, Process, Step};
+use crate::workload::{Actions, Io, Process, Step};
 use event_queue::{Event, EventQueue};
 use in_flight::{Pending, PendingIos, Pieces};
 
-/// Where a process is.
+/// The state of a process.
 struct SimulatedProcess {
     process: Box<dyn Process>,
-    /// I/Os of it that are not done.
+    /// Its I/Os that are not done.
     under_way: usize,
-    /// It goes on when fewer than this are under way.
+    /// It resumes when fewer than this are under way.
     waits_below: Option<usize>,
     parked: bool,
-    /// How often it has gone on.
+    /// How often it has resumed.
     wait_number: u32,
-    /// Another process has said that it may go on, while it was not parked.
-    called: bool,
+    /// Another process has woken it while it was not parked.
+    wake_pending: bool,
     ended: bool,
 }
 
@@ -39,13 +39,13 @@ impl SimulatedProcess {
             waits_below: None,
             parked: false,
             wait_number: 0,
-            called: false,
+            wake_pending: false,
             ended: false,
         }
     }
 }
 
-/// A machine with its processes, and what has happened so far.
+/// A machine with its processes at one simulated time.
 pub struct Simulation {
     now: Time,
     events: EventQueue,
@@ -56,7 +56,7 @@ pub struct Simulation {
     pieces: Pieces,
     finishing: Vec<Option<Request>>,
     effects: Vec<Effect>,
-    asked: Asked,
+    actions: Actions,
     pub account: Account,
 }
 
@@ -77,26 +77,26 @@ impl Simulation {
             pieces: Pieces::default(),
             finishing: Vec::new(),
             effects: Vec::new(),
-            asked: Asked::default(),
+            actions: Actions::default(),
         }
     }
 
-    /// Run until all processes have ended and all that they wrote is on the disks.
+    /// Runs until all processes have ended and all that they wrote is on the disks.
     pub fn run(mut self) -> Account {
         for process in 0..self.processes.len() {
-            self.go_on(process);
+            self.resume(process);
         }
         while let Some((time, event)) = self.events.pop() {
             self.now = time;
             match event {
                 Event::ArmDone { device } => self.arm_done(device),
                 Event::Done { device, place } => self.done_without_arm(device, place),
-                Event::Ask { device } => self.run_device(device),
+                Event::Query { device } => self.run_device(device),
                 Event::Wake {
                     process,
                     wait_number,
                 } if wait_number == self.processes[process].wait_number => {
-                    self.go_on(process);
+                    self.resume(process);
                 }
                 Event::Wake { .. } => {}
             }
@@ -117,36 +117,38 @@ impl Simulation {
 
     // -- processes ----------------------------------------------------------------------------
 
-    fn go_on(&mut self, process: usize) {
+    fn resume(&mut self, process: usize) {
         let state = &mut self.processes[process];
         state.wait_number += 1;
         state.parked = false;
-        let mut asked = std::mem::take(&mut self.asked);
+        let mut actions = std::mem::take(&mut self.actions);
         let mut touched = 0u64;
         loop {
             let state = &mut self.processes[process];
-            let step = state.process.step(self.now, &mut asked);
-            for io in asked.ios.drain(..) {
+            let step = state.process.step(self.now, &mut actions);
+            for io in actions.ios.drain(..) {
                 touched |= self.submit(process, io);
             }
-            asked.wake.drain(..).for_each(|it| self.call(it));
-            if !self.goes_on_at_once(process, step) {
+            actions.wake.drain(..).for_each(|it| self.wake(it));
+            if !self.continues(process, step) {
                 break;
             }
         }
-        self.asked = asked;
-        // The queue is held back until the process has said all that it wants (it is "plugged").
+        self.actions = actions;
+        // The queue is plugged: it is run when the process has submitted all of this step.
         for device in (0..self.devices.len()).filter(|it| touched & (1 << it) != 0) {
             self.run_device(device);
         }
     }
 
-    fn goes_on_at_once(&mut self, process: usize, step: Step) -> bool {
+    fn continues(&mut self, process: usize, step: Step) -> bool {
         let state = &mut self.processes[process];
         match step {
             Step::Wait { below } if state.under_way < below => return true,
             Step::Wait { below } => state.waits_below = Some(below),
-            Step::Park | Step::ParkFor(_) if std::mem::take(&mut state.called) => return true,
+            Step::Park | Step::ParkFor(_) if std::mem::take(&mut state.wake_pending) => {
+                return true;
+            }
             Step::Park => state.parked = true,
             Step::ParkFor(time) => {
                 state.parked = true;
@@ -158,13 +160,13 @@ impl Simulation {
         false
     }
 
-    /// Another process may go on.
-    fn call(&mut self, process: usize) {
+    /// Wakes a parked process, or remembers to.
+    fn wake(&mut self, process: usize) {
         let state = &mut self.processes[process];
         if std::mem::take(&mut state.parked) {
             self.wake_at(self.now, process);
         } else {
-            state.called = true;
+            state.wake_pending = true;
         }
     }
 
@@ -174,7 +176,7 @@ impl Simulation {
         self.account.end = self.now;
     }
 
-    /// Gives the devices that it went to, a bit each.
+    /// Returns the devices that the I/O went to, a bit each.
     fn submit(&mut self, process: usize, io: Io) -> u64 {
         let id = self.pending.add(Pending::new(process, io, self.now));
         self.processes[process].under_way += 1;
@@ -211,7 +213,7 @@ impl Simulation {
             match effect {
                 Effect::Merged { into, gone } => self.pieces.join(into, gone),
                 Effect::ArmDone(time) => self.events.schedule(time, Event::ArmDone { device }),
-                Effect::AskAgain(time) => self.events.schedule(time, Event::Ask { device }),
+                Effect::QueryAt(time) => self.events.schedule(time, Event::Query { device }),
                 Effect::Done(time, request) => {
                     self.finishing.push(Some(request));
                     let place = self.finishing.len() - 1;
@@ -240,9 +242,9 @@ impl Simulation {
     }
 
     /// A request is done, and with it the pieces that were merged into it. Processes that can go
-    /// on do so after the scheduler has been asked again: the disk is served by the interrupt,
-    /// before anyone wakes up. So a process that reads one block after the other has nothing
-    /// waiting at that moment, which is what anticipation is about.
+    /// on do so after the scheduler was called: the interrupt handler starts the next request before
+    /// any process wakes up. So a process that reads one block after the other has no request waiting
+    /// then, which is why anticipation helps.
     fn complete(&mut self, device: usize, request: &Request) {
         self.devices[device].completed(request, self.now);
         let mut piece = Some(request.ticket);

@@ -1,11 +1,11 @@
-//! What processes are expected to do: how long they think, how far they seek.
+//! What processes are expected to do: their mean think times and seek distances.
 
 use crate::request::{ProcessId, Request};
 use crate::scheduler::per_process::PerProcess;
 use crate::scheduler::per_process::{DecayingMean, ThinkTime};
 use crate::time::Time;
 
-/// What is remembered of a process.
+/// The history of a process.
 #[derive(Debug, Default)]
 struct ProcessHistory {
     think_time: ThinkTime,
@@ -14,11 +14,11 @@ struct ProcessHistory {
     waiting: usize,
 }
 
-/// What is remembered of all of them.
+/// The histories of all processes.
 #[derive(Debug)]
 pub struct History {
     processes: PerProcess<ProcessHistory>,
-    /// First think times and seeks of processes: what is to be expected of one not yet known.
+    /// First think times and seeks of processes: the estimate for a process without a history.
     first_think_time: DecayingMean,
     first_seek: DecayingMean,
     /// Think times above it count as this.
@@ -35,29 +35,29 @@ impl History {
         }
     }
 
-    /// Requests of a process that wait.
+    /// Number of waiting requests of a process.
     pub fn waiting(&mut self, process: ProcessId) -> &mut usize {
         &mut self.processes.of(process).waiting
     }
 
-    /// Mean think time, of others as long as its own is not known.
+    /// Mean think time; the mean of other processes while its own is not known.
     pub fn think_time(&mut self, process: ProcessId) -> Option<f64> {
         let known = self.processes.of(process).think_time.mean();
         known.map(|it| it.1).or(self.first_think_time.mean())
     }
 
-    /// Mean distance of seeks in sectors, of others as long as its own is not known.
+    /// Mean seek distance in sectors; the mean of other processes while its own is not known.
     pub fn seek(&mut self, process: ProcessId) -> Option<f64> {
         let known = self.processes.of(process).seek.mean();
         known.or(self.first_seek.mean())
     }
 
-    /// A request that it waited for has ended.
+    /// A synchronous request of a process has ended.
     pub fn ended(&mut self, process: ProcessId, now: Time) {
         self.processes.of(process).think_time.ended(now);
     }
 
-    /// A sync request says how long its process thinks and how far it seeks.
+    /// Adds the think time and the seek distance of a synchronous request to a process's history.
     pub fn learn(&mut self, request: &Request, process: ProcessId, now: Time) {
         let history = self.processes.of(process);
         let is_new = history.think_time.mean().is_none();

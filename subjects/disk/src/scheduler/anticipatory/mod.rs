@@ -1,18 +1,18 @@
-//! **as**: deadline that waits. After a read it expects the same process to read again nearby,
-//! and leaves the disk idle for a moment instead of seeking away at once.
+//! **as**: deadline with anticipation. After a read it expects the same process to read again
+//! nearby, and keeps the disk idle for up to `antic_expire` instead of seeking away at once.
 //!
-//! Requests that somebody waits for ("sync": reads, and writes under `fsync`) and the others come
-//! in batches by time. Within a batch the nearest request goes next, mostly upwards. Within a
+//! Synchronous requests (reads, and writes under `fsync`) and the others are served in alternating
+//! batches, limited by time. Within a batch the nearest request goes next, mostly upwards. Within a
 //! sync batch, after each request:
 //!
 //! - it waits for the request to end, so **one is under way at a time**;
-//! - it then waits `antic_expire` at most for the next one of that process, unless the process
-//!   thinks longer than that on average, has asked already, or another request is close by.
+//! - it then waits `antic_expire` at most for the next request of that process, unless the process
+//!   thinks longer than that on average, has submitted already, or another request is close by.
 //!
-//! A change of direction lets the old batch drain. The number of writes of a batch is tuned so
-//! that they take the time that they are meant to.
+//! When the kind of batch changes, the old batch drains first. The number of writes of a batch is
+//! tuned so that they take `write_batch_expire`.
 //!
-//! Left out: the statistics on processes that end while they are waited for.
+//! Left out: the statistics on processes that exit while the disk is kept idle for them.
 
 mod batches;
 mod history;
@@ -32,7 +32,7 @@ pub struct AnticipatoryTunables {
     pub write_expire: Time,
     pub read_batch_expire: Time,
     pub write_batch_expire: Time,
-    /// How long the disk may idle for one process; 0: never, so that it behaves like deadline.
+    /// How long the disk may be kept idle for one process; 0: never, so that it behaves like deadline.
     pub antic_expire: Time,
     /// Think times above it count as this.
     pub max_think_time: Time,
@@ -56,7 +56,7 @@ impl Default for AnticipatoryTunables {
     }
 }
 
-/// Whether the disk waits, and what for.
+/// Whether the scheduler waits, and what for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Anticipation {
     Off,
@@ -64,7 +64,7 @@ enum Anticipation {
     AwaitingEnd,
     /// For the next request of its process.
     AwaitingNext,
-    /// Waited in vain, or not: the next request goes, whosever it is.
+    /// The wait is over: the next request goes, whichever process it belongs to.
     Finished,
 }
 
@@ -72,12 +72,12 @@ enum Anticipation {
 pub struct Anticipatory {
     tunables: AnticipatoryTunables,
     sync: BatchQueue,
-    later: BatchQueue,
+    background: BatchQueue,
     history: History,
     batches: Batches,
     anticipation: Anticipation,
     awaited: Option<ProcessId>,
-    /// Since when the disk is kept idle for it; set when its request has ended.
+    /// Since when the disk has been kept idle for it; set when its request has ended.
     idle_since: Option<Time>,
     in_flight: usize,
 }
@@ -86,7 +86,7 @@ impl Anticipatory {
     pub fn new(tunables: AnticipatoryTunables) -> Self {
         Self {
             sync: BatchQueue::new(tunables.read_expire),
-            later: BatchQueue::new(tunables.write_expire),
+            background: BatchQueue::new(tunables.write_expire),
             history: History::new(tunables.max_think_time),
             batches: Batches::new(tunables.read_batch_expire, tunables.write_batch_expire),
             anticipation: Anticipation::Off,
@@ -100,20 +100,20 @@ impl Anticipatory {
     fn side(&mut self, batch: Batch) -> &mut BatchQueue {
         match batch {
             Batch::Sync => &mut self.sync,
-            Batch::Async => &mut self.later,
+            Batch::Async => &mut self.background,
         }
     }
 
     fn nearest(&self, batch: Batch) -> Option<Slot> {
         let side = match batch {
             Batch::Sync => &self.sync,
-            Batch::Async => &self.later,
+            Batch::Async => &self.background,
         };
         self.tunables.elevator.nearest(&side.requests, side.head)
     }
 
-    /// Send `slot` of the current batch, or the oldest if it has waited too long; nothing while
-    /// the old batch drains.
+    /// Sends `slot` of the current batch, or the oldest if it has expired; nothing while the old batch
+    /// drains.
     fn send(&mut self, slot: Slot, now: Time) -> Decision {
         let batch = self.batches.current;
         let slot = self.side(batch).oldest_expired(now).unwrap_or(slot);
@@ -168,16 +168,16 @@ impl Scheduler for Anticipatory {
             self.anticipation,
             Anticipation::AwaitingEnd | Anticipation::AwaitingNext
         );
-        if waits && self.take_it(Some(request), now) {
+        if waits && self.accepts(Some(request), now) {
             self.anticipation = Anticipation::Finished;
         }
     }
 
     fn dispatch(&mut self, now: Time, _in_flight: usize) -> Decision {
-        self.end_wait_in_time(now);
+        self.end_expired_wait(now);
         let (reads, writes) = (
             !self.sync.requests.is_empty(),
-            !self.later.requests.is_empty(),
+            !self.background.requests.is_empty(),
         );
         self.batches.note_waiting(reads, writes);
         if !(reads || writes) || self.batches.draining {
@@ -189,7 +189,7 @@ impl Scheduler for Anticipatory {
             Anticipation::Off | Anticipation::Finished => {}
         }
         if !(reads && writes && self.batches.expired(now))
-            && let Some(decision) = self.go_on(now, reads && !writes)
+            && let Some(decision) = self.continue_batch(now, reads && !writes)
         {
             return decision;
         }
@@ -222,22 +222,22 @@ impl Scheduler for Anticipatory {
     }
 
     fn waiting(&self) -> usize {
-        self.sync.requests.len() + self.later.requests.len()
+        self.sync.requests.len() + self.background.requests.len()
     }
 }
 
 impl Anticipatory {
-    /// Within a batch: the nearest request, the oldest if it has waited too long, or a wait.
-    /// `None`: the batch has nothing more.
-    fn go_on(&mut self, now: Time, alone: bool) -> Option<Decision> {
+    /// Continues a batch: the nearest request, the oldest if it has expired, or a wait. `None`: the
+    /// batch has no more requests.
+    fn continue_batch(&mut self, now: Time, alone: bool) -> Option<Decision> {
         let next = self.nearest(self.batches.current);
         if self.batches.current == Batch::Sync && self.tunables.antic_expire > 0 {
             if let Some(oldest) = self.sync.oldest_expired(now) {
                 return Some(self.serve(oldest));
             }
             let candidate = next.map(|slot| *self.sync.requests.get(slot));
-            if self.anticipation == Anticipation::Off && !self.take_it(candidate, now) {
-                return Some(self.begin_to_wait());
+            if self.anticipation == Anticipation::Off && !self.accepts(candidate, now) {
+                return Some(self.start_waiting());
             }
         }
         let next = next?;
@@ -248,14 +248,14 @@ impl Anticipatory {
     }
 }
 
-/// The wait for the next request of a process: when it pays, and when it ends.
+/// Anticipation: when to wait for the next request of a process, and when the wait ends.
 impl Anticipatory {
     /// The end of the wait, once it is known.
     fn wait_end(&self) -> Option<Time> {
         self.idle_since.map(|it| it + self.tunables.antic_expire)
     }
 
-    fn end_wait_in_time(&mut self, now: Time) {
+    fn end_expired_wait(&mut self, now: Time) {
         if self.anticipation == Anticipation::AwaitingNext
             && self.wait_end().is_some_and(|it| it <= now)
         {
@@ -263,8 +263,8 @@ impl Anticipatory {
         }
     }
 
-    /// Is there nothing better to expect than `candidate`?
-    fn take_it(&mut self, candidate: Option<Request>, now: Time) -> bool {
+    /// Whether to serve `candidate` instead of waiting for the awaited process.
+    fn accepts(&mut self, candidate: Option<Request>, now: Time) -> bool {
         let Some(process) = self.awaited else {
             return true;
         };
@@ -277,7 +277,7 @@ impl Anticipatory {
             return true;
         }
         if let Some(close) = candidate.filter(|it| it.sync && self.is_close(it, process, now)) {
-            // Processes that work side by side share their history.
+            // A cooperating process: its request counts for the awaited process's history.
             self.history.learn(&close, process, now);
             return true;
         }
@@ -301,7 +301,7 @@ impl Anticipatory {
         usual.is_some_and(|it| it > head.abs_diff(request.sector) as f64)
     }
 
-    fn begin_to_wait(&mut self) -> Decision {
+    fn start_waiting(&mut self) -> Decision {
         self.anticipation = match self.idle_since {
             Some(_) => Anticipation::AwaitingNext,
             None => Anticipation::AwaitingEnd,

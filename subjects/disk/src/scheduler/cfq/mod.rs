@@ -1,8 +1,8 @@
-//! **cfq** (time-sliced, as in 2.6.16): every process has a queue of its own for what it waits
-//! for, and a slice of the disk's time in turn. What nobody waits for shares one queue.
+//! **cfq** (time-sliced, as in 2.6.16): every process has a queue for its synchronous requests, and
+//! the queues get slices of the disk's time in turn. Asynchronous requests share one queue.
 //!
-//! - The classes: real time first, then best effort, then idle, which is served only when the
-//!   others have been still for a moment, one request at a time.
+//! - The classes: real time first, then best effort, then idle, which is served one request at a
+//!   time, and only when the others had no requests for a grace period.
 //! - Within best effort the eight levels take turns as 0; 0, 1; 0, 1, 2; …, so that a higher
 //!   level comes round more often, and its slices are longer.
 //! - A queue that runs empty within its slice keeps the disk idle for `slice_idle` at most, unless
@@ -31,15 +31,15 @@ pub struct CfqTunables {
     pub quantum: u32,
     pub slice_sync: Time,
     pub slice_async: Time,
-    /// Sets how many requests the queue of what nobody waits for may send in a slice.
+    /// Determines how many requests the asynchronous queue may send in a slice.
     pub slice_async_rq: u32,
     pub slice_idle: Time,
     pub fifo_expire_sync: Time,
     pub fifo_expire_async: Time,
     pub elevator: Elevator,
-    /// Requests with the device, beyond which a queue that is not waited for sends no more.
+    /// Requests with the device at which a queue without an idle window sends no more.
     pub max_depth: usize,
-    /// How long all others must be still before the idle class is served.
+    /// How long the other classes must be without requests before the idle class is served.
     pub idle_grace: Time,
 }
 
@@ -73,7 +73,7 @@ struct Slice {
     sent: u32,
     /// The disk is kept idle for it until then.
     idle_until: Option<Time>,
-    /// The order of arrival has been looked at.
+    /// Whether the oldest request has been checked for expiry.
     checked_age: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Cfq {
     index: QueueIndex,
     slice: Option<Slice>,
     turns: Turns,
-    /// What goes to the device next, by sector.
+    /// The requests that go to the device next, by sector.
     outgoing: VecDeque<Request>,
     head: u64,
     waiting: usize,
@@ -113,7 +113,7 @@ impl Cfq {
         })
     }
 
-    /// Up to a quantum of a queue's requests, ordered by sector for the device.
+    /// Takes up to a quantum of requests from a queue, ordered by sector for the device.
     fn send_from(&mut self, index: usize, now: Time) {
         let most = match self.queues[index].priority.class {
             Class::Idle => 1,
@@ -127,7 +127,7 @@ impl Cfq {
             self.head = request.end();
             self.outgoing.push_back(request);
         }
-        // One sweep: what lies ahead of the head first.
+        // One sweep: requests ahead of the head first.
         let by_sweep = |it: &Request| (it.sector < before, it.sector);
         self.outgoing.make_contiguous().sort_by_key(by_sweep);
         self.after_sending(index, now);
@@ -169,7 +169,7 @@ impl Cfq {
     }
 }
 
-/// Slices: who has the disk, for how long, and when it is kept idle for its owner.
+/// Slices: which queue has the disk, for how long, and when the disk is kept idle for it.
 impl Cfq {
     fn slice_length(&self, queue: &Queue) -> Time {
         let base = match queue.is_sync {
@@ -180,7 +180,7 @@ impl Cfq {
         (base as i64 + base as i64 / 5 * steps) as Time
     }
 
-    /// Requests that a queue which nobody waits for may send in a slice.
+    /// Requests that the asynchronous queue may send in a slice.
     fn most_async(&self, queue: &Queue) -> u32 {
         let base = self.tunables.slice_async_rq;
         2 * (base + base * (LEVELS as u32 - 1 - u32::from(queue.priority.level)))
@@ -197,7 +197,8 @@ impl Cfq {
         }
     }
 
-    /// Who sends next: the queue that has the slice, or the next one. `Err`: what to say instead.
+    /// The queue that sends next: the one that has the slice, or the next one. `Err`: the decision if
+    /// there is none.
     fn choose_queue(&mut self, now: Time) -> Result<usize, Decision> {
         if let Some(decided) = self.keep_slice(now) {
             return decided;
@@ -233,7 +234,7 @@ impl Cfq {
         }
         let in_time = slice.end.is_none_or(|end| now <= end);
         if !queue.requests.is_empty() {
-            // What was waited for is served, even if the slice ended meanwhile.
+            // The request that the disk was kept idle for is served, even if the slice has ended.
             let awaited = slice.idle_until.is_some();
             return (in_time || awaited).then_some(Ok(slice.queue));
         }

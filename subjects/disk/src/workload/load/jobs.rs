@@ -4,9 +4,9 @@ use super::database::Shared;
 use super::tables::File;
 use crate::request::SECTOR_BYTES;
 use crate::time::{MILLISECOND, Time};
-use crate::workload::{Asked, Io, Process, Step};
+use crate::workload::{Actions, Io, Process, Step};
 
-/// What it does next.
+/// The next step of a loader.
 #[derive(Debug, Clone, Copy)]
 enum State {
     NextTable,
@@ -39,7 +39,7 @@ impl Loader {
             number,
             file: File::new(),
             state: State::NextTable,
-            // Each begins somewhere else, as their files do.
+            // Each begins at another place, as their files do.
             reads_at: exports.sectors / 8 * number as u64,
             logs_at: 0,
             since_commit: 0,
@@ -47,13 +47,13 @@ impl Loader {
         }
     }
 
-    fn next_table(&mut self, asked: &mut Asked) -> Step {
+    fn next_table(&mut self, actions: &mut Actions) -> Step {
         let mut database = self.database.borrow_mut();
         while self.file.is_empty() {
             match database.take_file() {
                 Some(file) => self.file = file,
                 None => {
-                    database.loader_done(asked);
+                    database.loader_done(actions);
                     return Step::End;
                 }
             }
@@ -64,7 +64,7 @@ impl Loader {
     }
 
     /// The next window of the export, and how many bytes of the database it makes.
-    fn read(&mut self, left: u64, asked: &mut Asked) -> Step {
+    fn read(&mut self, left: u64, actions: &mut Actions) -> Step {
         let database = self.database.borrow();
         let exports = database.exports;
         let share = database.assumptions.export_share;
@@ -72,7 +72,9 @@ impl Loader {
         let bytes = left.min(window as u64);
         let sectors = ((bytes as f64 * share) as u64 / SECTOR_BYTES).clamp(8, WINDOW_SECTORS);
         let at = self.reads_at % (exports.sectors - WINDOW_SECTORS);
-        asked.ios.push(Io::read(exports.start + at, sectors as u32));
+        actions
+            .ios
+            .push(Io::read(exports.start + at, sectors as u32));
         self.reads_at += sectors;
         self.state = State::Compute { left, bytes };
         Step::Wait { below: 1 }
@@ -84,7 +86,7 @@ impl Loader {
         Step::Sleep((bytes as f64 / 1e6 * per_megabyte as f64) as Time)
     }
 
-    fn insert(&mut self, left: u64, bytes: u64, asked: &mut Asked) -> Step {
+    fn insert(&mut self, left: u64, bytes: u64, actions: &mut Actions) -> Step {
         let mut database = self.database.borrow_mut();
         database.insert(bytes);
         self.since_commit += bytes;
@@ -95,7 +97,7 @@ impl Loader {
             let sectors = (logged as u64).div_ceil(SECTOR_BYTES).clamp(1, 1024);
             let log = database.log;
             let at = (self.logs_at + self.number as u64 * 1024) % (log.sectors - 1024);
-            asked
+            actions
                 .ios
                 .push(Io::write(log.start + at, sectors as u32, true));
             self.logs_at += sectors;
@@ -111,17 +113,17 @@ impl Loader {
 }
 
 impl Process for Loader {
-    fn step(&mut self, _now: Time, asked: &mut Asked) -> Step {
+    fn step(&mut self, _now: Time, actions: &mut Actions) -> Step {
         match self.state {
-            State::NextTable => self.next_table(asked),
-            State::Read { left } => self.read(left, asked),
+            State::NextTable => self.next_table(actions),
+            State::Read { left } => self.read(left, actions),
             State::Compute { left, bytes } => self.compute(left, bytes),
-            State::Insert { left, bytes } => self.insert(left, bytes, asked),
+            State::Insert { left, bytes } => self.insert(left, bytes, actions),
             State::Savepoint => {
                 self.state = State::NextTable;
                 self.database
                     .borrow_mut()
-                    .want_savepoint(self.number, asked);
+                    .want_savepoint(self.number, actions);
                 Step::Park
             }
         }
@@ -132,7 +134,7 @@ impl Process for Loader {
 const PART_SECTORS: u64 = 128;
 const COMPUTES: Time = MILLISECOND;
 
-/// A closing job: reads parts of what was loaded, here and there.
+/// A closing job: reads random parts of what was loaded.
 pub struct ClosingJob {
     database: Shared,
     /// Sectors that are still to be read; `None` before it begins.
@@ -157,8 +159,8 @@ impl ClosingJob {
 }
 
 impl Process for ClosingJob {
-    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
-        // Parked at the start; it goes on when all is loaded.
+    fn step(&mut self, now: Time, actions: &mut Actions) -> Step {
+        // Parked at the start; it is woken when all is loaded.
         if now == 0 {
             return Step::Park;
         }
@@ -167,13 +169,13 @@ impl Process for ClosingJob {
         }
         let left = self.left.unwrap_or_else(|| self.share());
         if left == 0 {
-            self.database.borrow_mut().closing_done(asked);
+            self.database.borrow_mut().closing_done(actions);
             return Step::End;
         }
         self.left = Some(left.saturating_sub(PART_SECTORS));
         self.has_read = true;
         let at = self.database.borrow_mut().any_used(PART_SECTORS);
-        asked.ios.push(Io::read(at, PART_SECTORS as u32));
+        actions.ios.push(Io::read(at, PART_SECTORS as u32));
         Step::Wait { below: 1 }
     }
 }

@@ -1,14 +1,15 @@
-//! Who writes changed pages: the database at savepoints, and the kernel's write-back thread.
+//! The processes that write changed pages: the database's writers at savepoints, and the kernel's
+//! write-back thread.
 
 use super::database::{Changed, Shared};
 use super::plan::Writing;
 use crate::time::Time;
-use crate::workload::{Asked, Io, Process, Step};
+use crate::workload::{Actions, Io, Process, Step};
 
 #[derive(Debug)]
 enum State {
     Start,
-    /// Parked; when it goes on there is a savepoint to write, or the load is over.
+    /// Parked; it is woken when there is a savepoint to write, or the load is over.
     Idle,
     /// Into the page cache, a part at a time.
     Writing(Changed),
@@ -53,8 +54,8 @@ impl Writer {
         Step::Wait { below: 1 }
     }
 
-    /// A part goes to memory; who is above the limit writes out himself. In the end, `fsync`.
-    fn write(&mut self, now: Time, mut changed: Changed, asked: &mut Asked) -> Step {
+    /// Writes a part to the page cache; above the limit, writes out pages itself. At the end, `fsync`.
+    fn write(&mut self, now: Time, mut changed: Changed, actions: &mut Actions) -> Step {
         let mut database = self.database.borrow_mut();
         let mut part = 0;
         while part < CACHED_SECTORS
@@ -64,29 +65,29 @@ impl Writer {
             part += sectors;
         }
         if changed.is_empty() {
-            database.cache.flush(self.volume, &mut asked.ios);
+            database.cache.flush(self.volume, &mut actions.ios);
             self.state = State::Done;
             return Step::Wait { below: 1 };
         }
         if database.cache.above_background() {
-            asked.wake.push(database.places.write_back);
+            actions.wake.push(database.places.write_back);
         }
         if database.cache.above_limit() {
             database
                 .cache
-                .write_back(now, CACHED_SECTORS, &mut asked.ios);
+                .write_back(now, CACHED_SECTORS, &mut actions.ios);
         }
         self.state = State::Writing(changed);
         Step::Wait { below: 1 }
     }
 
-    fn write_direct(&mut self, mut changed: Changed, asked: &mut Asked) -> Step {
+    fn write_direct(&mut self, mut changed: Changed, actions: &mut Actions) -> Step {
         let Some((sector, sectors)) = changed.pop() else {
             self.state = State::Done;
             return Step::Wait { below: 1 };
         };
         let now = sectors.min(DIRECT_SECTORS);
-        asked.ios.push(Io::write(sector, now as u32, true));
+        actions.ios.push(Io::write(sector, now as u32, true));
         if now < sectors {
             changed.push((sector + now, sectors - now));
         }
@@ -97,14 +98,14 @@ impl Writer {
 }
 
 impl Process for Writer {
-    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
+    fn step(&mut self, now: Time, actions: &mut Actions) -> Step {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Start => Step::Park,
             State::Idle => self.begin(),
-            State::Writing(changed) => self.write(now, changed, asked),
-            State::Direct(changed) => self.write_direct(changed, asked),
+            State::Writing(changed) => self.write(now, changed, actions),
+            State::Direct(changed) => self.write_direct(changed, actions),
             State::Done => {
-                self.database.borrow_mut().writer_done(asked);
+                self.database.borrow_mut().writer_done(actions);
                 Step::Park
             }
         }
@@ -126,7 +127,7 @@ impl WriteBack {
 }
 
 impl Process for WriteBack {
-    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
+    fn step(&mut self, now: Time, actions: &mut Actions) -> Step {
         let mut database = self.database.borrow_mut();
         if database.is_over() {
             return Step::End;
@@ -137,9 +138,9 @@ impl Process for WriteBack {
             false => now.saturating_sub(cache.tunables.expire),
         };
         if than > 0 {
-            cache.write_back(than, WRITE_BACK_SECTORS, &mut asked.ios);
+            cache.write_back(than, WRITE_BACK_SECTORS, &mut actions.ios);
         }
-        match asked.ios.is_empty() {
+        match actions.ios.is_empty() {
             true => Step::ParkFor(cache.tunables.interval),
             false => Step::Wait { below: 1 },
         }

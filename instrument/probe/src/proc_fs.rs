@@ -1,22 +1,17 @@
 //! Reads `/proc`, or a copy of it below another root.
 
-mod files;
-#[cfg(test)]
-mod tests;
-
-pub use files::{LastPidFile, SchedstatFile, SyscallFile};
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use crate::proc_stat::CpuTicks;
 use crate::psi::Pressure;
 use crate::schedstat::Schedstat;
-use crate::syscall::Kind;
+use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
-use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, task};
+use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
 
 /// The parent of all threads of the kernel.
 const KTHREADD: u32 = 2;
@@ -120,10 +115,10 @@ impl ProcFs {
         Ok(children)
     }
 
-    /// CPU time of each thread of the kernel, in ns, by its number; none where they are not seen, as
-    /// in a container.
+    /// CPU time of each kernel thread, in ns, by its number; empty where they are not visible, as in a
+    /// container.
     pub fn kernel_threads(&self) -> BTreeMap<u32, u64> {
-        // Only the kernel's own has no parent and this number.
+        // Only the kernel's own kthreadd has this number and no parent.
         if !self.stat(KTHREADD).is_ok_and(|it| it.parent == 0) {
             return BTreeMap::new();
         }
@@ -170,7 +165,7 @@ impl ProcFs {
             .map(SchedstatFile)
     }
 
-    /// Opens a thread's `syscall` for repeated reading. Only who may trace the thread may read it.
+    /// Opens a thread's `syscall` for repeated reading. That needs the right to trace the thread.
     pub fn open_syscall(&self, pid: u32, tid: u32) -> Result<SyscallFile> {
         let path = format!("{pid}/task/{tid}/syscall");
         self.open(&path).map(|file| SyscallFile { file, path })
@@ -186,7 +181,7 @@ impl ProcFs {
         })
     }
 
-    /// Opens the gauge that tells whether any task was created since it was last read.
+    /// Opens the file that says whether any task was created since it was last read.
     pub fn open_last_pid(&self) -> Result<LastPidFile> {
         self.open("loadavg").map(LastPidFile)
     }
@@ -219,5 +214,122 @@ impl ProcFs {
         fs::read(&path)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))
+    }
+}
+
+/// A thread's `schedstat`, kept open.
+#[derive(Debug)]
+pub struct SchedstatFile(pub(super) File);
+
+impl SchedstatFile {
+    /// The thread's account now; none once it is gone.
+    pub fn read(&self) -> Option<Schedstat> {
+        schedstat::parse(read_small(&self.0, &mut [0; 96]).ok()?).ok()
+    }
+}
+
+/// A thread's `syscall`, kept open.
+#[derive(Debug)]
+pub struct SyscallFile {
+    pub(super) file: File,
+    pub(super) path: String,
+}
+
+impl SyscallFile {
+    /// What the thread is doing now; the error of a thread that has ended is ESRCH.
+    pub fn read(&self) -> Result<Doing> {
+        let mut buffer = [0; 256];
+        let text = read_small(&self.file, &mut buffer)
+            .map_err(|error| ProbeError::system(format!("read /proc/{}", self.path), error))?;
+        syscall::parse(text)
+    }
+}
+
+/// `/proc/loadavg`, whose last field is the number of the task that was created last.
+#[derive(Debug)]
+pub struct LastPidFile(pub(super) File);
+
+impl LastPidFile {
+    /// Number of the task that was created last.
+    pub fn read(&self) -> Option<u32> {
+        let mut buffer = [0; 96];
+        let text = read_small(&self.0, &mut buffer).ok()?;
+        text.trim_end().rsplit(' ').next()?.parse().ok()
+    }
+}
+
+fn read_small<'b>(file: &File, buffer: &'b mut [u8]) -> io::Result<&'b str> {
+    let length = file.read_at(buffer, 0)?;
+    std::str::from_utf8(&buffer[..length]).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    //! This machine's `/proc`, and a made-up one.
+
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn reads_itself() {
+        let proc_fs = ProcFs::default();
+        let own = std::process::id();
+        assert_eq!(proc_fs.stat(own).unwrap().pid, own);
+        assert!(proc_fs.status(own).unwrap().cpus_allowed.is_some());
+        assert!(proc_fs.threads(own).unwrap().contains(&own));
+        assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
+        assert!(proc_fs.open_last_pid().unwrap().read().is_some());
+        assert!(!proc_fs.cpus_online().unwrap().is_empty());
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_those_of_process_2_without_a_parent() {
+        let root = std::env::temp_dir().join(format!("concurve-kernel-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let stat = |parent: u32| {
+            let zeros = "0 ".repeat(48);
+            format!("2 (kthreadd) S {parent} {zeros}")
+        };
+        write("2/stat", &stat(0));
+        write("2/task/2/children", "7 9");
+        write("7/task/7/schedstat", "1500 3 4");
+        write("9/task/9/schedstat", "20 3 4");
+        let proc_fs = ProcFs::new(&root);
+        assert_eq!(
+            proc_fs.kernel_threads(),
+            BTreeMap::from([(7, 1500), (9, 20)])
+        );
+        // In a container the number may belong to an ordinary process.
+        write("2/stat", &stat(1));
+        assert!(proc_fs.kernel_threads().is_empty());
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn tells_descriptors_apart() {
+        let proc_fs = ProcFs::default();
+        let kind = |file: &dyn AsRawFd| {
+            let number = file.as_raw_fd() as u32;
+            proc_fs.descriptor_kind(std::process::id(), number)
+        };
+        let (reader, _writer) = crate::pipe::open().unwrap();
+        assert_eq!(kind(&reader), Some(Kind::Pipe));
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(kind(&socket), Some(Kind::Network));
+        let executable = File::open(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(kind(&executable), Some(Kind::Disk));
+        assert_eq!(kind(&File::open("/dev/null").unwrap()), Some(Kind::Other));
+        assert_eq!(proc_fs.descriptor_kind(std::process::id(), 999_999), None);
+    }
+
+    #[test]
+    fn a_missing_process_is_an_error_that_names_the_file() {
+        let error = ProcFs::new("/nowhere").stat(1).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/1/stat"), "{error}");
     }
 }
