@@ -166,10 +166,10 @@ fn only_plans_in_use_exhaust_the_procedure_cache() {
             |number: usize| statements.plan(number % 2, &text(number), &options(), &Schema(1));
         // Many plans that are not in use.
         for number in 0..100 {
-            plan(number).expect("there is room");
+            plan(number).expect("pages are free");
         }
         let held: Vec<_> = (200..204)
-            .map(|it| plan(it).expect("there is room"))
+            .map(|it| plan(it).expect("pages are free"))
             .collect();
         assert_eq!(statements.free_pages(), 0);
         let error = plan(300).expect_err("all in use");
@@ -190,7 +190,7 @@ fn only_plans_in_use_exhaust_the_procedure_cache() {
         // All are still usable, and one that is released frees its pages.
         assert!(held.iter().all(|it| it.parameters == 0));
         drop(held);
-        plan(300).expect("there is room");
+        plan(300).expect("pages are free");
     }
 }
 
@@ -203,7 +203,7 @@ fn recently_found_plans_stay() {
             let once = format!("DELETE accounts KEY {number}");
             for text in [hot, once.as_str()] {
                 let plan = statements.plan(0, text, &options(), &Schema(1));
-                plan.expect("there is room");
+                plan.expect("pages are free");
             }
         }
         let counters = statements.counters();
@@ -372,7 +372,7 @@ fn engines_share_the_caches_without_losing_pages() {
                             let key = draw >> 16 & 31;
                             let text = format!("INSERT accounts {key} ?");
                             let plan = statements.plan(engine, &text, &options(), &Schema(1));
-                            let answer = plan.expect("room").execute(&[1], &mut files);
+                            let answer = plan.expect("pages are free").execute(&[1], &mut files);
                             assert!(answer.is_ok());
                             assert!(files.0.contains_key(&(0, i64::from(key))));
                         }
