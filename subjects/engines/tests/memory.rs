@@ -14,13 +14,13 @@ static ALLOCATOR: SharedAllocator = SharedAllocator;
 
 /// Opens the memory; tests that check how much is used run one after the other.
 fn open() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     static OPENED: OnceLock<()> = OnceLock::new();
-    let turn = TURN
+    let guard = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     OPENED.get_or_init(|| memory::open(256 << 20, "raise the test's limit").expect("memory"));
-    turn
+    guard
 }
 
 fn used() -> usize {
@@ -68,7 +68,7 @@ impl Piece {
         let content = unsafe { std::slice::from_raw_parts(self.place, bytes) };
         assert!(
             content.iter().all(|it| *it == self.number),
-            "somebody wrote here"
+            "the memory was overwritten"
         );
     }
 }

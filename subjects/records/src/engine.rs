@@ -9,7 +9,7 @@ use crate::checkpointer::Checkpointer;
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::options::EngineOptions;
-use crate::recovery;
+use crate::recovery::{self, Recovered};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
@@ -29,17 +29,6 @@ impl std::fmt::Debug for Engine {
         let options = &self.shared.options;
         out.debug_tuple("Engine").field(options).finish()
     }
-}
-
-/// What a start recovered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recovered {
-    /// Records of the log that were read.
-    pub records: u64,
-    /// Transactions that had not committed, and were undone.
-    pub undone: u64,
-    /// Transactions that had committed, and were purged.
-    pub purged: u64,
 }
 
 impl Engine {

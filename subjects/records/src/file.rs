@@ -207,7 +207,7 @@ impl Header {
 }
 
 impl RecordFile {
-    /// Finds the free space by reading all pages from the disk, which must not change meanwhile.
+    /// Finds the free space by reading all pages from the disk, which must not change during the call.
     pub fn find_free_space(&self, disk: &dyn Disk) -> Result<(), Fault> {
         let what = || format!("read the file {}", self.name);
         let pages = disk

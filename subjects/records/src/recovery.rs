@@ -10,7 +10,6 @@ use crate::cache::Cache;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoints;
 use crate::control::{Checkpoint, Control};
-use crate::engine::Recovered;
 use crate::error::Fault;
 use crate::file::{self, Header};
 use crate::log::Log;
@@ -20,6 +19,17 @@ use crate::log::record::{Record, SYSTEM};
 use crate::options::{EngineOptions, stripes};
 use crate::shared::Shared;
 use crate::storage::Storage;
+
+/// What a start recovered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Records of the log that were read.
+    pub records: u64,
+    /// Transactions that had not committed, and were undone.
+    pub undone: u64,
+    /// Transactions that had committed, and were purged.
+    pub purged: u64,
+}
 
 /// Opens the storage, and restores the state of all committed transactions.
 pub fn open(

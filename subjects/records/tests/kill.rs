@@ -91,12 +91,12 @@ fn nothing_that_a_killed_process_acknowledged_is_lost() {
             let acknowledged = acknowledged.get(&client).map_or(0, |last| last + 1);
             assert!(
                 count >= acknowledged,
-                "kill {kill}: told {acknowledged}, found {count}"
+                "kill {kill}: {acknowledged} acknowledged, found {count}"
             );
             // In each process, one may have committed without being acknowledged.
             assert!(
                 count <= acknowledged + 1,
-                "kill {kill}: told {acknowledged}, found {count}"
+                "kill {kill}: {acknowledged} acknowledged, found {count}"
             );
             found.insert(client, count - 1);
         }

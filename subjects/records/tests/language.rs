@@ -227,7 +227,7 @@ fn a_file_is_dropped_and_another_one_gets_its_name() {
         );
         assert_eq!(engine.files().len(), 1);
         let gone = std::fs::metadata(folder.path().join("gone-00000000")).unwrap();
-        assert_eq!(gone.len(), 3 * 8192, "its pages were given back");
+        assert_eq!(gone.len(), 3 * 8192, "its pages were freed");
     }
     // While the engine runs, once no log is needed that refers to the file.
     let (engine, _) = Engine::open(folder.path(), options()).unwrap();

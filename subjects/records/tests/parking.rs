@@ -100,7 +100,7 @@ fn a_parked_session_is_called_and_continues() {
             "no commit is durable before it is confirmed"
         );
         one.session().confirm().unwrap();
-        assert_eq!(bench.called(), [2], "in turn");
+        assert_eq!(bench.called(), [2], "in the order of the queue");
         assert_eq!(run(&mut two, &read(0)), Ok(Some(5)));
         confirmed(&mut two, "ABORT");
         assert_eq!(bench.called(), [3]);
@@ -229,13 +229,13 @@ proptest! {
     /// transaction ends.
     #[test]
     fn one_thread_serves_many_transfers(
-        turns in prop::collection::vec((0..6_usize, 0..5_usize, 1..5_usize, 0..40_u8), 50..300),
+        choices in prop::collection::vec((0..6_usize, 0..5_usize, 1..5_usize, 0..40_u8), 50..300),
         latching in prop::sample::select(&ALL[..]),
     ) {
         let bench = Bench::new(latching, Durability::Group, 5);
         let mut clients: Vec<_> = (0..6).map(|it| (bench.client(it), Step::Begin, (0, 1))).collect();
         let deadlocks = AtomicUsize::new(0);
-        let turn = |slot: &mut (Client, Step, (usize, usize))| {
+        let advance = |slot: &mut (Client, Step, (usize, usize))| {
             let (client, at, transfer) = slot;
             match step(client, *at, *transfer) {
                 Ok(next) => *at = next,
@@ -248,21 +248,21 @@ proptest! {
                 Err(error) => panic!("{error}"),
             }
         };
-        for (who, from, distance, fate) in turns {
+        for (index, from, distance, fate) in choices {
             if fate == 0 {
-                clients[who] = (bench.client(who), Step::Begin, (0, 1));
+                clients[index] = (bench.client(index), Step::Begin, (0, 1));
             }
-            if clients[who].1 == Step::Begin {
-                clients[who].2 = (from, (from + distance) % 5);
+            if clients[index].1 == Step::Begin {
+                clients[index].2 = (from, (from + distance) % 5);
             }
-            turn(&mut clients[who]);
+            advance(&mut clients[index]);
             if fate < 20 {
                 clients.iter_mut().for_each(|it| it.0.session().confirm().unwrap());
             }
         }
         while clients.iter().any(|it| it.1 != Step::Begin) {
             for slot in clients.iter_mut().filter(|it| it.1 != Step::Begin) {
-                turn(slot);
+                advance(slot);
             }
             clients.iter_mut().for_each(|it| it.0.session().confirm().unwrap());
         }

@@ -155,7 +155,11 @@ fn is_replaced_and_inherited() -> bool {
         return false;
     }
     program.wait_until(|| !content("got").is_empty());
-    assert_eq!(content("got"), "0", "the balance that nobody had committed");
+    assert_eq!(
+        content("got"),
+        "0",
+        "the balance without the uncommitted change"
+    );
     assert!(
         program
             .end()

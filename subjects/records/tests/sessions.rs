@@ -228,7 +228,7 @@ fn one_of_two_deadlocked_sessions_is_the_victim() {
     for latching in LATCHINGS {
         let bench = Bench::new(latching, &[1, 2]);
         let both = Barrier::new(2);
-        let told = std::thread::scope(|scope| {
+        let deadlocks = std::thread::scope(|scope| {
             let threads = [(1, 2), (2, 1)].map(|(first, second)| {
                 let (mut session, file) = bench.session();
                 let both = &both;
@@ -245,7 +245,7 @@ fn one_of_two_deadlocked_sessions_is_the_victim() {
             });
             threads.map(|it| it.join().unwrap())
         });
-        assert_eq!(told.iter().sum::<i32>(), 1);
+        assert_eq!(deadlocks.iter().sum::<i32>(), 1);
         let (mut session, file) = bench.session();
         for wanted in [1_i16, 2] {
             let value = wanted.to_le_bytes();
@@ -259,7 +259,7 @@ fn one_of_two_deadlocked_sessions_is_the_victim() {
 fn two_sessions_that_read_before_they_write_deadlock() {
     let bench = Bench::new(Latching::Record, &[1]);
     let both = Barrier::new(2);
-    let told = std::thread::scope(|scope| {
+    let deadlocks = std::thread::scope(|scope| {
         let threads = [0, 1].map(|_| {
             let (mut session, file) = bench.session();
             let both = &both;
@@ -276,7 +276,7 @@ fn two_sessions_that_read_before_they_write_deadlock() {
         });
         threads.map(|it| it.join().unwrap())
     });
-    assert_eq!(told.iter().sum::<i32>(), 1);
+    assert_eq!(deadlocks.iter().sum::<i32>(), 1);
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn die() -> ! {
     unreachable!("it was killed")
 }
 
-/// Turns a panic into an error, so that the supervisor of the engines gets its message.
+/// Converts a panic into an error, so that the supervisor of the engines gets its message.
 fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

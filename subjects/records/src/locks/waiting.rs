@@ -30,7 +30,7 @@ pub enum Queued {
 }
 
 impl LockTable {
-    /// Takes a lock, after those who hold it and those who wait for it.
+    /// Takes a lock, after its holders and the owners that wait for it already.
     ///
     /// To be called without latches. `cell` is that of the owner.
     ///

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use concurve_latch::Spin;
-use concurve_statements::{PAGE_BYTES, Settings};
+use concurve_statements::{PAGE_BYTES, StatementOptions};
 
 /// The statement cache, on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,8 +93,8 @@ impl Options {
 
 impl StatementSettings {
     /// The same for so many engines.
-    pub(super) fn of_engines(&self, engines: usize) -> Settings {
-        Settings {
+    pub(super) fn of_engines(&self, engines: usize) -> StatementOptions {
+        StatementOptions {
             caching: match self.caching {
                 Caching::Off => concurve_statements::Caching::Off,
                 Caching::Single => concurve_statements::Caching::Single,

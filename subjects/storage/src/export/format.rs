@@ -1,19 +1,45 @@
-//! Rows: how they are drawn, and how they stand in a line.
+//! The text format of tables and rows, and random rows.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngCore};
+use serde::{Deserialize, Serialize};
 
-/// Letters of a text, at least and at most.
+/// The first line of each file.
+pub const HEADING: &str = "concurve-export 1";
+
+/// The name of a table by its number.
+pub fn table_name(number: u32) -> String {
+    format!("t{number:05}")
+}
+
+/// The sum of a table's rows: of the CRC-32 of each line without its end. Independent of their order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum(pub u64);
+
+impl Sum {
+    pub fn add(&mut self, line: &[u8]) {
+        self.0 = self.0.wrapping_add(u64::from(crc32fast::hash(line)));
+    }
+}
+
+/// The contents of a table, as its end line states them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    pub rows: u64,
+    pub sum: Sum,
+}
+
+/// The smallest and largest length of a text.
 const TEXT_BYTES_MIN: usize = 40;
 pub const TEXT_BYTES_MAX: usize = 120;
 
-/// Five bits make a letter.
+/// Five random bits select a letter.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyzABCDEF";
 
-/// The parts of a table that rows fall to.
+/// The number of parts of a table, to which rows belong.
 const PARTS: u32 = 100;
 
-/// A row's values.
+/// The values of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
     pub id: u64,
@@ -36,7 +62,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a row's line, without its end.
+/// Appends the line of a row, without its end.
 pub fn write_row(fields: Fields, line: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     line.extend_from_slice(digits.format(fields.id).as_bytes());
@@ -48,7 +74,7 @@ pub fn write_row(fields: Fields, line: &mut Vec<u8>) {
     line.extend_from_slice(fields.text.as_bytes());
 }
 
-/// A row that is drawn anew, in the same memory.
+/// Draws random rows, and reuses the memory.
 #[derive(Debug, Default)]
 pub struct Row {
     text: String,
@@ -56,7 +82,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The line of a random row.
+    /// Draws a row; its line.
     pub fn draw(&mut self, id: u64, random: &mut SmallRng) -> &[u8] {
         let length = random.random_range(TEXT_BYTES_MIN..=TEXT_BYTES_MAX);
         self.text.clear();
@@ -85,7 +111,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn a_drawn_row_says_what_its_fields_say() {
+    fn a_drawn_row_has_the_values_of_its_fields() {
         let mut random = SmallRng::seed_from_u64(7);
         let mut row = Row::default();
         for id in 1..500 {
@@ -100,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_none() {
+    fn invalid_rows_are_refused() {
         for line in [
             "",
             "1\t2\t3",

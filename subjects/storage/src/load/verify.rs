@@ -1,28 +1,28 @@
-//! The closing jobs: they read what was loaded, and find out whether it is what was exported.
+//! The closing jobs: they read the loaded tables, and compare them with the export.
 //!
 //! The document ran two reports, of which one compares a catalogue of tables with the database.
 
-use super::{Loaded, Loader};
-use crate::database::{Connection, Database};
+use super::loader::{Loaded, Loader};
+use crate::database::{Database, DatabaseSession};
 use crate::error::Error;
 
 type Job = fn(&dyn Database, &[Loader]) -> Result<(), Error>;
 
-/// Both run at the same time.
+/// The jobs, which run concurrently.
 pub const JOBS: [Job; 2] = [count, compare];
 
 /// Counts the rows of each table.
 fn count(database: &dyn Database, loaders: &[Loader]) -> Result<(), Error> {
-    each(database, loaders, |connection, it| {
-        let rows = connection.count(&it.table)?;
+    each(database, loaders, |session, it| {
+        let rows = session.count(&it.table)?;
         expect(it, "rows", it.content.rows, rows)
     })
 }
 
-/// Reads each table from its begin to its end.
+/// Reads each table completely.
 fn compare(database: &dyn Database, loaders: &[Loader]) -> Result<(), Error> {
-    each(database, loaders, |connection, it| {
-        let read = connection.read(&it.table)?;
+    each(database, loaders, |session, it| {
+        let read = session.read(&it.table)?;
         expect(it, "rows", it.content.rows, read.rows)?;
         expect(it, "the sum", it.content.sum.0, read.sum.0)
     })
@@ -31,12 +31,12 @@ fn compare(database: &dyn Database, loaders: &[Loader]) -> Result<(), Error> {
 fn each(
     database: &dyn Database,
     loaders: &[Loader],
-    look: impl Fn(&mut dyn Connection, &Loaded) -> Result<(), Error>,
+    look: impl Fn(&mut dyn DatabaseSession, &Loaded) -> Result<(), Error>,
 ) -> Result<(), Error> {
     for (number, loader) in loaders.iter().enumerate() {
-        let mut connection = database.connect(number)?;
+        let mut session = database.connect(number)?;
         for table in &loader.tables {
-            look(&mut *connection, table)?;
+            look(&mut *session, table)?;
         }
     }
     Ok(())
