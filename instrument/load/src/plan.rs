@@ -1,28 +1,23 @@
-//! What a run is to do: checked, frozen, shared by all threads.
+//! What a run is to do: checked, constant, shared by all threads.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::arrivals::Spread;
-use crate::data::Ground;
-use crate::desk::Desks;
-use crate::embedded::Embedded;
-use crate::protocol::Protocol;
-use crate::task::Task;
+use crate::admin::AdminAccess;
+use crate::dataset::DatasetInDatabase;
+use crate::drive::{End, Pace, Task};
+use crate::engine::EmbeddedEngine;
+use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
 /// One run of the load.
 #[derive(Debug)]
 pub struct Plan {
-    pub reach: Reach,
+    pub target: Target,
     pub workload: Arc<dyn Workload>,
     /// The data that the workload needs, if it needs any.
-    pub ground: Option<Ground>,
-    /// How to get to the server that is to be told of the measured phase, if it is.
-    pub marked: Option<Arc<dyn Desks>>,
+    pub dataset: Option<DatasetInDatabase>,
+    /// Access to the server that is told of the measured phase; `None` if it is not told.
+    pub phase_marking: Option<Arc<dyn AdminAccess>>,
     pub sessions: u64,
     pub runners: Runners,
     /// Transactions that a session has under way at once.
@@ -35,77 +30,46 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What the load is put on.
+/// What the load is put on, with the statements of the workload.
 #[derive(Debug, Clone)]
-pub enum Reach {
-    Server(Link),
+pub enum Target {
+    Server(ServerTarget),
     /// An engine in the client's own process.
-    Engine(Arc<dyn Embedded>),
+    Engine(Arc<dyn EmbeddedEngine>),
 }
 
-/// A server, and what is spoken with it.
+/// A server, and the protocol for it.
 #[derive(Debug, Clone)]
-pub struct Link {
-    pub server: Server,
+pub struct ServerTarget {
+    pub endpoint: Endpoint,
     /// One for each set of the workload's statements.
     pub protocols: Vec<Arc<dyn Protocol>>,
-    /// For connecting and the greeting.
-    pub patience_ns: u64,
+    /// For connecting and logging in.
+    pub connect_timeout_ns: u64,
 }
 
-impl Link {
-    /// The protocol of a session, with the statements that it keeps to.
+impl ServerTarget {
+    /// The protocol of a session, with the statements of its set.
     pub fn protocol(&self, session: u64) -> &dyn Protocol {
         &*self.protocols[session as usize % self.protocols.len()]
     }
 }
 
-/// Who runs the sessions.
+/// What runs the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runners {
-    /// So many event loops, a thread each.
+    /// So many client threads.
     Threads(u64),
     /// A process for each session.
     Processes,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Server {
-    Tcp { name: String, address: SocketAddr },
-    Unix(PathBuf),
-}
-
-/// What makes a session send its next request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pace {
-    /// The answer to its last one, and a pause.
-    Closed { think_ns: u64 },
-    /// A schedule that knows nothing of answers.
-    Open {
-        rate_per_second: f64,
-        spread: Spread,
-        /// Due requests that may wait for a free session, over all threads.
-        backlog_max: usize,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// Each session has its share of so many transactions.
-    Transactions(u64),
-    After {
-        ns: u64,
-    },
-}
-
 impl Plan {
-    /// Where the load goes, as reports name it.
-    pub fn place(&self) -> String {
-        match &self.reach {
-            Reach::Server(link) => link.server.text(),
-            Reach::Engine(engine) => engine.place(),
+    /// The server or the engine, as reports name it.
+    pub fn target_name(&self) -> String {
+        match &self.target {
+            Target::Server(server) => server.endpoint.name(),
+            Target::Engine(engine) => engine.name(),
         }
     }
 
@@ -122,26 +86,26 @@ impl Plan {
     }
 
     /// Threads or processes that share the sessions.
-    pub fn members(&self) -> u64 {
+    pub fn workers(&self) -> u64 {
         match self.runners {
             Runners::Threads(threads) => threads,
             Runners::Processes => self.sessions,
         }
     }
 
-    /// The sessions of a thread or process: evenly dealt, the first get what is left over.
-    pub fn sessions_of(&self, member: u64) -> std::ops::Range<u64> {
-        share(self.sessions, self.members(), member)
+    /// The sessions of a worker: evenly divided, the first workers get the remainder.
+    pub fn sessions_of(&self, worker: u64) -> std::ops::Range<u64> {
+        share(self.sessions, self.workers(), worker)
     }
 
-    /// Transactions of `total` that a session is to do.
+    /// How many of `total` transactions a session is to do.
     pub fn transactions_of(&self, session: u64, total: u64) -> u64 {
         let range = share(total, self.sessions, session);
         range.end - range.start
     }
 }
 
-/// The part of `0..total` that falls to one of `parts`.
+/// The part `index` of `0..total`, divided into `parts`.
 fn share(total: u64, parts: u64, index: u64) -> std::ops::Range<u64> {
     let (each, rest) = (total / parts, total % parts);
     let begin = index * each + index.min(rest);
