@@ -39,7 +39,7 @@ impl Address {
             None => {
                 let scheme = text.split("://").next().unwrap_or(text);
                 let known = format!("{}, {} are", protocol::SCHEMES, engine::SCHEMES);
-                wrong(format!("{scheme} is not spoken here"), &known)
+                wrong(format!("{scheme} is not a known scheme"), &known)
             }
         }
     }
@@ -114,7 +114,7 @@ mod tests {
         for (text, why) in [
             ("nowhere", "write redis://HOST:PORT"),
             ("rediss://127.0.0.1", "TLS"),
-            ("http://127.0.0.1", "http is not spoken here"),
+            ("http://127.0.0.1", "http is not a known scheme"),
             ("redis://me:secret@127.0.0.1", "--password-from"),
             ("redis://127.0.0.1/x", "no number"),
             ("redis://127.0.0.1?resp=3", "protocol=3"),

@@ -3,7 +3,6 @@
 
 use std::fmt::Debug;
 
-use crate::engine::EngineError;
 use crate::stop::Stop;
 
 /// A connection that executes one statement at a time.
@@ -29,8 +28,6 @@ pub trait AdminAccess: Debug + Send + Sync {
 pub enum AdminError {
     #[error("{server}: {why}")]
     Connect { server: String, why: String },
-    #[error(transparent)]
-    Engine(#[from] EngineError),
     /// The statement, and the server's words.
     #[error("{0:?}: {1}")]
     Refused(String, String),

@@ -51,15 +51,17 @@ pub enum Error {
     Thread(u64, #[source] io::Error),
     #[error("cannot start client process {0}: {1}")]
     Process(u64, #[source] io::Error),
-    #[error("client process {0} failed; its message stands above")]
+    #[error("client process {0} failed; see its message above")]
     ProcessFailed(u64),
-    #[error("a client thread ended before its time; its message stands above")]
+    #[error("a client thread ended unexpectedly; see its message above")]
     ThreadFailed,
     #[error("stopped before the sessions were connected")]
     Stopped,
     #[error("cannot handle signals: {0}")]
     Signals(#[source] io::Error),
-    #[error("{0}: the log of histograms cannot be written: {1}; another place or more space")]
+    #[error(
+        "{0}: the log of histograms cannot be written: {1}; name another file, or free disk space"
+    )]
     HdrLog(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Engine(#[from] EngineError),

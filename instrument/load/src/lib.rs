@@ -22,6 +22,7 @@ mod address;
 mod admin;
 mod command_line;
 mod connection;
+mod counts;
 mod dataset;
 mod drive;
 mod engine;

@@ -6,10 +6,9 @@ use super::Arguments;
 use crate::address::Address;
 use crate::admin::AdminAccess;
 use crate::dataset::DatasetInDatabase;
-use crate::drive::{End, Pace, Spread};
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
-use crate::plan::{Plan, Runners, Target};
+use crate::plan::{End, Pace, Plan, Runners, Spread, Target};
 use crate::workload::Selection;
 
 /// More processes than this are refused as a mistake.

@@ -29,7 +29,7 @@ pub struct Counts {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    #[error("--ledger {0}: cannot be written: {1}; another place or more space")]
+    #[error("--ledger {0}: cannot be written: {1}; name another file, or free disk space")]
     Write(PathBuf, #[source] io::Error),
     #[error("--ledger {0}: {1}; a load with the same --ledger writes it")]
     Read(PathBuf, String),

@@ -75,7 +75,7 @@ pub struct DatasetInDatabase {
 
 /// A dataset that is as it must be, while a load changes it.
 pub struct DatasetUnderLoad<'a> {
-    place: &'a DatasetInDatabase,
+    dataset: &'a DatasetInDatabase,
     options: &'a DatasetOptions,
     stop: &'a Stop,
     /// As the metadata describe it.
@@ -107,7 +107,7 @@ impl DatasetInDatabase {
             ledger.write(path)?;
         }
         Ok(DatasetUnderLoad {
-            place: self,
+            dataset: self,
             options,
             stop,
             found,
@@ -182,7 +182,7 @@ impl DatasetUnderLoad<'_> {
         if !self.options.verify {
             return Ok(None);
         }
-        let mut connection = self.place.admin.open(false, self.stop)?;
+        let mut connection = self.dataset.admin.open(false, self.stop)?;
         let verified = verify(&mut *connection, &*self.found, Some(&self.ledger))?;
         Ok(Some(verified))
     }

@@ -6,12 +6,11 @@ use concurve_clock::monotonic_ns;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::open_loop::{Due, OpenLoop, Pace};
-use super::recorder::{Recorder, Traffic};
+use super::open_loop::{Due, OpenLoop};
+use super::recorder::{Recorder, Traffic, WorkerMessage};
 use super::session::ScheduledTransaction;
-use super::task::{End, Task, WorkerMessage};
 use crate::engine::{EngineError, EngineSession, OpenEngine};
-use crate::plan::Plan;
+use crate::plan::{End, Pace, Plan, Task};
 use crate::stop::Stop;
 use crate::workload::{Ending, Generator, draw_kind};
 

@@ -11,14 +11,13 @@ use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-use super::open_loop::{Due, OpenLoop, Pace};
-use super::recorder::{Recorder, Traffic};
+use super::open_loop::{Due, OpenLoop};
+use super::recorder::{Recorder, Traffic, WorkerMessage};
 use super::session::{ScheduledTransaction, Session};
-use super::task::{End, Task, WorkerMessage};
 use crate::connection::ConnectionError;
+use crate::counts::tally::Tally;
 use crate::error::Error;
-use crate::figures::tally::Tally;
-use crate::plan::{Plan, ServerTarget};
+use crate::plan::{End, Pace, Plan, ServerTarget, Task};
 use crate::stop::Stop;
 use crate::workload::draw_kind;
 

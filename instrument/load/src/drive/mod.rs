@@ -7,12 +7,9 @@ mod open_loop;
 mod recorder;
 mod run;
 mod session;
-mod task;
 mod worker;
 mod workers;
 
-pub use open_loop::{Pace, Spread};
 pub use run::{HEAD_START_NS, report_edge, run};
-pub use task::{End, Task};
 pub use worker::run_child;
 pub use workers::{Workers, raise_open_file_limit};

@@ -6,32 +6,8 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::Exp1;
-use serde::{Deserialize, Serialize};
 
-/// What makes a session begin its next transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pace {
-    /// The answer to its last one, and a pause.
-    Closed { think_ns: u64 },
-    /// A schedule that does not depend on answers.
-    Open {
-        rate_per_second: f64,
-        spread: Spread,
-        /// Due transactions that may wait for a free session, over all threads.
-        backlog_max: usize,
-    },
-}
-
-/// The distribution of the times between arrivals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Spread {
-    /// All the same.
-    Constant,
-    /// Exponential: independent users.
-    Poisson,
-}
+use crate::plan::{Pace, Spread};
 
 /// The due times of a thread's transactions, one after the other.
 #[derive(Debug)]

@@ -2,15 +2,29 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use serde::{Deserialize, Serialize};
 
 use super::session::ScheduledTransaction;
-use super::task::{Task, WorkerMessage};
-use crate::figures::tally::{ResourceUsage, Tally};
-use crate::plan::Plan;
+use crate::counts::tally::{Interval, ResourceUsage, Tally};
+use crate::error::Error;
+use crate::plan::{Plan, Task};
 use crate::workload::Ending;
 
 /// A transaction that begins this much after it was due is late.
 const LATE_NS: u64 = 1_000_000;
+
+/// A message of a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum WorkerMessage {
+    /// Its sessions are connected.
+    Ready,
+    /// Its counts of one interval; not reported again at the end.
+    Interval(Interval),
+    /// The task is done.
+    Ended(Box<Tally>),
+    #[serde(skip)]
+    Failed(Error),
+}
 
 /// Counts the transactions of one thread, in one task after the other.
 #[derive(Debug)]

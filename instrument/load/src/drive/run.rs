@@ -6,13 +6,12 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 
-use super::task::Task;
 use super::workers::Workers;
 use crate::admin::{AdminConnection, AdminError};
+use crate::counts::tally::{Interval, Tally};
 use crate::error::Error;
 use crate::figures::intervals::IntervalObservers;
-use crate::figures::tally::{Interval, Tally};
-use crate::plan::Plan;
+use crate::plan::{Plan, Task};
 use crate::stop::Stop;
 
 /// From giving a task to its first transaction: all workers have received it by then.

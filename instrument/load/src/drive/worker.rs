@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use super::task::{Task, WorkerMessage};
+use super::recorder::WorkerMessage;
 use super::{engine_client, event_loop};
 use crate::engine::OpenEngine;
 use crate::error::Error;
-use crate::plan::{Plan, Runners, ServerTarget, Target};
+use crate::plan::{Plan, Runners, ServerTarget, Target, Task};
 use crate::stop::Stop;
 
 /// What the client threads of a process share: a server to connect to, or an engine that is open.
@@ -193,7 +193,7 @@ fn pass_on(number: u64, stdout: Option<ChildStdout>, messages: &Sender<(usize, W
             return;
         }
     }
-    // After the last task nobody receives it.
+    // After the last task the receiver is gone.
     let _ = messages.send((number as usize, failed()));
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use concurve_clock::monotonic_ns;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::task::{Task, WorkerMessage};
+use super::recorder::WorkerMessage;
 use super::worker::{OpenTarget, Worker};
+use crate::counts::tally::{Interval, Tally};
 use crate::error::Error;
-use crate::figures::tally::{Interval, Tally};
-use crate::plan::{Plan, Runners, Target};
+use crate::plan::{Plan, Runners, Target, Task};
 use crate::stop::Stop;
 
 /// Interval at which the main thread checks whether to stop while no messages come.
@@ -103,7 +103,7 @@ impl Workers {
     /// Ends all workers, and waits for them.
     ///
     /// # Errors
-    /// An engine cannot be closed: what was done may not be on the disk.
+    /// An engine cannot be closed: committed transactions may not be on the disk.
     pub fn end(self) -> Result<(), Error> {
         self.workers.into_iter().for_each(Worker::end);
         self.target.close()

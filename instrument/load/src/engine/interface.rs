@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::admin::AdminError;
 use crate::workload::{Answer, Parameters};
 
 /// The remedy if an engine has no data.
@@ -66,4 +67,18 @@ pub struct EngineError {
     pub engine: String,
     pub why: String,
     pub remedy: &'static str,
+}
+
+impl From<EngineError> for AdminError {
+    fn from(error: EngineError) -> Self {
+        let EngineError {
+            engine,
+            why,
+            remedy,
+        } = error;
+        Self::Connect {
+            server: engine,
+            why: format!("{why}; {remedy}"),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-use super::tally::Interval;
+use crate::counts::tally::Interval;
 use crate::error::Error;
 use crate::plan::Plan;
 

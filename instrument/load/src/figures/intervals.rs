@@ -9,10 +9,9 @@ use concurve_clock::monotonic_ns;
 
 use super::hdr_log::HdrLog;
 use super::progress::Progress;
-use super::tally::Interval;
-use crate::drive::Task;
+use crate::counts::tally::Interval;
 use crate::error::Error;
-use crate::plan::Plan;
+use crate::plan::{Plan, Task};
 
 const INTERVAL_NS: u64 = 1_000_000_000;
 
@@ -149,7 +148,7 @@ impl IntervalSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::tally::Tally;
+    use crate::counts::tally::Tally;
     use crate::workload::Ending;
 
     fn part(number: u64) -> Interval {

@@ -2,20 +2,17 @@
 //! folder.
 
 pub mod hdr_log;
-pub mod histogram;
 pub mod intervals;
 pub mod json;
 pub mod progress;
 pub mod report;
-pub mod tally;
 pub mod text;
 
 use std::collections::BTreeMap;
 
-use crate::drive::Pace;
+use crate::counts::tally::{KindTally, Tally, by_kind};
 use crate::error::Error;
-use crate::plan::{Plan, Target};
-use tally::{KindTally, Tally, by_kind};
+use crate::plan::{Pace, Plan, Target};
 
 /// A client thread that used more of a CPU than this may limit the rate.
 const BUSY_SHARE_MAX: f64 = 0.85;

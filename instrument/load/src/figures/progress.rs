@@ -1,8 +1,8 @@
 //! The line that shows how a run goes, on a terminal. The main thread draws it once a second, from
 //! counts that the workers send anyway.
 
-use super::tally::{Interval, KindTally};
-use crate::drive::End;
+use crate::counts::tally::{Interval, KindTally};
+use crate::plan::End;
 use crate::terminal_line::TerminalLine;
 use crate::units::{count, time};
 

@@ -4,8 +4,8 @@ use concurve_reporter::Reporter;
 use concurve_reporter::line::{HistogramLine, ReportLine};
 use hdrhistogram::Histogram;
 
-use super::histogram::encode;
 use super::{Figures, PERCENTILES};
+use crate::counts::histogram::encode;
 use crate::dataset::{DatasetInDatabase, Verified};
 use crate::error::Error;
 use crate::plan::Plan;

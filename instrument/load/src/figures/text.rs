@@ -6,8 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::Figures;
 use crate::dataset::Verified;
-use crate::drive::Pace;
-use crate::plan::{Plan, Runners, Target};
+use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, time};
 
 /// Width of the first column.

@@ -43,7 +43,7 @@ impl NamedProtocol {
         Some(match scheme {
             "redis" | "unix" => named(resp::parse_url(scheme, rest), Self::Resp, resp::FORMS),
             "rediss" => Err(AddressError {
-                why: "TLS is not spoken here".to_owned(),
+                why: "TLS is not supported".to_owned(),
                 forms: resp::FORMS,
             }),
             "records" => named(

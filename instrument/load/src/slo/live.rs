@@ -10,12 +10,12 @@ use concurve_reporter::line::Edge;
 
 use super::objective::Objective;
 use super::search::{self, Search, SystemUnderTest, Window};
-use crate::drive::{End, HEAD_START_NS, Pace, Task, Workers, report_edge};
+use crate::counts::tally::{Tally, add_counts};
+use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busiest_share;
 use crate::figures::progress::Progress;
-use crate::figures::tally::{Tally, add_counts};
-use crate::plan::Plan;
+use crate::plan::{End, Pace, Plan, Task};
 use crate::stop::Stop;
 use crate::units::{count, time};
 

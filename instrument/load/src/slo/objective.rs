@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::figures::tally::KindTally;
+use crate::counts::tally::KindTally;
 use crate::units::parse_positive_time;
 
 /// At most a share of the requests may be bad.
@@ -79,7 +79,7 @@ impl Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::tally::Tally;
+    use crate::counts::tally::Tally;
     use crate::workload::Ending;
 
     #[test]

@@ -203,14 +203,14 @@ mod tests {
         let store = store(&folder);
         let mut session = Session::new(&store);
         execute(&mut session, FIRST).unwrap();
-        for (text, word) in [
+        for (text, kind) in [
             (FIRST, "DUPLICATEKEY"),
             ("UPDATE f 000000000002000000000041", "INVALIDPOSITION"),
             ("INSERT f 1", "RECORDLENGTH"),
             ("INSERT g 1", "there is no file \"g\""),
             ("GET NEXT f", "\"GET NEXT f\" is not supported on LMDB"),
         ] {
-            assert_eq!(execute(&mut session, text), Err(word.to_owned()), "{text}");
+            assert_eq!(execute(&mut session, text), Err(kind.to_owned()), "{text}");
             session.abort();
         }
         let missing = execute(&mut session, "GET EQUAL f 0 000000000002");

@@ -18,7 +18,7 @@ pub enum Operation {
         file: usize,
         record: usize,
     },
-    /// Reads the record with a key, and the number in it; with a lock nobody else writes until
+    /// Reads the record with a key, and the number in it; with a lock no other session writes until
     /// this session has updated it or its transaction has ended.
     Get {
         file: usize,

@@ -41,7 +41,7 @@ pub fn parse_url(rest: &str) -> Result<(Endpoint, Login), String> {
     for (name, value) in url.options {
         match &*name {
             "socket" => socket = Some(PathBuf::from(value)),
-            "ssl" | "ssl-mode" | "sslmode" => return Err("TLS is not spoken here".to_owned()),
+            "ssl" | "ssl-mode" | "sslmode" => return Err("TLS is not supported".to_owned()),
             _ if is_variable(&name) => login.variables.push((name, value)),
             _ => return Err(format!("{name:?} is no variable of a server")),
         }

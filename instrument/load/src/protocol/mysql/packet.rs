@@ -81,9 +81,9 @@ pub fn put(mut sequence: u8, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>))
     sequence
 }
 
-fn put_header(length: usize, sequence: u8, place: &mut [u8]) {
-    place[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
-    place[3] = sequence;
+fn put_header(length: usize, sequence: u8, header: &mut [u8]) {
+    header[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+    header[3] = sequence;
 }
 
 /// Reads the fields of a payload one after the other; `None` where it ends too early.

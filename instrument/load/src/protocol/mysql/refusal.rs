@@ -17,12 +17,12 @@ pub fn of_login(error: &ServerError) -> ProtocolError {
         1130 => "this user may not come from this host: CREATE USER name@host",
         1698 => "this user is known by the system's name for it: run as that, over the Unix socket",
         3159 => {
-            "TLS is not spoken here: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
+            "TLS is not supported: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
         }
         _ => {
             "--password-from VARIABLE names the environment variable with the password, and the \
              user is named in mysql://USER@HOST:PORT/DATABASE; if the server wants TLS (REQUIRE SSL, \
-             require_secure_transport): it is not spoken here"
+             require_secure_transport): that is not supported"
         }
     };
     ProtocolError::Login(error.to_string(), remedy)

@@ -11,7 +11,7 @@ use crate::protocol::ProtocolError;
 const PASSWORD_REMEDY: &str =
     "--password-from VARIABLE names the environment variable with the password";
 const TLS_REMEDY: &str = "no rule of its pg_hba.conf lets this user in without TLS, which is not \
-     spoken here: add one (host, not hostssl), or take the Unix socket";
+     supported: add one (host, not hostssl), or take the Unix socket";
 
 /// The user, the database and the settings of the connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Authentication {
 fn unknown(method: &str) -> ProtocolError {
     ProtocolError::Login(
         format!("it asks for a log-in by {method}"),
-        "trust, password, md5 and scram-sha-256 are spoken here: see its pg_hba.conf",
+        "trust, password, md5 and scram-sha-256 are supported: see its pg_hba.conf",
     )
 }
 

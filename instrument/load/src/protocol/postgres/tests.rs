@@ -283,7 +283,7 @@ fn a_log_in_that_fails_says_what_to_try() {
             "a database is named in",
         ),
         (error("VFATAL|C53300|Mtoo many"), "fewer --sessions"),
-        (error(tls), "without TLS, which is not spoken here"),
+        (error(tls), "without TLS, which is not supported"),
     ] {
         let mut conversation = Postgres::new(&[], login(None)).conversation();
         let error = received(&mut *conversation, &input, &mut Vec::new()).unwrap_err();

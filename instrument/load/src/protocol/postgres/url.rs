@@ -26,7 +26,7 @@ pub fn parse_url(rest: &str) -> Result<(Endpoint, Login), String> {
             "host" => host = value,
             "port" => port = Some(number(&value)?),
             "sslmode" if matches!(&*value, "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err("TLS is not spoken here".to_owned()),
+            "sslmode" => return Err("TLS is not supported".to_owned()),
             _ => login.settings.push((name, value)),
         }
     }

@@ -14,7 +14,7 @@ const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment varia
      named in redis://USER@HOST:PORT";
 
 /// How the record service answers that a record does not exist.
-const NO_RECORD: [&str; 2] = ["KEYNOTFOUND ", "ENDOFFILE "];
+const NO_RECORD: [&str; 2] = ["KEYNOTFOUND", "ENDOFFILE"];
 
 /// The conversation on one connection.
 #[derive(Debug)]
@@ -108,15 +108,14 @@ impl RespConversation {
         let Some(request) = self.pending.front_mut() else {
             return Err(ProtocolError::Unasked(format!("{reply:?}")));
         };
-        let is_no_record = |text: &str| NO_RECORD.iter().any(|it| text.starts_with(it));
         if let Reply::Error(text) = reply
             && self.shared.login.service == Service::Records
-            && is_no_record(text)
+            && NO_RECORD.contains(&error_code(text))
         {
             reply = Reply::Nil;
         }
         if let Reply::Error(text) = reply {
-            if text.starts_with("NOAUTH") {
+            if error_code(text) == "NOAUTH" {
                 return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
             }
             request.error.get_or_insert_with(|| match request.purpose {
@@ -198,6 +197,11 @@ impl Conversation for RespConversation {
         };
         Ok(Received { consumed, message })
     }
+}
+
+/// The first word of an error, which programs may rely on; the rest is for people.
+fn error_code(text: &str) -> &str {
+    text.split_ascii_whitespace().next().unwrap_or_default()
 }
 
 /// The kind of an error is its first word. `ERR` stands for many kinds: there the words after it are

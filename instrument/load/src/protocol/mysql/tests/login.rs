@@ -79,7 +79,7 @@ fn who_is_not_let_in_is_told_what_to_try() {
         ),
         (
             packet(2, b"\xff\x57\x0c#HY000insecure transport"),
-            "TLS is not spoken here",
+            "TLS is not supported",
         ),
         (
             packet(2, b"\xfeclient_ed25519\0abc"),

@@ -303,12 +303,12 @@ mod tests {
     fn what_was_told_in_intervals_is_not_lost() {
         let mut tally = Tally::new(1, 1);
         tally.end(0, 0, 1_000, Ending::Ok);
-        let mut told = tally.take_interval(0);
+        let mut sum = tally.take_interval(0);
         tally.end(0, 0, 2_000, Ending::Refused);
-        told.add(&tally.take_interval(1));
+        sum.add(&tally.take_interval(1));
         tally.end(0, 0, 3_000, Ending::Ok);
         assert_eq!(tally.total().answered(), 1);
-        tally.add_interval(&told);
+        tally.add_interval(&sum);
         assert_eq!((tally.total().ok, tally.total().refused), (2, 1));
         assert_eq!(tally.total().latency_ns.len(), 3);
     }

@@ -1,13 +1,16 @@
 //! What a run is to do: checked, constant, shared by all threads.
 
+mod task;
+
 use std::sync::Arc;
 
 use crate::admin::AdminAccess;
 use crate::dataset::DatasetInDatabase;
-use crate::drive::{End, Pace, Task};
 use crate::engine::EmbeddedEngine;
 use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
+
+pub use task::{End, Pace, Spread, Task};
 
 /// One run of the load.
 #[derive(Debug)]

@@ -1,10 +1,6 @@
-//! What the main thread tells the workers, and what they answer.
+//! A stretch of load: what all workers are to do.
 
 use serde::{Deserialize, Serialize};
-
-use super::open_loop::Pace;
-use crate::error::Error;
-use crate::figures::tally::{Interval, Tally};
 
 /// A stretch of load, given to all workers together. Times are those of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -30,17 +26,29 @@ pub enum End {
     },
 }
 
-/// A message of a worker.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum WorkerMessage {
-    /// Its sessions are connected.
-    Ready,
-    /// Its counts of one interval; not reported again at the end.
-    Interval(Interval),
-    /// The task is done.
-    Ended(Box<Tally>),
-    #[serde(skip)]
-    Failed(Error),
+/// What makes a session begin its next transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// The answer to its last one, and a pause.
+    Closed { think_ns: u64 },
+    /// A schedule that does not depend on answers.
+    Open {
+        rate_per_second: f64,
+        spread: Spread,
+        /// Due transactions that may wait for a free session, over all threads.
+        backlog_max: usize,
+    },
+}
+
+/// The distribution of the times between arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// All the same.
+    Constant,
+    /// Exponential: independent users.
+    Poisson,
 }
 
 impl Task {
