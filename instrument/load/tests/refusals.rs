@@ -42,9 +42,9 @@ fn addresses_that_cannot_be_meant() {
         ("nowhere", ["nowhere", "redis://HOST:PORT"]),
         (
             "oracle://host/bank",
-            ["oracle is not spoken here", "mysql://"],
+            ["oracle is not a known scheme", "mysql://"],
         ),
-        ("rediss://host", ["TLS is not spoken here", "redis://"]),
+        ("rediss://host", ["TLS is not supported", "redis://"]),
         ("redis://me:secret@host", ["--password-from", "redis://"]),
         (
             "mysql://me:secret@host",
