@@ -2,8 +2,8 @@
 //!
 //! A pattern is a set of wild positions. With `@` put there, a request's argument is the one
 //! generic argument of this pattern that it overlaps with, so one probe of a hash table says
-//! whether that is held. The probes do not depend on each other, and what is not held is mostly
-//! told by one byte of the hash table: some nanoseconds for each pattern.
+//! whether that is held. The probes do not depend on each other, and one byte of the hash table mostly
+//! suffices to see that an argument is not held: some nanoseconds for each pattern.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::ControlFlow;

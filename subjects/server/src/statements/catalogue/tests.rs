@@ -2,7 +2,6 @@
 
 use concurve_records::EngineOptions;
 
-use super::names::FIELDS_MAX;
 use super::*;
 
 fn names(fields: &[&str]) -> Vec<String> {
@@ -52,7 +51,7 @@ fn what_a_crash_left_of_a_file_is_none_and_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
     Catalogue::open(&engine).unwrap();
-    fields::put_in(&mut engine.session(), "half", &names(&["a", "b", "c"])).unwrap();
+    fields::insert(&mut engine.session(), "half", &names(&["a", "b", "c"])).unwrap();
     let catalogue = Catalogue::open(&engine).unwrap();
     let view = View {
         catalogue: &catalogue,
