@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_in_intervals_is_not_lost() {
+    fn counts_reported_in_intervals_are_not_lost() {
         let mut tally = Tally::new(1, 1);
         tally.end(0, 0, 1_000, Ending::Ok);
         let mut sum = tally.take_interval(0);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_its_messages_is_said() {
+    fn input_of_another_protocol_is_refused() {
         for input in [
             "HTTP/1.1 400 Bad Request",
             "-ERR unknown command\r\n",

@@ -167,7 +167,7 @@ fn bytes_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_failed_transaction_is_rolled_back_before_its_error_is_told() {
+fn a_failed_transaction_is_rolled_back_before_its_error_is_reported() {
     let mut conversation = connected();
     conversation.request(0..2, &parameters(), &mut Vec::new());
     let failed = [error("SERROR|VERROR|C40P01|Mdeadlock"), ready(b'E')].concat();
@@ -215,7 +215,7 @@ fn what_a_dying_server_leaves_is_in_doubt() {
 }
 
 #[test]
-fn a_statement_that_is_not_prepared_tells_its_error_in_full() {
+fn the_error_of_a_single_statement_is_reported_in_full() {
     let mut conversation = connected();
     let mut out = Vec::new();
     conversation.request_once("SELECT 1", &mut out);
@@ -270,7 +270,7 @@ fn passwords_are_given_as_asked_for() {
 }
 
 #[test]
-fn a_log_in_that_fails_says_what_to_try() {
+fn a_log_in_that_fails_has_a_remedy() {
     let tls = "VFATAL|C28000|Mno pg_hba.conf entry for host \"::1\", user \"me\", no encryption";
     for (input, why) in [
         (message(b'R', &[0, 0, 0, 5, 1, 2, 3, 4]), "--password-from"),

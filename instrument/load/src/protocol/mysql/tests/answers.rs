@@ -28,7 +28,7 @@ fn an_answer_is_done_or_a_number_or_nothing() {
 }
 
 #[test]
-fn what_is_asked_once_is_a_text_and_its_error_is_told_in_full() {
+fn a_single_statement_is_a_text_and_its_error_is_reported_in_full() {
     let mut conversation = ready();
     let mut out = Vec::new();
     conversation.request_once("SELECT 1", &mut out);
@@ -65,7 +65,7 @@ fn several_statements_have_one_answer() {
 }
 
 #[test]
-fn an_error_in_a_transaction_is_rolled_back_before_it_is_told() {
+fn an_error_in_a_transaction_is_rolled_back_before_it_is_reported() {
     let mut conversation = ready();
     assert_eq!(
         answer_to(&mut *conversation, BEGIN, &[&ok(3)]).0,

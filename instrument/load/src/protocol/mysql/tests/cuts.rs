@@ -39,8 +39,8 @@ fn play(step: usize) -> (Vec<Message>, Vec<u8>) {
         if let Some((_, statements)) = asked.iter().find(|(at, _)| *at == turn) {
             out.extend(request(&mut *conversation, statements.clone()));
         }
-        let (heard, written) = say_in_steps(&mut *conversation, said, step).unwrap();
-        messages.extend(heard);
+        let (received, written) = say_in_steps(&mut *conversation, said, step).unwrap();
+        messages.extend(received);
         out.extend(written);
     }
     (messages, out)

@@ -67,7 +67,7 @@ fn caching_sha2_sends_the_password_only_where_nobody_reads_along() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_what_to_try() {
+fn a_refused_log_in_has_a_remedy() {
     for (said, why) in [
         (
             packet(2, b"\xff\x15\x04#28000Access denied for user"),
