@@ -8,7 +8,7 @@ use std::time::Instant;
 use concurve_latch::{Class, Mutex};
 use hashbrown::HashMap;
 
-/// Keys that have ended are removed when they are asked for, and a few with each change.
+/// Ended keys are removed when they are used, and so many with each change of any key.
 const SWEPT_PER_CHANGE: usize = 2;
 
 /// The keys behind a latch, and their clock.
@@ -48,7 +48,7 @@ pub struct Leases {
     changes: u64,
 }
 
-/// When a key ends, the change that said so, and the key.
+/// When a key ends, the number of the change that set this, and the key.
 type End = (u64, u64, Box<[u8]>);
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Lease {
     change: u64,
 }
 
-/// There are as many keys as may be.
+/// There are as many keys as the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 

@@ -1,8 +1,8 @@
 //! Values in numbered places, which are used again. The place that was freed last is taken first: it
 //! is likely to be in a cache.
 //!
-//! Places are in blocks, so that none ever moves once there are many: growing copies nothing, and
-//! each block can ask for huge pages before it is written.
+//! Places are in blocks that do not move: growing copies nothing but the first block, and each block
+//! can ask for huge pages before it is written.
 
 use concurve_probe::huge_pages;
 
@@ -91,7 +91,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// The first block grows with what is in it: most slabs never need another.
+/// The first block grows with its contents: most slabs never need another.
 fn new_block<T>(is_whole: bool) -> Vec<Option<T>> {
     let mut block = Vec::new();
     if is_whole {

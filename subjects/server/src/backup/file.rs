@@ -93,10 +93,6 @@ impl BackupFile {
         self.held.note(record);
     }
 
-    pub fn is_pending(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
     /// Writes all notes to the file, as durably as asked for.
     pub fn commit(&mut self) -> Result<(), BackupError> {
         if self.failed {

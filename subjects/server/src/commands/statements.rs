@@ -150,7 +150,7 @@ pub fn set(call: &mut Call<StatementService>) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-/// Answers at once, or keeps the answer until it is promised.
+/// Writes the answer, or keeps it until the commit is durable.
 fn answer(
     call: &mut Call<StatementService>,
     answered: Result<Answer, Refusal>,

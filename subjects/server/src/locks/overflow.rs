@@ -38,8 +38,8 @@ pub struct Overflows {
 pub const APART_MS: u64 = 1000;
 
 impl Overflows {
-    /// A request was refused for want of usage. Whether an overflow begins with it, of which the
-    /// caller then takes a [`picture`].
+    /// Counts a request that was refused. True if a new overflow begins with it: the caller then asks
+    /// for the [`largest_holders`] and calls [`Overflows::begin`].
     pub fn refused(&mut self, now_ms: u64) -> bool {
         let apart = now_ms.saturating_sub(self.last_refusal_ms) >= APART_MS;
         self.last_refusal_ms = now_ms;

@@ -40,7 +40,7 @@ impl Counts {
 pub enum Refusal {
     /// Another lock excludes it; one such lock, if it was found soon.
     Collision(Option<Holder>),
-    /// The table holds as many locks as it may.
+    /// The table holds as many locks as its capacity.
     Full,
     /// The owner holds no such lock.
     NotHeld,

@@ -134,7 +134,7 @@ impl LockService {
 
     /// Ends the parts of owners for which only connections of an engine spoke, from 0, that died.
     pub fn end_sessions_of(&self, engine: usize) {
-        // If this engine dies in the middle, nobody knows any more which locks are left to end.
+        // If this engine dies in the middle, it is not known which locks are left to end.
         let _section = Section::enter(ending_sessions());
         let unattended = self.owners.lock().abandon(engine);
         for (owner, part) in unattended {

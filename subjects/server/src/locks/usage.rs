@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// The capacity of the lock table, and what is in use.
 #[derive(Debug)]
 pub struct TableUsage {
     capacity: u64,
@@ -9,7 +10,7 @@ pub struct TableUsage {
     arguments: Gauge,
 }
 
-/// A count and the highest it ever was.
+/// A count, and its highest value so far.
 #[derive(Debug, Default)]
 pub struct Gauge {
     now: AtomicU64,
@@ -60,7 +61,7 @@ impl TableUsage {
         &self.arguments
     }
 
-    /// Takes the place of one lock, if one is left.
+    /// Counts one more lock, if the capacity allows it; false if not.
     pub fn reserve_lock(&self) -> bool {
         // Read first: a full table must not lift the high-water mark above its capacity.
         let taken = self.locks.now.fetch_update(Relaxed, Relaxed, |now| {

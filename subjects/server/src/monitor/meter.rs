@@ -271,7 +271,7 @@ mod tests {
         let meter = Meter::default();
         meter.begin(CpuClock::of_this_thread());
         meter.turn(State::Busy);
-        // A successor does not know what was under way.
+        // A replacement does not know the state of its predecessor.
         let busy_ns = meter.current().spent()[State::Busy as usize];
         let torn = &meter.pages[(meter.version.load(Relaxed) as usize + 1) % 2];
         torn.spent_ns[0].store(u64::MAX / 2, Relaxed);
@@ -304,11 +304,11 @@ mod tests {
             ..second
         };
         assert_eq!(dead.since(&first), None, "it may be dead for a while");
-        let successor = Reading {
+        let replacement = Reading {
             clock: first.clock + 8,
             ..second
         };
-        assert_eq!(successor.since(&first), None);
+        assert_eq!(replacement.since(&first), None);
         assert_eq!(second.since(&dead), None);
         assert_eq!(never.since(&never), None);
     }
@@ -319,14 +319,14 @@ mod tests {
         meter.begin(CpuClock::of_this_thread());
         meter.turn(State::Asleep);
         let busy_ns = meter.pages[0].spent_ns[0].load(Relaxed);
-        let successor = std::thread::scope(|scope| {
+        let replacement = std::thread::scope(|scope| {
             let begin = || {
                 meter.begin(CpuClock::of_this_thread());
                 meter.read()
             };
             scope.spawn(begin).join().unwrap()
         });
-        assert!(successor.of(State::Busy) >= busy_ns);
-        assert_ne!(successor.clock, CpuClock::of_this_thread().number());
+        assert!(replacement.of(State::Busy) >= busy_ns);
+        assert_ne!(replacement.clock, CpuClock::of_this_thread().number());
     }
 }

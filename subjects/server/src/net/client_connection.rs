@@ -134,7 +134,7 @@ impl ClientConnection {
             Ok(0) => {
                 self.incoming = Incoming::Ended;
                 if self.retry_at.is_some() {
-                    // Nobody is left to get the lock that its request waits for.
+                    // The client whose request waits for a lock is gone.
                     self.set_broken();
                 }
             }

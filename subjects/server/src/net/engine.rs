@@ -40,7 +40,7 @@ pub fn serve_queue(
     number: usize,
     stop: &StopSignal,
 ) -> Result<(), Error> {
-    let engine = Engine {
+    let engine = BatchProcessor {
         state,
         number,
         meter: &state.monitoring.meters.engines[number],
@@ -77,7 +77,7 @@ pub fn serve_disk_queue(
     disk: &RunQueue,
     stop: &StopSignal,
 ) -> Result<(), Error> {
-    let thread = Engine {
+    let thread = BatchProcessor {
         state,
         number: 0,
         meter: &state.monitoring.meters.disks[0],
@@ -104,7 +104,7 @@ pub fn serve_sockets(
     number: usize,
     stop: &StopSignal,
 ) -> Result<(), Error> {
-    let engine = Engine {
+    let engine = BatchProcessor {
         state,
         number,
         meter: &state.monitoring.meters.engines[number],
@@ -152,15 +152,15 @@ fn serve(
     Ok(())
 }
 
-/// What an engine does with batches.
-struct Engine<'a> {
+/// What an engine, or the disk thread, does with batches.
+struct BatchProcessor<'a> {
     state: &'a SharedState,
-    /// From 0.
+    /// Of the engine, from 0.
     number: usize,
     meter: &'a Meter,
 }
 
-impl Engine<'_> {
+impl BatchProcessor<'_> {
     fn execute(&self, batches: &mut [Batch]) {
         for batch in batches {
             batch.execute(self);
@@ -188,7 +188,7 @@ impl Engine<'_> {
     }
 }
 
-impl Executor for Engine<'_> {
+impl Executor for BatchProcessor<'_> {
     fn execute(&self, session: &mut Session, arguments: Arguments, replies: &mut Vec<u8>) -> Flow {
         commands::execute(self.state, self.number, session, arguments, replies)
     }

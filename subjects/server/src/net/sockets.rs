@@ -388,3 +388,23 @@ impl NumberList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_in_a_list_once_until_it_is_removed() {
+        let mut list = NumberList::default();
+        for number in [3, 0, 3, 7, 0] {
+            list.insert(number);
+        }
+        assert_eq!(list.numbers, [3, 0, 7]);
+        list.remove_first(1);
+        list.retain(|number| number != 7);
+        for number in [7, 0, 3] {
+            list.insert(number);
+        }
+        assert_eq!(list.numbers, [0, 7, 3]);
+    }
+}

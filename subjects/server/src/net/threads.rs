@@ -111,8 +111,8 @@ pub fn run_together(
     })
 }
 
-/// Stops the other threads when its thread returns or panics: an engine without one of its threads
-/// would serve nobody.
+/// Stops the other threads when its thread returns or panics: an engine cannot serve without one of
+/// its threads.
 struct StopOnDrop<'a>(&'a StopSignal<'a>);
 
 impl Drop for StopOnDrop<'_> {

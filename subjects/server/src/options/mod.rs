@@ -90,7 +90,7 @@ pub struct ServerArgs {
     #[arg(long, value_enum, default_value = "global")]
     latching: Latching,
 
-    /// How a thread without work waits: block, or spin:µs before it blocks
+    /// How a thread without work waits: block, or spin:µs to poll for so long before it sleeps
     #[arg(long, value_name = "HOW", default_value = "block")]
     idle: Idle,
 

@@ -3,7 +3,7 @@
 use super::levels::{EngineKind, Execution, Replies};
 use crate::error::Error;
 
-/// Who reads, who executes, who waits for the disk, who writes replies. Chosen once, at the start.
+/// Which threads read, execute, wait for the disk and write replies. Chosen once, at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadModel {
     /// I/O threads read, and engines that are threads execute what they find in a run queue.

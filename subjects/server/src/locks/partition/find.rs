@@ -61,17 +61,7 @@ impl Partition {
         self.chain(owner).is_some()
     }
 
-    /// Owners that hold something.
-    pub fn owners(&self) -> usize {
-        self.chains.len()
-    }
-
-    /// Arguments on which something is held.
-    pub fn arguments(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// The lock in a numbered place, and for lists how many places there are.
+    /// The lock in a numbered place, if there is one: for lists.
     pub fn listed(&self, place: u32) -> Option<Listed<'_>> {
         let entry = self.entries.get(place)?;
         Some(Listed {
@@ -80,7 +70,7 @@ impl Partition {
         })
     }
 
-    /// Numbers of locks are below it.
+    /// The number of places; numbers of locks are below it.
     pub fn places(&self) -> usize {
         self.entries.places()
     }

@@ -17,14 +17,15 @@ pub(super) struct LengthIndex {
     /// The generic arguments: for exact requests, and for generic ones.
     patterns: Patterns,
     generic: Trie,
-    /// The exact arguments, for generic requests; kept from the first of these on.
+    /// The exact arguments, for generic requests. Made at the first of these.
     exact: Option<Exact>,
 }
 
 #[derive(Debug, Default)]
 struct Exact {
     trie: Trie,
-    /// Those that may have come since: a number may be there twice, or be another's by now.
+    /// Arguments that may have been added since. A number may be in it twice, or belong to another
+    /// argument by now.
     recent: Vec<u32>,
 }
 
@@ -57,15 +58,15 @@ impl LengthIndex {
         }
     }
 
-    /// Takes out an argument that is in the trie.
+    /// Removes an argument that is in the trie.
     pub(super) fn remove_exact(&mut self, argument: &[u8]) {
         if let Some(exact) = &mut self.exact {
             exact.trie.remove(argument);
         }
     }
 
-    /// Makes it know all exact arguments, as a generic request needs. Whether that took a pass
-    /// over all locks, as it does the first time.
+    /// Adds all exact arguments, as a generic request needs. True if that took a pass over all locks:
+    /// it does so the first time.
     pub(super) fn prepare(&mut self, table: u32, groups: &mut Groups) -> bool {
         let is_first = self.exact.is_none();
         let exact = self.exact.get_or_insert_default();
@@ -98,7 +99,7 @@ impl LengthIndex {
 }
 
 impl Exact {
-    /// Puts those into the trie that came and stayed.
+    /// Adds the recent arguments that are still locked to the trie.
     fn catch_up(&mut self, table: u32, length: usize, groups: &mut Groups) {
         for at in self.recent.drain(..) {
             let Some(group) = groups.get_mut(at) else {

@@ -2,7 +2,7 @@
 //! clock, no threads, no files.
 //!
 //! An exact argument is found by its hash, and so are the generic ones that an exact request
-//! overlaps with ([`Patterns`]). What a generic request overlaps with is found in a [`Trie`].
+//! overlaps with (`locks::patterns`). What a generic request overlaps with is found in a trie.
 //! Locks of an argument and locks of an owner are chained through the entries.
 
 mod collision;
@@ -38,7 +38,7 @@ pub struct Partition {
     further_locks: HashTable<u32>,
     /// Owners with a lock: their chain of entries.
     chains: HashTable<Chain>,
-    /// Tries of exact arguments made so far; each cost a pass over the locks.
+    /// Tries of exact arguments made so far; each took a pass over the locks.
     pub tries_made: u64,
     hasher: DefaultHashBuilder,
 }
@@ -97,15 +97,6 @@ impl Partition {
             tries_made: 0,
             hasher: DefaultHashBuilder::default(),
         }
-    }
-
-    /// Locks held.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// Grants or refuses a lock at once.

@@ -107,7 +107,7 @@ impl Catalogue {
         }
         if engine.files().iter().any(|it| it.0 == name) {
             return Err(Refusal::Usage(format!(
-                "{name} is a file of the record service: take another name"
+                "{name} is a file of records that is not the statement service's: take another name"
             )));
         }
         let mut session = engine.session();
