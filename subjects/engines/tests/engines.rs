@@ -1,5 +1,5 @@
-//! Engines of both kinds, as other processes see them: shared data stay consistent, whichever engine
-//! dies.
+//! Engines of both kinds, as other processes see them: shared data stay consistent, whichever
+//! engine dies.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,10 +1,10 @@
 //! Admission control: limits how many transactions run at a time.
 //!
-//! With more running threads than CPUs, the kernel preempts threads in the middle of transactions, and
-//! the locks of a preempted one stop the others until it runs again. So a transaction is admitted only
-//! if a CPU is available for it; the others wait while they hold no locks. A session that leaves may
-//! enter again without waiting, until the first session in the queue has waited for a time slice: a
-//! context switch costs as much as a transaction.
+//! With more running threads than CPUs, the kernel preempts threads in the middle of transactions,
+//! and the locks of a preempted one stop the others until it runs again. So a transaction is
+//! admitted only if a CPU is available for it; the others wait while they hold no locks. A session
+//! that leaves may enter again without waiting, until the first session in the queue has waited for
+//! a time slice: a context switch costs as much as a transaction.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Admission {
         Self::with_slots(None)
     }
 
-    /// A slot for each CPU that this process may use, and one more, because an admitted session may wait
-    /// for a latch.
+    /// A slot for each CPU that this process may use, and one more, because an admitted session may
+    /// wait for a latch.
     pub fn one_per_cpu() -> Self {
         let cpus = thread::available_parallelism().ok();
         Self::with_slots(cpus.map(|it| usize::from(it) + 1))

@@ -73,8 +73,8 @@ impl Session {
         ])
     }
 
-    /// Calls `look` for all records on the pages of a file: without locks, so also for those of open
-    /// transactions.
+    /// Calls `look` for all records on the pages of a file: without locks, so also for those of
+    /// open transactions.
     ///
     /// # Errors
     /// The status if they cannot be read, or the first error of `look`.

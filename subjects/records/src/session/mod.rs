@@ -1,15 +1,15 @@
 //! Sessions: the operations of a client.
 //!
 //! **Isolation.** Outside of transactions, each operation is a transaction of its own: a read sees
-//! committed data, never half of a change (read committed). A transaction locks all that it reads and
-//! writes until it ends, and also the gaps that its searches pass: transactions are serialisable. An
-//! operation that needs a lock of another session waits, unless its [`LockBias`] says otherwise; one
-//! that would wait for ever fails with [`Status::Deadlock`].
+//! committed data, never half of a change (read committed). A transaction locks all that it reads
+//! and writes until it ends, and also the gaps that its searches pass: transactions are
+//! serialisable. An operation that needs a lock of another session waits, unless its [`LockBias`]
+//! says otherwise; one that would wait for ever fails with [`Status::Deadlock`].
 //!
 //! **Positions.** A session has one position in each file: the record that it read last, and the
 //! entry of the key by which it found it. Next and Previous continue from the entry, even if the
-//! record no longer exists. Update and Delete concern the record, and fail if others have changed it
-//! since.
+//! record no longer exists. Update and Delete concern the record, and fail if others have changed
+//! it since.
 
 mod active;
 mod files;
@@ -131,8 +131,8 @@ impl Session {
         active.statement(own, file, LockBias::None, |work| work.insert(record))
     }
 
-    /// Operation 3: changes the record that was read last. If this changes its value of the key by which
-    /// it was found, Next and Previous continue from the new value.
+    /// Operation 3: changes the record that was read last. If this changes its value of the key by
+    /// which it was found, Next and Previous continue from the new value.
     pub fn update(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
         let (mut active, own) = self.active_and_own();
         active.statement(own, file, LockBias::None, |work| work.update(record))?;
@@ -148,7 +148,8 @@ impl Session {
         Ok(())
     }
 
-    /// Operation 27: releases all locks on records of a file that were taken outside of transactions.
+    /// Operation 27: releases all locks on records of a file that were taken outside of
+    /// transactions.
     pub fn unlock(&mut self, file: FileHandle) -> Result<(), Status> {
         self.own.file(file)?;
         let (mut active, own) = self.active_and_own();

@@ -113,8 +113,8 @@ impl Session {
         self.own.parks() && self.active().held.unconfirmed.is_some()
     }
 
-    /// Makes the commit of a parking session as durable as the engine's options say, and releases its
-    /// locks. The first of several sessions that confirms forces the log for all that committed
+    /// Makes the commit of a parking session as durable as the engine's options say, and releases
+    /// its locks. The first of several sessions that confirms forces the log for all that committed
     /// before. The next operation confirms first if this was not called.
     ///
     /// # Errors

@@ -34,8 +34,8 @@ impl Session {
         active.commit(own.parks())
     }
 
-    /// Operation 21: undoes the transaction. The session loses its positions in all files: the records
-    /// that it read may no longer exist.
+    /// Operation 21: undoes the transaction. The session loses its positions in all files: the
+    /// records that it read may no longer exist.
     pub fn abort(&mut self) -> Result<(), Status> {
         let (mut active, own) = self.active_and_own();
         if !active.in_transaction() {
