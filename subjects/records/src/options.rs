@@ -61,6 +61,6 @@ pub fn stripes(latching: Latching) -> usize {
 pub fn admission(options: &EngineOptions) -> Admission {
     match (options.latching, options.durability) {
         (Latching::Global, _) | (_, Durability::Group | Durability::Each) => Admission::unlimited(),
-        (Latching::File | Latching::Record, Durability::None) => Admission::one_per_cpu(),
+        (Latching::File | Latching::Record, Durability::None) => Admission::for_cpus(),
     }
 }

@@ -10,7 +10,7 @@ use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::registry::Registration;
 use crate::session::active::Active;
 use crate::session::held::Transaction;
-use crate::session::{Current, FileHandle, Own, TransactionKind};
+use crate::session::{Current, FileHandle, LocalState, TransactionKind};
 use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
@@ -24,8 +24,8 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(active: &'a mut Active, own: &'a mut Own, file: FileHandle) -> Self {
-        let open = &mut own.files[file.0];
+    pub fn new(active: &'a mut Active, local: &'a mut LocalState, file: FileHandle) -> Self {
+        let open = &mut local.files[file.0];
         Self {
             shared: active.shared,
             file: &open.file,
