@@ -1,4 +1,4 @@
-"""Document 003's load and streams: into PostgreSQL, and as studies on real volumes."""
+"""The load and streams of document 003: into PostgreSQL, and as studies on real volumes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_postgresql_holds_what_was_exported(postgres: Server, exports: Path) -> 
             for (name,) in tables
         ]
     assert sum(counts) == sum(int(words[3]) for words in lines)
-    # Again: the tables are there already.
+    # The second time, the tables exist already.
     again = storage("load", "postgres", url, "--exports", str(exports))
     assert again.returncode == 1
     assert re.search(r"cannot load table t\d+: .*already exists", again.stderr)
@@ -189,7 +189,7 @@ def test_a_small_load_runs_under_each_scheduler(lab: real.Lab) -> None:
         assert indicators["load_seconds"]["value"] > indicators["closing_seconds"]["value"] > 0
         assert indicators["device_write_bytes"]["value"] > 2_000_000
         assert indicators["seek_ratio"]["value"] > 0
-    # Which scheduler there was, as the program read it, is a level, and so not told again.
+    # The scheduler that the program read is a level of the study, and therefore no fact.
     facts = {(fact["name"], fact["value"]) for fact in exported["facts"]}
     assert {name for name, _ in facts} >= {"seeks"}
     assert facts >= {("loaders_are", "processes"), ("loaders_are", "threads")}

@@ -1,9 +1,10 @@
-//! Compares the cost of the shared heap with that of the system's allocator; prints one JSON object.
+//! Compares the cost of the shared heap with that of the system's allocator; prints one JSON
+//! object.
 //!
-//! `memory_costs ROUNDS` measures, in so many interleaved rounds, allocating and freeing: one piece at
-//! a time, many pieces of mixed sizes, the same by two threads, and pieces that another thread frees.
-//! Values are ns a piece. `system_again` is measured as the others are: its difference from `system` is
-//! noise.
+//! `memory_costs ROUNDS` measures, in so many interleaved rounds, allocating and freeing: one piece
+//! at a time, many pieces of mixed sizes, the same by two threads, and pieces that another thread
+//! frees. Values are ns a piece. `system_again` is measured as the others are: its difference from
+//! `system` is noise.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

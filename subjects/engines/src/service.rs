@@ -21,8 +21,8 @@ pub struct Plan {
     pub memory_bytes: usize,
     /// The remedy in the message when it is exhausted: `raise --shared-memory`.
     pub memory_remedy: &'static str,
-    /// After so many deaths in a row within a second of the start, engines are not started again. For
-    /// processes only.
+    /// After so many deaths in a row within a second of the start, engines are not started again.
+    /// For processes only.
     pub quick_deaths_max: u32,
     /// Engines that have not stopped after this time are killed.
     pub stop_within: Duration,
@@ -79,8 +79,8 @@ pub trait Service: Sync {
 pub struct Engine {
     /// From 1.
     pub number: u32,
-    /// How many engines of this number died before it in its generation. This one must end what they
-    /// left unfinished, such as the sessions of their clients.
+    /// How many engines of this number died before it in its generation. This one must end what
+    /// they left unfinished, such as the sessions of their clients.
     pub predecessors: u32,
     pub(crate) stop: Stop,
 }

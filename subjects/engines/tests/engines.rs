@@ -1,5 +1,5 @@
-//! Engines of both kinds, as other processes see them: shared data stay consistent, whichever engine
-//! dies.
+//! Engines of both kinds, as other processes see them: shared data stay consistent, whichever
+//! engine dies.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -333,7 +333,7 @@ fn no_process_is_left_over_whichever_is_killed() {
     program.end();
     let end = Instant::now() + TIMEOUT;
     while second.iter().chain(&generation).any(|it| runs(*it)) {
-        assert!(Instant::now() < end, "an engine outlives its keeper");
+        assert!(Instant::now() < end, "an engine outlives its supervisor");
         thread::sleep(Duration::from_millis(1));
     }
 }

@@ -111,7 +111,8 @@ proptest! {
 #[test]
 fn memory_that_other_threads_free_is_used_again() {
     let _guard = open();
-    // One thread allocates, the other frees: the memory in use must not grow with the number of pieces.
+    // One thread allocates, the other frees: the memory in use must not grow with the number of
+    // pieces.
     let (send, receive) = mpsc::sync_channel::<Vec<Piece>>(2);
     let round = |first: usize| -> Vec<Piece> {
         let sizes = [24, 100, 1000, 5000, 40_000];

@@ -1,10 +1,10 @@
-//! Compares the cost of latches with those of `parking_lot` and the standard library; prints one JSON
-//! object.
+//! Compares the cost of latches with those of `parking_lot` and the standard library; prints one
+//! JSON object.
 //!
-//! `latch_costs ROUNDS` measures, in so many interleaved rounds, groups of operations on a mutex and on
-//! a lock for readers and writers: by one thread, and by two threads on one latch. Values are ns an
-//! operation (lock and unlock), one for each round. `parking_lot_again` is measured as the others are:
-//! its difference from `parking_lot` is noise.
+//! `latch_costs ROUNDS` measures, in so many interleaved rounds, groups of operations on a mutex
+//! and on a lock for readers and writers: by one thread, and by two threads on one latch. Values
+//! are ns an operation (lock and unlock), one for each round. `parking_lot_again` is measured as
+//! the others are: its difference from `parking_lot` is noise.
 
 use std::hint::{black_box, spin_loop};
 use std::time::Instant;

@@ -15,8 +15,8 @@ use crate::waiting;
 pub struct Condvar {
     /// Changes with each notification.
     notifications: AtomicU32,
-    /// Threads that sleep, or are about to. One that was killed in its sleep is counted for ever, which
-    /// costs system calls and nothing else.
+    /// Threads that sleep, or are about to. One that was killed in its sleep is counted for ever,
+    /// which costs system calls and nothing else.
     waiters: AtomicU32,
 }
 

@@ -23,7 +23,8 @@ pub struct Counts {
     pub held: u64,
 }
 
-/// The counts of each class that was used: sums over the threads, which are read one after the other.
+/// The counts of each class that was used: sums over the threads, which are read one after the
+/// other.
 pub fn counts() -> Vec<Counts> {
     let board = Board::get();
     let all = board.names.all().map(|(class, name)| {

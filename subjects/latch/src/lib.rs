@@ -7,16 +7,16 @@
 //! Each latch has a [`Class`], under whose name it is counted. Each thread that takes latches has a
 //! *seat* (an entry of its own) in the *board*, a table in memory that is shared with all processes
 //! forked later. The seat counts, for each class, how often the thread began to take a latch, how
-//! often it released one, and how often it waited, spun and slept. Only its own thread writes a seat,
-//! so counting costs two stores to memory that no other CPU uses, and reading ([`counts`]) delays no
-//! thread. The difference of the first two counts is what a thread holds ([`held`]). A latch is
-//! counted before it is taken and until after it is released, so a process that died with a
-//! difference of 0 has left nothing locked.
+//! often it released one, and how often it waited, spun and slept. Only its own thread writes a
+//! seat, so counting costs two stores to memory that no other CPU uses, and reading ([`counts`])
+//! delays no thread. The difference of the first two counts is what a thread holds ([`held`]). A
+//! latch is counted before it is taken and until after it is released, so a process that died with
+//! a difference of 0 has left nothing locked.
 //!
-//! A latch whose holder was killed is never free again. The process that detects this calls [`fail`].
-//! Each thread that waits for a latch then ends its process with the status [`EXIT_LATCH_LOST`],
-//! after half a second at most ([`check_failure_every`]).
-//! A latch whose holder panicked is broken: a thread that wants it panics too.
+//! A latch whose holder was killed is never free again. The process that detects this calls
+//! [`fail`]. Each thread that waits for a latch then ends its process with the status
+//! [`EXIT_LATCH_LOST`], after half a second at most ([`check_failure_every`]). A latch whose holder
+//! panicked is broken: a thread that wants it panics too.
 
 mod board;
 mod class;

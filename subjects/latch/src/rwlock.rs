@@ -18,8 +18,9 @@ pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
 /// Holds a [`RwLock`] exclusively until it is dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
 
-/// Sixteen bytes. The algorithm is that of the standard library (`sys/sync/rwlock/futex.rs`): readers
-/// sleep on `state` and writers on `writer_wakes`, and a waiting writer keeps new readers out.
+/// Sixteen bytes. The algorithm is that of the standard library (`sys/sync/rwlock/futex.rs`):
+/// readers sleep on `state` and writers on `writer_wakes`, and a waiting writer keeps new readers
+/// out.
 ///
 /// If a thread panics while it holds the latch exclusively, the latch stays taken, and `writer` is
 /// [`BROKEN`].

@@ -65,8 +65,8 @@ impl Tally {
     }
 
     pub fn held(&self) -> u64 {
-        // `ended` is read first: otherwise a latch that is taken and released in between would count
-        // as -1.
+        // `ended` is read first: otherwise a latch that is taken and released in between would
+        // count as -1.
         let ended = self.ended.load(Acquire);
         self.begun.load(Acquire).saturating_sub(ended)
     }

@@ -12,16 +12,16 @@ use crate::board::Board;
 use crate::seat::{SEATS, Seat};
 
 thread_local! {
-    /// Without a destructor, so that an access costs one instruction, and so that an allocator may use
-    /// it.
+    /// Without a destructor, so that an access costs one instruction, and so that an allocator may
+    /// use it.
     static SEAT: Cell<*const Seat> = const { Cell::new(ptr::null()) };
 }
 
 /// The engine that threads of this process belong to.
 static ENGINE: AtomicU32 = AtomicU32::new(0);
 
-/// The C library calls this key's destructor when a thread ends, after all destructors of Rust: those
-/// may use latches.
+/// The C library calls this key's destructor when a thread ends, after all destructors of Rust:
+/// those may use latches.
 static AT_THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
 /// The seat of this thread.
@@ -60,8 +60,8 @@ fn take_seat() -> &'static Seat {
 
 fn free_at_thread_end(seat: &Seat) {
     let key = AT_THREAD_END.get_or_init(|| {
-        // A forked child is another thread than the one whose copy it is: it takes a seat of its own.
-        // SAFETY: the handler only sets a variable of its own thread.
+        // A forked child is another thread than the one whose copy it is: it takes a seat of its
+        // own. SAFETY: the handler only sets a variable of its own thread.
         unsafe { libc::pthread_atfork(None, None, Some(forget)) };
         let mut key = 0;
         // SAFETY: `key` is written to.
@@ -88,8 +88,8 @@ extern "C" fn forget() {
 /// Gives this process, and those that it forks from now on, a new board: not failed, no latch held,
 /// nothing counted.
 ///
-/// To be called while the process has one thread, which holds no latch. Latches used before must not
-/// be used afterwards: their classes are those of the old board.
+/// To be called while the process has one thread, which holds no latch. Latches used before must
+/// not be used afterwards: their classes are those of the old board.
 pub fn renew() {
     forget();
     Board::renew();

@@ -14,7 +14,8 @@ use crate::seat::{Tally, add};
 /// The message of the panic of a thread that wants a latch whose holder panicked.
 pub const BROKEN: &str = "a thread panicked while it held this latch";
 
-/// A spinlock returns to its caller after this many spins, so that the caller can check for failures.
+/// A spinlock returns to its caller after this many spins, so that the caller can check for
+/// failures.
 const SPINS_MAX: u32 = 1 << 14;
 
 /// How latches of a class are waited for.
@@ -56,7 +57,8 @@ pub fn spin(
 }
 
 /// Sleeps while the word has this value, for `time` at most, and not longer than the interval at
-/// which a sleeper checks for failures. May return early. Processes that share the word may wake it.
+/// which a sleeper checks for failures. May return early. Processes that share the word may wake
+/// it.
 pub fn sleep(word: &AtomicU32, value: u32, time: Duration) {
     exit_if_failed();
     let time = time.min(Board::get().check_interval());

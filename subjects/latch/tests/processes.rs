@@ -275,7 +275,8 @@ fn a_process_that_waits_for_the_latch_of_a_killed_one_exits() {
 
 #[test]
 fn random_kills_leave_either_nothing_held_or_the_failure() {
-    // A process is killed at any instruction: if its counts show that it holds nothing, others continue.
+    // A process is killed at any instruction: if its counts show that it holds nothing, others
+    // continue.
     assert_done(process(|| {
         let mut harmless = 0;
         for round in 0..60 {

@@ -1,10 +1,10 @@
 //! Admission control: limits how many transactions run at a time.
 //!
-//! With more running threads than CPUs, the kernel preempts threads in the middle of transactions, and
-//! the locks of a preempted one stop the others until it runs again. So a transaction is admitted only
-//! if a CPU is available for it; the others wait while they hold no locks. A session that leaves may
-//! enter again without waiting, until the first session in the queue has waited for a time slice: a
-//! context switch costs as much as a transaction.
+//! With more running threads than CPUs, the kernel preempts threads in the middle of transactions,
+//! and the locks of a preempted one stop the others until it runs again. So a transaction is
+//! admitted only if a CPU is available for it; the others wait while they hold no locks. A session
+//! that leaves may enter again without waiting, until the first session in the queue has waited for
+//! a time slice: a context switch costs as much as a transaction.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,21 +41,21 @@ pub struct Admission {
 /// A waiting session sleeps on its ticket.
 #[derive(Debug)]
 struct Ticket {
-    standing: Mutex<Standing>,
+    state: Mutex<TicketState>,
     changed: Condvar,
 }
 
 /// The state of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TicketState {
     Queued,
     First,
     Admitted,
 }
 
 impl Ticket {
-    fn set(&self, standing: Standing) {
-        *self.standing.lock() = standing;
+    fn set(&self, state: TicketState) {
+        *self.state.lock() = state;
         self.changed.notify_one();
     }
 }
@@ -66,9 +66,9 @@ impl Admission {
         Self::with_slots(None)
     }
 
-    /// A slot for each CPU that this process may use, and one more, because an admitted session may wait
-    /// for a latch.
-    pub fn one_per_cpu() -> Self {
+    /// A slot for each CPU that this process may use, and one more, because an admitted session may
+    /// wait for a latch.
+    pub fn for_cpus() -> Self {
         let cpus = thread::available_parallelism().ok();
         Self::with_slots(cpus.map(|it| usize::from(it) + 1))
     }
@@ -91,12 +91,12 @@ impl Admission {
             return;
         }
         let mut queue = self.queue.lock();
-        let standing = match queue.is_empty() {
-            true => Standing::First,
-            false => Standing::Queued,
+        let state = match queue.is_empty() {
+            true => TicketState::First,
+            false => TicketState::Queued,
         };
         let ticket = Arc::new(Ticket {
-            standing: self.class.mutex(standing),
+            state: self.class.mutex(state),
             changed: Condvar::new(),
         });
         queue.push_back(Arc::clone(&ticket));
@@ -106,14 +106,14 @@ impl Admission {
     }
 
     fn wait(&self, ticket: &Ticket) {
-        let mut standing = ticket.standing.lock();
-        let is_queued = |it: &mut Standing| *it == Standing::Queued;
-        ticket.changed.wait_while(&mut standing, is_queued);
+        let mut state = ticket.state.lock();
+        let is_queued = |it: &mut TicketState| *it == TicketState::Queued;
+        ticket.changed.wait_while(&mut state, is_queued);
         let mut slices = 0;
-        let is_first = |it: &mut Standing| *it == Standing::First;
+        let is_first = |it: &mut TicketState| *it == TicketState::First;
         while ticket
             .changed
-            .wait_while_for(&mut standing, is_first, TIME_SLICE)
+            .wait_while_for(&mut state, is_first, TIME_SLICE)
         {
             slices += 1;
             if slices > SLICES_MAX {
@@ -121,7 +121,7 @@ impl Admission {
                 slices = 0;
             }
             // The ticket is unlocked: an admitting thread locks the queue before the ticket.
-            MutexGuard::unlocked(&mut standing, || self.request());
+            MutexGuard::unlocked(&mut state, || self.request());
         }
     }
 
@@ -171,11 +171,11 @@ impl Admission {
         }
         self.is_requested.store(false, Relaxed);
         if let Some(ticket) = queue.pop_front() {
-            ticket.set(Standing::Admitted);
+            ticket.set(TicketState::Admitted);
         }
         self.queued.store(queue.len(), Release);
         if let Some(first) = queue.front() {
-            first.set(Standing::First);
+            first.set(TicketState::First);
         }
     }
 }

@@ -24,9 +24,9 @@ impl Shared {
     /// Makes a checkpoint.
     ///
     /// After it, recovery reads the log from its present end, or from where the oldest running
-    /// transaction begins. All changes before are on the disk when the control file is written. A page
-    /// is marked dirty before its change is logged, and a transaction's start is in the registry
-    /// before its first record is; the mutex of the log orders both before the reads here.
+    /// transaction begins. All changes before are on the disk when the control file is written. A
+    /// page is marked dirty before its change is logged, and a transaction's start is in the
+    /// registry before its first record is; the mutex of the log orders both before the reads here.
     pub fn checkpoint(&self) -> Result<(), Fault> {
         let mut last = self.checkpoints.last.lock();
         let (control, checkpoint) = &mut *last;
@@ -80,7 +80,8 @@ impl Drop for Checkpointer {
     }
 }
 
-/// Makes checkpoints and spare log files when they are due, until it is stopped or the engine fails.
+/// Makes checkpoints and spare log files when they are due, until it is stopped or the engine
+/// fails.
 fn run(shared: &Shared) {
     let checkpoints = &shared.checkpoints;
     loop {

@@ -1,5 +1,5 @@
-//! The classes of the engine's latches, under whose names they are counted, in latching order: a latch
-//! that is taken while others are held comes after them.
+//! The classes of the engine's latches, under whose names they are counted, in latching order: a
+//! latch that is taken while others are held comes after them.
 
 use concurve_latch::Class;
 

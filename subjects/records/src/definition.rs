@@ -128,8 +128,8 @@ impl Segment {
     }
 }
 
-/// A file of records of one length. A file without keys is what Btrieve calls data-only: records can
-/// be inserted and counted.
+/// A file of records of one length. A file without keys is what Btrieve calls data-only: records
+/// can be inserted and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDefinition {
     pub record_bytes: u16,

@@ -50,8 +50,8 @@ impl Engine {
         Ok((engine, recovered))
     }
 
-    /// Opens an engine in shared memory, for processes that will be forked. Starts no thread: one of
-    /// the processes calls [`Engine::start_checkpointer`].
+    /// Opens an engine in shared memory, for processes that will be forked. Starts no thread: one
+    /// of the processes calls [`Engine::start_checkpointer`].
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -78,8 +78,8 @@ impl Engine {
         Ok((engine, recovered))
     }
 
-    /// Starts the thread that makes checkpoints until it is dropped: for an engine that was opened to
-    /// be shared, in one of the processes.
+    /// Starts the thread that makes checkpoints until it is dropped: for an engine that was opened
+    /// to be shared, in one of the processes.
     ///
     /// # Errors
     /// If the system does not start it.
@@ -87,11 +87,11 @@ impl Engine {
         Checkpointer::start(&self.shared)
     }
 
-    /// Ends the sessions of an engine's process that has died holding no latch: undoes what they had
-    /// not committed, and releases their locks.
+    /// Ends the sessions of an engine's process that has died holding no latch: undoes what they
+    /// had not committed, and releases their locks.
     ///
-    /// `engine` is its number, as [`concurve_latch::set_engine_of_process`] set it. To be called by the successor
-    /// before it makes sessions of its own.
+    /// `engine` is its number, as [`concurve_latch::set_engine_of_process`] set it. To be called by
+    /// the successor before it makes sessions of its own.
     pub fn end_sessions_of(&self, engine: u32) {
         self.shared.end_sessions_of(engine);
     }
@@ -156,7 +156,8 @@ impl Engine {
         self.shared.locks.waiting()
     }
 
-    /// Why the engine cannot continue, if it cannot. Then every operation fails with the status of it.
+    /// Why the engine cannot continue, if it cannot. Then every operation fails with the status of
+    /// it.
     pub fn failure(&self) -> Option<String> {
         self.shared.why_failed()
     }

@@ -1,7 +1,7 @@
 //! A file of records: its definition, its trees, its free space.
 //!
-//! The first page has the definition, and the next ones are the roots of the trees, in the order
-//! of the keys. A new file is written under a temporary name, then renamed. A dropped file keeps its
+//! The first page has the definition, and the next ones are the roots of the trees, in the order of
+//! the keys. A new file is written under a temporary name, then renamed. A dropped file keeps its
 //! number, and its pages as long as the log refers to them.
 
 use std::sync::Arc;
@@ -46,7 +46,8 @@ impl RecordFile {
         self.dropped_at.load(SeqCst) != NOT_DROPPED
     }
 
-    /// Drops the file durably. No session may use it, and the log does not refer to it from `lsn` on.
+    /// Drops the file durably. No session may use it, and the log does not refer to it from `lsn`
+    /// on.
     pub fn mark_dropped(&self, storage: &dyn Storage, lsn: u64) -> Result<(), Fault> {
         let what = || format!("drop the file {}", self.name);
         let (from, to) = (
@@ -59,8 +60,8 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Frees the pages of a file that was dropped before the log reached `lsn`, where recovery begins to
-    /// read it.
+    /// Frees the pages of a file that was dropped before the log reached `lsn`, where recovery
+    /// begins to read it.
     pub fn shrink_if_dropped(&self, disk: &dyn Disk, lsn: u64) -> Result<(), Fault> {
         if self.dropped_at.load(SeqCst) > lsn {
             return Ok(());
@@ -207,7 +208,8 @@ impl Header {
 }
 
 impl RecordFile {
-    /// Finds the free space by reading all pages from the disk, which must not change during the call.
+    /// Finds the free space by reading all pages from the disk, which must not change during the
+    /// call.
     pub fn find_free_space(&self, disk: &dyn Disk) -> Result<(), Fault> {
         let what = || format!("read the file {}", self.name);
         let pages = disk

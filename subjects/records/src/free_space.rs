@@ -1,7 +1,8 @@
 //! Free slots and pages, for new records and nodes.
 //!
-//! Kept in memory only, and found by reading the pages at a start. A slot is added only after its last
-//! transaction is finished in the log, so that an undo never finds the record of another transaction.
+//! Kept in memory only, and found by reading the pages at a start. A slot is added only after its
+//! last transaction is finished in the log, so that an undo never finds the record of another
+//! transaction.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,10 +1,11 @@
-//! The record engine: files of fixed-length records with keys, sessions and transactions, as Btrieve
-//! has them, in one process or in several that were forked over one heap.
+//! The record engine: files of fixed-length records with keys, sessions and transactions, as
+//! Btrieve has them, in one process or in several that were forked over one heap.
 //!
 //! It is a subject of studies, with its concurrency architecture as options: [`Latching`] and
 //! [`Durability`]. The results of operations are the same with all of them.
 //!
-//! The layers from top to bottom: [`session`] has the operations of clients, [`locks`] isolate them,
+//! The layers from top to bottom: [`session`] has the operations of clients, [`locks`] isolate
+//! them,
 //! [`tree`] and [`slots`] are the contents of pages, [`store`] changes pages and logs the change,
 //! [`cache`] and [`log`] hold pages and changes, [`storage`] is the disk. [`recovery`] and
 //! [`checkpointer`] connect the log with the pages. `docs/decisions/0013-record-engine.md` gives the

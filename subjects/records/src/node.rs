@@ -1,8 +1,8 @@
 //! Nodes of a key's tree: sorted entries of one length.
 //!
-//! An entry of a leaf is a key value and a position, so no two are equal. An entry of an inner node is
-//! the least such pair of a child, and the number of that child. Entries less than the first one are
-//! below the page's first child.
+//! An entry of a leaf is a key value and a position, so no two are equal. An entry of an inner node
+//! is the least such pair of a child, and the number of that child. Entries less than the first one
+//! are below the page's first child.
 
 use crate::page::{BODY, PAGE_BYTES, Page};
 

@@ -6,8 +6,8 @@ use crate::log::Durability;
 /// The granularity of latching. The results of operations are the same with each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latching {
-    /// One operation at a time, and a cache and a lock table of one stripe. Other operations run while
-    /// one waits for locks or for the log.
+    /// One operation at a time, and a cache and a lock table of one stripe. Other operations run
+    /// while one waits for locks or for the log.
     Global,
     /// One operation at a time on each file.
     File,
@@ -61,6 +61,6 @@ pub fn stripes(latching: Latching) -> usize {
 pub fn admission(options: &EngineOptions) -> Admission {
     match (options.latching, options.durability) {
         (Latching::Global, _) | (_, Durability::Group | Durability::Each) => Admission::unlimited(),
-        (Latching::File | Latching::Record, Durability::None) => Admission::one_per_cpu(),
+        (Latching::File | Latching::Record, Durability::None) => Admission::for_cpus(),
     }
 }

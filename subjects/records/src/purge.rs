@@ -1,10 +1,10 @@
 //! Undo of changes, and purge of stale key entries and ghosts.
 //!
 //! An entry of a key is valid if its record is live and has its value. Deletes, changes of keys and
-//! undone inserts leave stale entries, which searches skip. The purge removes them, and frees the slots
-//! of deleted records, after the transaction has ended and before its locks are released. Undo and
-//! purge may be repeated after a crash: an undo restores the old contents from the last change to the
-//! first, and no other transaction has changed them.
+//! undone inserts leave stale entries, which searches skip. The purge removes them, and frees the
+//! slots of deleted records, after the transaction has ended and before its locks are released.
+//! Undo and purge may be repeated after a crash: an undo restores the old contents from the last
+//! change to the first, and no other transaction has changed them.
 
 use crate::changes::Changes;
 use crate::error::Fault;

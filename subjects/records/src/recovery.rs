@@ -1,7 +1,7 @@
 //! Recovery at a start: redo of the log, then undo of transactions that did not commit.
 //!
-//! After Mohan et al., ARIES (ACM TODS 17, 1992). Undo is simpler here, because records stay at their
-//! positions and their old contents are restored.
+//! After Mohan et al., ARIES (ACM TODS 17, 1992). Undo is simpler here, because records stay at
+//! their positions and their old contents are restored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

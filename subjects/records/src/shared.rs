@@ -1,9 +1,9 @@
 //! The shared state of an engine.
 //!
-//! All of it may be in memory that processes share: latches are those of `concurve-latch`, hash tables
-//! are [`Table`](crate::table::Table)s, and the storage knows its files by name. A process that dies in
-//! an operation dies holding a latch, and the next generation of engines recovers from the log. If one
-//! dies between operations, its successor calls [`Shared::end_sessions_of`].
+//! All of it may be in memory that processes share: latches are those of `concurve-latch`, hash
+//! tables are [`Table`](crate::table::Table)s, and the storage knows its files by name. A process
+//! that dies in an operation dies holding a latch, and the next generation of engines recovers from
+//! the log. If one dies between operations, its successor calls [`Shared::end_sessions_of`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -108,8 +108,8 @@ impl Shared {
         file.mark_dropped(self.storage.as_ref(), self.store.log.end())
     }
 
-    /// Frees the pages of files that were dropped before the log reached `lsn`, where recovery begins to
-    /// read it.
+    /// Frees the pages of files that were dropped before the log reached `lsn`, where recovery
+    /// begins to read it.
     pub fn shrink_dropped_files(&self, lsn: u64) -> Result<(), Fault> {
         let files = self.files.read().clone();
         files.iter().try_for_each(|file| {

@@ -43,8 +43,8 @@ pub enum Status {
     TransactionActive,
     #[error("39: the session has no transaction")]
     NoTransaction,
-    /// This session is the victim of a deadlock. Its transaction still holds its locks: abort it, so
-    /// that the others can continue.
+    /// This session is the victim of a deadlock. Its transaction still holds its locks: abort it,
+    /// so that the others can continue.
     #[error("78: the session and others wait for one another")]
     Deadlock,
     /// The record was changed or deleted by another session since this one read it without a lock.

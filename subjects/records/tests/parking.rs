@@ -11,7 +11,8 @@ use proptest::prelude::*;
 const ALL: [Latching; 3] = [Latching::Global, Latching::File, Latching::Record];
 const WAITING: Refusal = Refusal::Status(Status::Waiting);
 
-/// An engine with one file of numbers and balances, and the numbers of sessions whose waker was called.
+/// An engine with one file of numbers and balances, and the numbers of sessions whose waker was
+/// called.
 struct Bench {
     engine: Engine,
     called: Arc<Mutex<Vec<usize>>>,
@@ -225,8 +226,8 @@ fn step(client: &mut Client, at: Step, (from, to): (usize, usize)) -> Result<Ste
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// In whatever order one thread runs the sessions, and whichever ends: no money is lost, and each
-    /// transaction ends.
+    /// In whatever order one thread runs the sessions, and whichever ends: no money is lost, and
+    /// each transaction ends.
     #[test]
     fn one_thread_serves_many_transfers(
         choices in prop::collection::vec((0..6_usize, 0..5_usize, 1..5_usize, 0..40_u8), 50..300),

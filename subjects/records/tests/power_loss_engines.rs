@@ -1,5 +1,5 @@
-//! Power losses and full disks, with clients in processes that share one engine: at the next start every
-//! acknowledged transaction is there. A program of its own, because it forks.
+//! Power losses and full disks, with clients in processes that share one engine: at the next start
+//! every acknowledged transaction is there. A program of its own, because it forks.
 
 mod common;
 #[path = "common/crash_clients.rs"]

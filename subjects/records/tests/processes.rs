@@ -1,5 +1,6 @@
-//! Sessions in processes that share one engine: they are isolated from each other. Whichever process is
-//! killed, no committed transaction is lost, and no session waits for locks of a dead one.
+//! Sessions in processes that share one engine: they are isolated from each other. Whichever
+//! process is killed, no committed transaction is lost, and no session waits for locks of a dead
+//! one.
 //!
 //! A program of its own: its services fork, and share their heap.
 
@@ -140,7 +141,8 @@ fn no_acknowledged_transaction_is_lost_whichever_process_is_killed() {
 }
 
 fn locks_of_a_dead_process_are_released() {
-    // Waiting threads wake now and then; if one is killed while it holds a latch, the case is repeated.
+    // Waiting threads wake now and then; if one is killed while it holds a latch, the case is
+    // repeated.
     let replaced = (0..10).any(|_| is_replaced_and_inherited());
     assert!(replaced, "an idle engine always held a latch");
 }

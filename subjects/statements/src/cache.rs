@@ -120,8 +120,8 @@ impl StatementCache {
         Some(cached)
     }
 
-    /// Inserts a plan. Returns the plan that it replaces; or the new one itself, if another thread has
-    /// inserted one in the meantime.
+    /// Inserts a plan. Returns the plan that it replaces; or the new one itself, if another thread
+    /// has inserted one in the meantime.
     pub fn insert(&self, hash: u64, new: &Arc<Cached>) -> Option<Arc<Cached>> {
         let mut stripe = self.stripe(hash);
         let Some(at) = stripe.index_of(hash, &new.text, &new.options) else {
@@ -147,7 +147,8 @@ impl StatementCache {
         Some(old)
     }
 
-    /// Drops an unused plan, if there is one: the first that was not found since the clock hand passed.
+    /// Drops an unused plan, if there is one: the first that was not found since the clock hand
+    /// passed.
     pub fn drop_one(&self) -> Option<Arc<Cached>> {
         let (first, count) = (self.hand.load(Relaxed), self.stripes.len());
         // Two rounds: the first may only clear the marks of use.
@@ -188,7 +189,8 @@ impl Stripe {
         self.index.find(hash, is_it).copied()
     }
 
-    /// Moves the clock hand to the first plan without a mark of use, at most one round, and clears marks.
+    /// Moves the clock hand to the first plan without a mark of use, at most one round, and clears
+    /// marks.
     fn drop_one(&mut self) -> Option<Arc<Cached>> {
         for _ in 0..self.slots.len() {
             self.hand = (self.hand + 1) % self.slots.len();

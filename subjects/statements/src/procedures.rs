@@ -1,8 +1,9 @@
-//! The procedure cache: pages for plans, some in each engine's local part and the rest in a global one.
+//! The procedure cache: pages for plans, some in each engine's local part and the rest in a global
+//! one.
 //!
-//! Up to half of the pages may be in the local parts, an equal share in each. An engine takes pages from
-//! its local part, whose latch is usually uncontended, then from the global one, whose latch all
-//! engines share. It returns pages in the same order.
+//! Up to half of the pages may be in the local parts, an equal share in each. An engine takes pages
+//! from its local part, whose latch is usually uncontended, then from the global one, whose latch
+//! all engines share. It returns pages in the same order.
 
 use concurve_latch::{Class, Mutex, Spin};
 use crossbeam_utils::CachePadded;
@@ -24,8 +25,8 @@ pub struct ProcedureCache {
     global: Mutex<Pages>,
 }
 
-/// The number of pages for a plan of so many bytes: chunks of 2 KiB, 4 KiB … 64 KiB, and further ones of
-/// 64 KiB, until it fits.
+/// The number of pages for a plan of so many bytes: chunks of 2 KiB, 4 KiB … 64 KiB, and further
+/// ones of 64 KiB, until it fits.
 pub fn pages_for(bytes: usize) -> usize {
     let (mut pages, mut chunk) = (0, 1);
     while pages * PAGE_BYTES < bytes.max(1) {
@@ -61,8 +62,8 @@ impl ProcedureCache {
         own.sum::<usize>() + self.global.lock().len()
     }
 
-    /// Takes pages, from the engine's local part first. `None`, and nothing is taken, if the local and
-    /// the global part have too few.
+    /// Takes pages, from the engine's local part first. `None`, and nothing is taken, if the local
+    /// and the global part have too few.
     pub fn take(&self, engine: usize, count: usize) -> Option<Pages> {
         let mut own = self.local(engine).lock();
         let mut taken = take_from(&mut own, count);

@@ -9,8 +9,8 @@
 //! SUM file field FROM value TO value
 //! ```
 //! A value is `?`, a parameter of each execution, or an integer. Words are separated by blanks;
-//! keywords are case-insensitive. The first field of a file is its key. Text between the words `/*` and
-//! `*/` is a comment.
+//! keywords are case-insensitive. The first field of a file is its key. Text between the words `/*`
+//! and `*/` is a comment.
 
 use crate::error::StatementError;
 use crate::plan::{FileId, Operand, Operation, Plan};

@@ -14,8 +14,8 @@ use crate::export::Manifest;
 /// `1` drops the page cache, and neither names nor inodes (the kernel's `sysctl/vm.rst`).
 const DROP: (&str, &str) = ("/proc/sys/vm/drop_caches", "1");
 
-/// Evicts from the page cache: the `whole` cache of the machine, where this is allowed, otherwise the
-/// export files. Returns a description of what was done.
+/// Evicts from the page cache: the `whole` cache of the machine, where this is allowed, otherwise
+/// the export files. Returns a description of what was done.
 pub fn empty_page_cache(
     manifest: &Manifest,
     database: Option<&Path>,

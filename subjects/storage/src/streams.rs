@@ -1,5 +1,5 @@
-//! Streams of requests that bypass the page cache: writers with many requests in flight, and readers
-//! with one.
+//! Streams of requests that bypass the page cache: writers with many requests in flight, and
+//! readers with one.
 //!
 //! Such a load distinguishes schedulers: whether a read has to wait for all writes before it.
 
@@ -153,8 +153,8 @@ fn read_at_random(file: &File, streams: &Streams, number: u64) -> Result<Histogr
     Ok(times)
 }
 
-/// A writer: a thread for each request in flight, all along one file, again and again until `is_over`.
-/// Returns the number of requests.
+/// A writer: a thread for each request in flight, all along one file, again and again until
+/// `is_over`. Returns the number of requests.
 fn write(file: &File, streams: &Streams, is_over: &AtomicBool) -> Result<u64, Error> {
     let next = AtomicU64::new(0);
     let places = file.bytes / streams.write_bytes as u64;

@@ -103,8 +103,8 @@ impl Pool {
         unsafe { self.link(region, unit as u32) };
     }
 
-    /// Frees a block. Returns its slab's unit if all blocks of the slab are free, unless it is the only
-    /// slab with free blocks: the next request would take it again.
+    /// Frees a block. Returns its slab's unit if all blocks of the slab are free, unless it is the
+    /// only slab with free blocks: the next request would take it again.
     ///
     /// # Safety
     /// As `take`; the block came from it and is free.

@@ -77,8 +77,8 @@ pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets whether this process allocates in shared memory from now on, or with the system's allocator.
-/// It can free memory of both.
+/// Sets whether this process allocates in shared memory from now on, or with the system's
+/// allocator. It can free memory of both.
 pub fn allocate_shared(is_shared: bool) {
     let arena = if is_shared {
         ARENA.load(Acquire)

@@ -52,7 +52,8 @@ pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
                 }
             });
             let status = catch_unwind(work).unwrap_or(PANICKED);
-            // SAFETY: ends the process. The stack is a copy of the parent's: its values are not dropped.
+            // SAFETY: ends the process. The stack is a copy of the parent's: its values are not
+            // dropped.
             unsafe { libc::_exit(status) }
         }
     }

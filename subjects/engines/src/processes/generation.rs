@@ -15,7 +15,8 @@ use crate::service::{Engine, Plan, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
 
-/// Opens the service, forks and supervises engines, and closes the service. Returns the exit status.
+/// Opens the service, forks and supervises engines, and closes the service. Returns the exit
+/// status.
 pub fn run<S: Service>(plan: &Plan, service: &S, start: Start, messages: &Sender) -> i32 {
     let lived = open(plan, service, start).and_then(|(shared, signals)| {
         let mut generation = Generation {
@@ -115,8 +116,8 @@ impl<S: Service> Generation<'_, S> {
             predecessors,
             stop: self.stop.clone(),
         };
-        // In a thread of its own: the standard library has data of the main thread, such as the futex
-        // on which it parks, in memory that the engines would share.
+        // In a thread of its own: the standard library has data of the main thread, such as the
+        // futex on which it parks, in memory that the engines would share.
         let thread = std::thread::Builder::new().name(format!("engine-{number}"));
         let ended = std::thread::scope(|scope| {
             let started = thread.spawn_scoped(scope, || self.service.run(self.shared, &engine));

@@ -44,8 +44,8 @@ impl Bank {
         opened.map_err(|error| format!("cannot open {name}: {error}"))
     }
 
-    /// The accounts according to the log, and the number of its records. A torn record at its end was
-    /// never acknowledged, and is cut off.
+    /// The accounts according to the log, and the number of its records. A torn record at its end
+    /// was never acknowledged, and is cut off.
     fn replay(&self, log: &mut File) -> Result<(Vec<i64>, u32), String> {
         let mut bytes = Vec::new();
         let io = |error: std::io::Error| format!("cannot read the log: {error}");

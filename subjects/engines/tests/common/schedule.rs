@@ -41,8 +41,8 @@ pub trait Compared: Send {
     /// Does a step in both, and compares the results; panics if they differ.
     fn step(&mut self, engine: u32, step: &Self::Step);
 
-    /// Does the clean-up of an engine's successor, and applies the death to the model. A thread that
-    /// "dies" only abandons its sessions.
+    /// Does the clean-up of an engine's successor, and applies the death to the model. A thread
+    /// that "dies" only abandons its sessions.
     fn engine_died(&mut self, engine: u32, died_as: Mode);
 
     /// Compares the final states.
@@ -114,8 +114,8 @@ pub fn in_threads<T: Compared>(
     shared.end()
 }
 
-/// The engines are processes, and a death is a kill. To be called while this program has one thread;
-/// `open` is called in another process.
+/// The engines are processes, and a death is a kill. To be called while this program has one
+/// thread; `open` is called in another process.
 ///
 /// # Errors
 /// Where the system differs from the model, or the engines fail.

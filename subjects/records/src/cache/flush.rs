@@ -1,9 +1,9 @@
 //! Writing changed pages to the disk, safe against torn writes.
 //!
-//! A batch of pages is written to the file `pages.double` first (a double write buffer), and forced to
-//! the disk; then each page is written to its place, and the files are forced. A page that is torn in
-//! its place is intact in `pages.double`. The log is forced before the pages whose changes it
-//! describes.
+//! A batch of pages is written to the file `pages.double` first (a double write buffer), and forced
+//! to the disk; then each page is written to its place, and the files are forced. A page that is
+//! torn in its place is intact in `pages.double`. The log is forced before the pages whose changes
+//! it describes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -19,7 +19,8 @@ const NAME: &str = "pages.double";
 /// Pages that are written together.
 const BATCH: usize = 64;
 
-/// The right to write pages: two batches at once would overwrite each other in the double write buffer.
+/// The right to write pages: two batches at once would overwrite each other in the double write
+/// buffer.
 pub struct Flusher {
     double: Arc<dyn Disk>,
 }
@@ -33,8 +34,8 @@ impl Flusher {
     }
 }
 
-/// A copy of a page of a batch, pinned until it is on the disk: if the page were evicted before, its
-/// old contents would be read again.
+/// A copy of a page of a batch, pinned until it is on the disk: if the page were evicted before,
+/// its old contents would be read again.
 type Copied<'a> = (Pin<'a>, Page);
 
 impl Cache {

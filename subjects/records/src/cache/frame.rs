@@ -138,8 +138,8 @@ impl<'a> PageWrite<'a> {
         content.is_valid.then_some(Self { content, pin })
     }
 
-    /// To be called before the change is logged: a checkpoint that begins after that record must see
-    /// that the page is dirty.
+    /// To be called before the change is logged: a checkpoint that begins after that record must
+    /// see that the page is dirty.
     pub fn mark_dirty(&self) {
         self.pin.0.is_dirty.store(true, Release);
     }

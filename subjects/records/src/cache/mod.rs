@@ -1,9 +1,9 @@
 //! The page cache (L1): a fixed number of pages in memory.
 //!
 //! A page is found through a stripe of the page table, pinned, and then latched, shared or
-//! exclusive, by the guard that is returned. Pins are only added while the stripe is latched, so a page
-//! without pins can be removed under the stripe alone. The clock algorithm chooses pages that were not
-//! used since the clock hand passed.
+//! exclusive, by the guard that is returned. Pins are only added while the stripe is latched, so a
+//! page without pins can be removed under the stripe alone. The clock algorithm chooses pages that
+//! were not used since the clock hand passed.
 
 mod flush;
 mod frame;

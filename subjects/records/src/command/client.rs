@@ -9,7 +9,8 @@ use crate::command::statement::{
 use crate::session::{FileHandle, Get, LockBias, Session};
 use crate::status::Status;
 
-/// A session that executes commands. It opens each file when it is first named; each has one position.
+/// A session that executes commands. It opens each file when it is first named; each has one
+/// position.
 pub struct Client {
     pub(super) session: Session,
     files: HashMap<Box<[u8]>, FileHandle>,

@@ -1,11 +1,12 @@
-//! The record language: operations as words, for requests over a network and for prepared statements.
+//! The record language: operations as words, for requests over a network and for prepared
+//! statements.
 //!
 //! [`Command::parse`] parses the words once. [`Client::execute`] does the operation with the same
 //! words, or with others of the same shape: the command contains the indices of the words that are
 //! the name of a file, a key value and a record. `docs/programs/records.md` is the user's page.
 //!
-//! Numbers in records and keys are text: [`NUMBER_BYTES`] characters with leading zeros and the sign
-//! first, as in COBOL. So the bytes on the wire, in a record and on the page are the same, and
+//! Numbers in records and keys are text: [`NUMBER_BYTES`] characters with leading zeros and the
+//! sign first, as in COBOL. So the bytes on the wire, in a record and on the page are the same, and
 //! non-negative numbers compare as their text does.
 //!
 //! ```

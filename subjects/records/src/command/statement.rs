@@ -66,7 +66,8 @@ pub enum Command {
     Stat {
         file: usize,
     },
-    /// Inserts records that begin with the numbers of a range, in an exclusive transaction of its own.
+    /// Inserts records that begin with the numbers of a range, in an exclusive transaction of its
+    /// own.
     Fill {
         file: usize,
         first: u64,

@@ -1,9 +1,9 @@
 //! Deadlock detection: cycles in the wait-for graph.
 //!
-//! The graph is not stored: it is derived from the lock table, with all stripes latched, when an owner
-//! has waited for long. An owner waits for one lock at a time: for its holders whose modes exclude
-//! its own, and for all owners before it in the queue. The last waiter closes a cycle, and checks
-//! after the others began to wait; so it is enough that each waiter searches from itself.
+//! The graph is not stored: it is derived from the lock table, with all stripes latched, when an
+//! owner has waited for long. An owner waits for one lock at a time: for its holders whose modes
+//! exclude its own, and for all owners before it in the queue. The last waiter closes a cycle, and
+//! checks after the others began to wait; so it is enough that each waiter searches from itself.
 
 use std::ops::Deref;
 

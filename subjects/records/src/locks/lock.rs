@@ -17,8 +17,8 @@ pub enum Mode {
     Exclusive = 2,
 }
 
-/// The modes in which one owner holds a lock. An owner that took it shared first and exclusive later
-/// has both.
+/// The modes in which one owner holds a lock. An owner that took it shared first and exclusive
+/// later has both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holder {
     pub owner: Owner,

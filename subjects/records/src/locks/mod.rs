@@ -1,8 +1,8 @@
 //! Locks: on records, on gaps between key values, on values of unique keys, on files.
 //!
-//! A lock has holders and a queue. Owners are served in the order of the queue; an owner that already
-//! holds the lock in a lesser mode goes first. A transaction keeps its locks until it ends (two-phase
-//! locking), so a deadlock never resolves itself: [`deadlock`] detects it.
+//! A lock has holders and a queue. Owners are served in the order of the queue; an owner that
+//! already holds the lock in a lesser mode goes first. A transaction keeps its locks until it ends
+//! (two-phase locking), so a deadlock never resolves itself: [`deadlock`] detects it.
 
 mod deadlock;
 mod lock;

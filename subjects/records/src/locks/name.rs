@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use crate::slots::Position;
 use crate::status::Status;
 
-/// The lock on a file has this many parts: a session takes one, and an exclusive transaction takes all.
-/// So sessions on different CPUs use different locks.
+/// The lock on a file has this many parts: a session takes one, and an exclusive transaction takes
+/// all. So sessions on different CPUs use different locks.
 pub const FILE_PARTS: u64 = 16;
 
 /// What is locked. A collision of hashes costs a needless wait.

@@ -98,14 +98,16 @@ impl LockTable {
         self.serve(lock);
         if lock.is_unused() {
             stripe.remove(&name);
-            // After a long transaction the table is large, which would cost the others cache misses.
+            // After a long transaction the table is large, which would cost the others cache
+            // misses.
             if stripe.is_empty() && stripe.capacity() > STRIPE_LOCKS {
                 *stripe = Stripe::default();
             }
         }
     }
 
-    /// Grants the lock to waiters, in the order of the queue. To be called while the stripe is latched.
+    /// Grants the lock to waiters, in the order of the queue. To be called while the stripe is
+    /// latched.
     pub(super) fn serve(&self, lock: &mut Lock) {
         while let Some(first) = lock.queue.front() {
             if !lock.allows(first.owner, first.mode) {

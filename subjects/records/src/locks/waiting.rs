@@ -11,8 +11,8 @@ use crate::locks::wait_cell::WaitCell;
 use crate::status::Status;
 
 /// A waiter checks for a deadlock after this time: deadlocks are rare, and a check stops all other
-/// sessions. The waiter that closed a cycle finds it at its first check. It checks again after twice
-/// that time, and so on, only for safety.
+/// sessions. The waiter that closed a cycle finds it at its first check. It checks again after
+/// twice that time, and so on, only for safety.
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
@@ -79,8 +79,8 @@ impl LockTable {
             mode,
             cell: Arc::clone(cell),
         };
-        // An owner that holds the lock already comes before all that do not: they could not be served
-        // before it.
+        // An owner that holds the lock already comes before all that do not: they could not be
+        // served before it.
         let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
         let at = if held {
             conversions.count()

@@ -1,8 +1,9 @@
 //! The files of the log: their names, and spare files that are made before they are needed.
 //!
-//! To force a growing file to the disk also forces its length and its block map, which costs several
-//! times as much. So the log overwrites a spare file: of zeros, or a part of the log that is no longer
-//! needed. The records of such a part have LSNs that do not fit their new place, so they are ignored.
+//! To force a growing file to the disk also forces its length and its block map, which costs
+//! several times as much. So the log overwrites a spare file: of zeros, or a part of the log that
+//! is no longer needed. The records of such a part have LSNs that do not fit their new place, so
+//! they are ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -17,8 +18,8 @@ use crate::storage::{Disk, Storage};
 const PREFIX: &str = "spare-";
 /// A spare file that may be incomplete.
 const UNFINISHED: &str = "unfinished-spare";
-/// Written at a time. The kernel caches a large write in one folio, and processes all of it when a part
-/// is overwritten: with short transactions that took a sixth of the time.
+/// Written at a time. The kernel caches a large write in one folio, and processes all of it when a
+/// part is overwritten: with short transactions that took a sixth of the time.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 /// The largest number of spare files.
 const SPARES_MAX: usize = 8;

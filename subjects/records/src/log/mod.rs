@@ -1,8 +1,9 @@
-//! The write-ahead log: an unbounded sequence of bytes, in files named after the byte where they begin.
+//! The write-ahead log: an unbounded sequence of bytes, in files named after the byte where they
+//! begin.
 //!
-//! A record is appended to a buffer in memory, in a critical section as short as a copy. A thread that
-//! needs a record on the disk takes the writer, and writes all that was appended until then. Threads
-//! that waited for the writer in the meantime find their records written: group commit.
+//! A record is appended to a buffer in memory, in a critical section as short as a copy. A thread
+//! that needs a record on the disk takes the writer, and writes all that was appended until then.
+//! Threads that waited for the writer in the meantime find their records written: group commit.
 
 pub(crate) mod files;
 pub mod read;
@@ -27,11 +28,11 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// What an acknowledged transaction survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, also by SIGKILL: its records were written to the kernel. After a power
-    /// loss, the newest transactions may be missing, but none is incomplete.
+    /// The end of the process, also by SIGKILL: its records were written to the kernel. After a
+    /// power loss, the newest transactions may be missing, but none is incomplete.
     None,
-    /// Power loss: its records were forced to the disk, together with those of other transactions that
-    /// committed at that time.
+    /// Power loss: its records were forced to the disk, together with those of other transactions
+    /// that committed at that time.
     Group,
     /// As `Group`, but each transaction forces its own records.
     Each,

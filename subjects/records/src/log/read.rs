@@ -5,11 +5,11 @@ use crate::log::files::{file_name, file_start};
 use crate::log::record::{Record, read};
 use crate::storage::Storage;
 
-/// Calls `each` for every complete record from `start` to the torn end of the log, with the record's
-/// end; returns where the log ends.
+/// Calls `each` for every complete record from `start` to the torn end of the log, with the
+/// record's end; returns where the log ends.
 ///
-/// The first incomplete record is the torn end of the log, unless it is before `durable`: all before
-/// that byte was once forced to the disk.
+/// The first incomplete record is the torn end of the log, unless it is before `durable`: all
+/// before that byte was once forced to the disk.
 ///
 /// # Errors
 /// If the log is damaged before `durable`, cannot be read, or `each` fails.

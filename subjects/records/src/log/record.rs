@@ -1,8 +1,8 @@
 //! Records of the log, as bytes.
 //!
 //! `length: u32, checksum: u32, lsn: u64, body`, little-endian. The checksum is CRC-32 of the body;
-//! the LSN is the byte of the log where the record begins, so that a leftover record of a reused file
-//! is not taken for a current one. The first byte of the body is its kind.
+//! the LSN is the byte of the log where the record begins, so that a leftover record of a reused
+//! file is not taken for a current one. The first byte of the body is its kind.
 
 use crate::page::{PAGE_BYTES, PageId};
 use crate::slots::{Position, State};

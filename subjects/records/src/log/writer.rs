@@ -46,8 +46,8 @@ impl Log {
 
     /// The writer, or `None` as soon as `is_done`.
     ///
-    /// A write takes a few microseconds. A thread that slept in the meantime would cost the writer a
-    /// system call to wake it, only to find its records written. So it spins for a while.
+    /// A write takes a few microseconds. A thread that slept in the meantime would cost the writer
+    /// a system call to wake it, only to find its records written. So it spins for a while.
     fn writer_unless(&self, is_done: impl Fn() -> bool) -> Option<MutexGuard<'_, Writer>> {
         for _ in 0..SPINS {
             if is_done() {

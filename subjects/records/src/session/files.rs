@@ -15,13 +15,13 @@ impl Session {
         self.shared.check()?;
         let file = self.shared.file_named(name).ok_or(Status::FileNotFound)?;
         let current = None;
-        self.own.files.push(OpenFile { file, current });
-        Ok(FileHandle(self.own.files.len() - 1))
+        self.local.files.push(OpenFile { file, current });
+        Ok(FileHandle(self.local.files.len() - 1))
     }
 
     /// Whether the file was dropped since it was opened.
     pub fn is_dropped(&self, file: FileHandle) -> bool {
-        self.own.file(file).is_ok_and(|it| it.file.is_dropped())
+        self.local.file(file).is_ok_and(|it| it.file.is_dropped())
     }
 
     /// The names of all files.
@@ -49,12 +49,12 @@ impl Session {
     /// [`Status::FileInUse`] if a transaction uses it, [`Status::TransactionActive`] in one.
     pub fn drop_file(&mut self, name: &str) -> Result<(), Status> {
         let opened = self.open(name)?;
-        let (mut active, own) = self.active_and_own();
+        let (mut active, local) = self.active_and_local();
         if active.in_transaction() {
             return Err(Status::TransactionActive);
         }
-        active.release_kept(own, opened, |_| true);
-        active.drop_file(&own.files[opened.0].file)
+        active.release_kept(local, opened, |_| true);
+        active.drop_file(&local.files[opened.0].file)
     }
 
     /// Operation 15: the definition of the file in numbers, its pages and records.
@@ -64,7 +64,7 @@ impl Session {
             records += 1;
             Ok::<(), Status>(())
         })?;
-        let file = &self.own.file(file)?.file;
+        let file = &self.local.file(file)?.file;
         Ok([
             ("record_bytes", u64::from(file.definition.record_bytes)),
             ("keys", file.definition.keys.len() as u64),
@@ -73,8 +73,8 @@ impl Session {
         ])
     }
 
-    /// Calls `look` for all records on the pages of a file: without locks, so also for those of open
-    /// transactions.
+    /// Calls `look` for all records on the pages of a file: without locks, so also for those of
+    /// open transactions.
     ///
     /// # Errors
     /// The status if they cannot be read, or the first error of `look`.
@@ -85,7 +85,7 @@ impl Session {
     ) -> Result<(), E> {
         self.shared.check()?;
         let _active = self.active();
-        let (file, mut first) = (&self.own.file(file)?.file, Ok(()));
+        let (file, mut first) = (&self.local.file(file)?.file, Ok(()));
         let looked = each_record(&self.shared.store, file, |record| {
             if first.is_ok() {
                 first = look(record);

@@ -111,8 +111,8 @@ impl Work<'_> {
             Direction::Forward { bound, greater } => {
                 tree.first_from(store, bound, *greater, |entry| {
                     let wanted = entry.filter(|entry| search.wants(entry));
-                    // At most one record has a value of a key without duplicates: if the search found
-                    // it, it has read no gap.
+                    // At most one record has a value of a key without duplicates: if the search
+                    // found it, it has read no gap.
                     if wanted.is_none() || !search.is_exact || self.has_duplicates(key) {
                         self.lock_gap_read(key, entry)?;
                     }

@@ -1,15 +1,15 @@
 //! Sessions: the operations of a client.
 //!
 //! **Isolation.** Outside of transactions, each operation is a transaction of its own: a read sees
-//! committed data, never half of a change (read committed). A transaction locks all that it reads and
-//! writes until it ends, and also the gaps that its searches pass: transactions are serialisable. An
-//! operation that needs a lock of another session waits, unless its [`LockBias`] says otherwise; one
-//! that would wait for ever fails with [`Status::Deadlock`].
+//! committed data, never half of a change (read committed). A transaction locks all that it reads
+//! and writes until it ends, and also the gaps that its searches pass: transactions are
+//! serialisable. An operation that needs a lock of another session waits, unless its [`LockBias`]
+//! says otherwise; one that would wait for ever fails with [`Status::Deadlock`].
 //!
 //! **Positions.** A session has one position in each file: the record that it read last, and the
 //! entry of the key by which it found it. Next and Previous continue from the entry, even if the
-//! record no longer exists. Update and Delete concern the record, and fail if others have changed it
-//! since.
+//! record no longer exists. Update and Delete concern the record, and fail if others have changed
+//! it since.
 
 mod active;
 mod files;
@@ -41,11 +41,11 @@ use crate::status::Status;
 pub struct Session {
     pub(crate) shared: Arc<Shared>,
     registration: Arc<CachePadded<Registration>>,
-    own: Own,
+    local: LocalState,
 }
 
 /// The part of a session that only its own thread uses.
-struct Own {
+struct LocalState {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
     waiting: Waiting,
@@ -76,7 +76,7 @@ impl Session {
         Self {
             registration: shared.sessions.register(),
             shared,
-            own: Own {
+            local: LocalState {
                 cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
                 waiting: Waiting::default(),
@@ -88,8 +88,11 @@ impl Session {
         Active::new(&self.shared, &self.registration)
     }
 
-    fn active_and_own(&mut self) -> (Active<'_>, &mut Own) {
-        (Active::new(&self.shared, &self.registration), &mut self.own)
+    fn active_and_local(&mut self) -> (Active<'_>, &mut LocalState) {
+        (
+            Active::new(&self.shared, &self.registration),
+            &mut self.local,
+        )
     }
 
     /// Sets what the session does if an operation must wait. To be called before its first one.
@@ -98,13 +101,13 @@ impl Session {
             Waiting::Parks(waker) => Some(Arc::clone(waker)),
             _ => None,
         };
-        self.own.cell = Arc::new(WaitCell::new(waker));
-        self.own.waiting = waiting;
+        self.local.cell = Arc::new(WaitCell::new(waker));
+        self.local.waiting = waiting;
     }
 
     /// Operation 22: the position in its file of the record that was read last.
     pub fn position(&self, file: FileHandle) -> Result<u64, Status> {
-        let current = self.own.file(file)?.current.as_ref();
+        let current = self.local.file(file)?.current.as_ref();
         let current = current.ok_or(Status::InvalidPosition)?;
         Ok(current.position().number())
     }
@@ -115,10 +118,10 @@ impl Session {
     /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
     /// no such record; the position stays as it was.
     pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, bias, |work| work.get(get, bias))?;
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, bias, |work| work.get(get, bias))?;
         drop(active);
-        let current = self.own.files[file.0].current.as_ref();
+        let current = self.local.files[file.0].current.as_ref();
         Ok(current.map_or(&[], |it| &it.record))
     }
 
@@ -127,37 +130,38 @@ impl Session {
     /// # Errors
     /// [`Status::DuplicateKey`] if a key without duplicates has one of its values.
     pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.insert(record))
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.insert(record))
     }
 
-    /// Operation 3: changes the record that was read last. If this changes its value of the key by which
-    /// it was found, Next and Previous continue from the new value.
+    /// Operation 3: changes the record that was read last. If this changes its value of the key by
+    /// which it was found, Next and Previous continue from the new value.
     pub fn update(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.update(record))?;
-        active.release_kept(own, file, |kept| kept.is_single);
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.update(record))?;
+        active.release_kept(local, file, |kept| kept.is_single);
         Ok(())
     }
 
     /// Operation 4: deletes the record that was read last.
     pub fn delete(&mut self, file: FileHandle) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.delete())?;
-        active.release_kept(own, file, |kept| kept.is_single);
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.delete())?;
+        active.release_kept(local, file, |kept| kept.is_single);
         Ok(())
     }
 
-    /// Operation 27: releases all locks on records of a file that were taken outside of transactions.
+    /// Operation 27: releases all locks on records of a file that were taken outside of
+    /// transactions.
     pub fn unlock(&mut self, file: FileHandle) -> Result<(), Status> {
-        self.own.file(file)?;
-        let (mut active, own) = self.active_and_own();
-        active.release_kept(own, file, |_| true);
+        self.local.file(file)?;
+        let (mut active, local) = self.active_and_local();
+        active.release_kept(local, file, |_| true);
         Ok(())
     }
 }
 
-impl Own {
+impl LocalState {
     fn file(&self, file: FileHandle) -> Result<&OpenFile, Status> {
         self.files.get(file.0).ok_or(Status::FileNotOpen)
     }

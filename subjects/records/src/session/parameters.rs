@@ -25,8 +25,8 @@ impl TransactionKind {
     }
 }
 
-/// How a read locks the record that it finds, so that no other session reads it with a lock or changes
-/// it.
+/// How a read locks the record that it finds, so that no other session reads it with a lock or
+/// changes it.
 ///
 /// In a transaction, the lock is kept to its end, and *single* and *multiple* are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,15 +99,17 @@ pub enum Waiting {
     /// Its thread sleeps: the default.
     #[default]
     Sleeps,
-    /// It never waits for locks: [`Status::RecordInUse`] or [`Status::FileInUse`], whatever the bias.
+    /// It never waits for locks: [`Status::RecordInUse`] or [`Status::FileInUse`], whatever the
+    /// bias.
     ///
     /// [`Status::RecordInUse`]: crate::Status::RecordInUse
     /// [`Status::FileInUse`]: crate::Status::FileInUse
     Refuses,
-    /// Its thread serves other sessions too. An operation that needs a lock of another session fails
-    /// with [`Status::Waiting`]. The waker is called, from any thread, when the lock is granted; then
-    /// the caller repeats the operation. The caller also repeats it after 10 ms, 20 ms, 40 ms …, when
-    /// deadlocks are checked. A commit is durable only after [`Session::confirm`].
+    /// Its thread serves other sessions too. An operation that needs a lock of another session
+    /// fails with [`Status::Waiting`]. The waker is called, from any thread, when the lock is
+    /// granted; then the caller repeats the operation. The caller also repeats it after 10 ms, 20
+    /// ms, 40 ms …, when deadlocks are checked. A commit is durable only after
+    /// [`Session::confirm`].
     ///
     /// [`Status::Waiting`]: crate::Status::Waiting
     /// [`Session::confirm`]: crate::Session::confirm

@@ -5,15 +5,15 @@ use std::time::Instant;
 use crate::locks::{CHECK_INTERVAL, LockOutcome, Queued, WaitCell, next_interval};
 use crate::session::active::Active;
 use crate::session::held::{Parked, Wanted};
-use crate::session::{Own, Session, Waiting};
+use crate::session::{LocalState, Session, Waiting};
 use crate::status::Status;
 
 impl Active<'_> {
     /// Waits for a lock in the way that is set for the session.
-    pub(super) fn wait(&mut self, own: &Own, wanted: Wanted) -> Result<(), Status> {
-        let (owner, cell) = (self.registration.number, &own.cell);
+    pub(super) fn wait(&mut self, local: &LocalState, wanted: Wanted) -> Result<(), Status> {
+        let (owner, cell) = (self.registration.number, &local.cell);
         let locks = &self.shared.locks;
-        let outcome = match &own.waiting {
+        let outcome = match &local.waiting {
             Waiting::Refuses => return Err(wanted.name.in_use()),
             Waiting::Sleeps => {
                 self.registration.counts.lock_waits.add(1);
@@ -110,11 +110,11 @@ impl Session {
 
     /// Whether the last operation committed something that is not confirmed yet.
     pub fn is_unconfirmed(&self) -> bool {
-        self.own.parks() && self.active().held.unconfirmed.is_some()
+        self.local.parks() && self.active().held.unconfirmed.is_some()
     }
 
-    /// Makes the commit of a parking session as durable as the engine's options say, and releases its
-    /// locks. The first of several sessions that confirms forces the log for all that committed
+    /// Makes the commit of a parking session as durable as the engine's options say, and releases
+    /// its locks. The first of several sessions that confirms forces the log for all that committed
     /// before. The next operation confirms first if this was not called.
     ///
     /// # Errors

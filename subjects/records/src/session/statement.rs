@@ -5,29 +5,29 @@ use crate::locks::LockName;
 use crate::session::active::Active;
 use crate::session::held::{Held, KeptLock, Wanted};
 use crate::session::work::Work;
-use crate::session::{FileHandle, LockBias, Own};
+use crate::session::{FileHandle, LocalState, LockBias};
 use crate::status::Status;
 
 impl Active<'_> {
     /// Does an operation on a file, in the session's transaction or in one of its own.
     pub(super) fn statement(
         &mut self,
-        own: &mut Own,
+        local: &mut LocalState,
         file: FileHandle,
         bias: LockBias,
         operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
         self.confirm()?;
         self.shared.check()?;
-        own.file(file)?;
-        let done = self.try_until_done(own, file, bias, operation);
+        local.file(file)?;
+        let done = self.try_until_done(local, file, bias, operation);
         if self.in_transaction() || done == Err(Status::Waiting) {
             return done;
         }
         match done {
             Ok(()) => {
-                self.keep_biased(own, file, bias);
-                self.commit(own.parks())
+                self.keep_biased(local, file, bias);
+                self.commit(local.parks())
             }
             Err(status) => self.roll_back().and(Err(status)),
         }
@@ -35,16 +35,16 @@ impl Active<'_> {
 
     fn try_until_done(
         &mut self,
-        own: &mut Own,
+        local: &mut LocalState,
         file: FileHandle,
         bias: LockBias,
         mut operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
-        self.resume(&own.cell)?;
+        self.resume(&local.cell)?;
         loop {
             let first = self.held.transaction.changes.len();
             let stopped = {
-                let mut work = Work::new(self, own, file);
+                let mut work = Work::new(self, local, file);
                 let _latch = work.shared.latch_operation(Some(work.file));
                 operation(&mut work)
             };
@@ -56,7 +56,7 @@ impl Active<'_> {
                 Stop::Status(status) => return Err(status),
                 Stop::Fault(fault) => return Err(self.shared.fail(fault)),
                 Stop::Wait { name, .. } if !bias.waits() => return Err(name.in_use()),
-                Stop::Wait { name, mode, keep } => self.wait(own, Wanted { name, mode, keep })?,
+                Stop::Wait { name, mode, keep } => self.wait(local, Wanted { name, mode, keep })?,
             }
             // The engine may have failed while this session waited.
             self.shared.check()?;
@@ -84,18 +84,18 @@ impl Active<'_> {
     }
 
     /// Outside of transactions, a lock of a read with a bias outlives the read.
-    fn keep_biased(&mut self, own: &Own, opened: FileHandle, bias: LockBias) {
+    fn keep_biased(&mut self, local: &LocalState, opened: FileHandle, bias: LockBias) {
         if bias == LockBias::None {
             return;
         }
-        let open = &own.files[opened.0];
+        let open = &local.files[opened.0];
         let Some(current) = &open.current else {
             return;
         };
         let file = open.file.id;
         let name = LockName::record(file, current.position());
         if bias.is_single() {
-            self.release_kept(own, opened, |kept| kept.is_single && kept.name != name);
+            self.release_kept(local, opened, |kept| kept.is_single && kept.name != name);
         }
         let Held {
             transaction, kept, ..
@@ -116,7 +116,7 @@ impl Active<'_> {
     /// transaction they are kept to its end: the transaction may rely on them.
     pub(super) fn release_kept(
         &mut self,
-        own: &Own,
+        local: &LocalState,
         opened: FileHandle,
         which: impl Fn(&KeptLock) -> bool,
     ) {
@@ -129,7 +129,7 @@ impl Active<'_> {
         } = &mut *self.held;
         let is_released = |it: &KeptLock| it.opened == opened && !it.name.is_file() && which(it);
         let mut released: Vec<KeptLock> = kept.extract_if(.., |it| is_released(it)).collect();
-        let file = own.files[opened.0].file.id;
+        let file = local.files[opened.0].file.id;
         let of_file = |it: &KeptLock| it.file == file;
         if !kept.iter().any(|it| of_file(it) && !it.name.is_file()) {
             released.extend(kept.extract_if(.., |it| of_file(it)));

@@ -7,7 +7,7 @@ use crate::log::record::{Record, SYSTEM};
 use crate::registry::Registration;
 use crate::session::active::Active;
 use crate::session::held::{Held, Transaction};
-use crate::session::{Own, Session, TransactionKind, Waiting};
+use crate::session::{LocalState, Session, TransactionKind, Waiting};
 use crate::shared::Shared;
 use crate::status::Status;
 
@@ -18,8 +18,8 @@ impl Session {
 
     /// Operations 19 and 1019: begins a transaction.
     pub fn begin(&mut self, kind: TransactionKind) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.begin(own, kind)
+        let (mut active, local) = self.active_and_local();
+        active.begin(local, kind)
     }
 
     /// Operation 20: commits the transaction, as durably as the engine's options say.
@@ -27,22 +27,22 @@ impl Session {
     /// # Errors
     /// If the log could not be written, whether it is committed is only known after the next start.
     pub fn end(&mut self) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
+        let (mut active, local) = self.active_and_local();
         if !active.in_transaction() {
             return Err(Status::NoTransaction);
         }
-        active.commit(own.parks())
+        active.commit(local.parks())
     }
 
-    /// Operation 21: undoes the transaction. The session loses its positions in all files: the records
-    /// that it read may no longer exist.
+    /// Operation 21: undoes the transaction. The session loses its positions in all files: the
+    /// records that it read may no longer exist.
     pub fn abort(&mut self) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
+        let (mut active, local) = self.active_and_local();
         if !active.in_transaction() {
             return Err(Status::NoTransaction);
         }
         active.leave_queue();
-        for open in &mut own.files {
+        for open in &mut local.files {
             open.current = None;
         }
         active.registration.counts.aborts.add(1);
@@ -51,13 +51,13 @@ impl Session {
 }
 
 impl Active<'_> {
-    fn begin(&mut self, own: &Own, kind: TransactionKind) -> Result<(), Status> {
+    fn begin(&mut self, local: &LocalState, kind: TransactionKind) -> Result<(), Status> {
         self.confirm()?;
         self.shared.check()?;
         if self.in_transaction() {
             return Err(Status::TransactionActive);
         }
-        if let Waiting::Sleeps = own.waiting {
+        if let Waiting::Sleeps = local.waiting {
             self.shared.admission.enter();
             self.held.is_admitted = true;
         }

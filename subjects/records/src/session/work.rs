@@ -10,7 +10,7 @@ use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::registry::Registration;
 use crate::session::active::Active;
 use crate::session::held::Transaction;
-use crate::session::{Current, FileHandle, Own, TransactionKind};
+use crate::session::{Current, FileHandle, LocalState, TransactionKind};
 use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
@@ -24,8 +24,8 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(active: &'a mut Active, own: &'a mut Own, file: FileHandle) -> Self {
-        let open = &mut own.files[file.0];
+    pub fn new(active: &'a mut Active, local: &'a mut LocalState, file: FileHandle) -> Self {
+        let open = &mut local.files[file.0];
         Self {
             shared: active.shared,
             file: &open.file,
@@ -101,15 +101,15 @@ impl<'a> Work<'a> {
         self.lock(LockName::gap(self.file.id, key, entry), Mode::Shared)
     }
 
-    /// For an entry that is inserted or removed: no other session may read the gap before it until the
-    /// transaction ends.
+    /// For an entry that is inserted or removed: no other session may read the gap before it until
+    /// the transaction ends.
     pub fn lock_gap_change(&mut self, key: usize, entry: &[u8]) -> Result<(), Stop> {
         let name = LockName::gap(self.file.id, key, Some(entry));
         self.lock(name, Mode::Exclusive)
     }
 
-    /// Before an entry is inserted in front of another one: no other session may have read the gap. A
-    /// session that has read it itself has then read both parts of it.
+    /// Before an entry is inserted in front of another one: no other session may have read the gap.
+    /// A session that has read it itself has then read both parts of it.
     pub fn enter_gap(&mut self, key: usize, entry: &[u8], next: Option<&[u8]>) -> Result<(), Stop> {
         if self.has_whole_file() {
             return Ok(());

@@ -39,7 +39,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Moves the record that the session read out of its position, to which the caller moves it back.
+    /// Moves the record that the session read out of its position, to which the caller moves it
+    /// back.
     fn take_record(&mut self) -> Vec<u8> {
         let current = self.current.as_mut();
         current.map_or_else(Vec::new, |it| std::mem::take(&mut it.record))
@@ -118,7 +119,8 @@ impl<'a> Work<'a> {
                 self.new_data_page()?;
                 continue;
             };
-            // Another session may have waited for the previous record at this position, and hold the lock.
+            // Another session may have waited for the previous record at this position, and hold
+            // the lock.
             match self.lock_record(position, Mode::Exclusive) {
                 Ok(()) => break position,
                 Err(_) => passed.push(position),

@@ -1,8 +1,8 @@
 //! The descriptors of this process, by the numbers of the files.
 //!
-//! Shared memory must not contain descriptors: one that was opened after the fork is another file in
-//! another process, or none. So each process has this table. It is not in shared memory, because it is
-//! static and has nothing on the heap; a fork copies it together with the descriptors.
+//! Shared memory must not contain descriptors: one that was opened after the fork is another file
+//! in another process, or none. So each process has this table. It is not in shared memory, because
+//! it is static and has nothing on the heap; a fork copies it together with the descriptors.
 
 use std::fs::File;
 use std::io;

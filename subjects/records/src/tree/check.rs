@@ -7,8 +7,8 @@ use crate::store::Store;
 use crate::tree::Tree;
 
 impl Tree {
-    /// Checks every node: its number, its level, its order, its bounds, and the links between leaves.
-    /// To be called while no session changes the tree. Returns the number of entries.
+    /// Checks every node: its number, its level, its order, its bounds, and the links between
+    /// leaves. To be called while no session changes the tree. Returns the number of entries.
     ///
     /// # Errors
     /// If something is inconsistent: what, and on which page.

@@ -1,9 +1,9 @@
 //! The tree of a key: a B+tree of pages. Its root stays on the same page.
 //!
-//! Latch coupling: a page is latched before its parent or left neighbour is released, so that no thread
-//! sees a node during a split. A search latches shared. A change latches only the leaf exclusively; if
-//! the leaf is full, it starts again, and latches all nodes exclusively that the split will change
-//! ([`split`]). The latching order is from the root down and from left to right.
+//! Latch coupling: a page is latched before its parent or left neighbour is released, so that no
+//! thread sees a node during a split. A search latches shared. A change latches only the leaf
+//! exclusively; if the leaf is full, it starts again, and latches all nodes exclusively that the
+//! split will change ([`split`]). The latching order is from the root down and from left to right.
 //!
 //! Nodes are never merged: an empty leaf stays, and takes entries again.
 //!
@@ -34,8 +34,8 @@ pub struct Tree {
     pub compared: usize,
 }
 
-/// Called with the entry that will follow the inserted one, `None` at the end, while the leaf is latched
-/// exclusively. It may refuse the insert.
+/// Called with the entry that will follow the inserted one, `None` at the end, while the leaf is
+/// latched exclusively. It may refuse the insert.
 pub type Follower<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Result<(), Stop>;
 
 impl Tree {

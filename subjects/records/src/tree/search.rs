@@ -14,8 +14,8 @@ pub struct Seen<'a> {
 }
 
 impl Tree {
-    /// Calls `visit` with the first entry that is not less than `bound`, or, with `greater`, that is
-    /// greater.
+    /// Calls `visit` with the first entry that is not less than `bound`, or, with `greater`, that
+    /// is greater.
     ///
     /// The entry is latched, so `visit` can lock it without waiting before any session changes it.
     pub fn first_from<R>(
@@ -75,8 +75,8 @@ impl Tree {
         })
     }
 
-    /// Calls `visit` with the entry at an index of a latched leaf, or else the first one of the next
-    /// leaves.
+    /// Calls `visit` with the entry at an index of a latched leaf, or else the first one of the
+    /// next leaves.
     pub(super) fn with_entry_from<R>(
         &self,
         store: &Store,

@@ -1,7 +1,7 @@
 //! Splitting full nodes.
 //!
-//! A split changes several pages, and is one record of the log: after a crash it is complete or absent.
-//! New contents are made in copies; nothing changes before all pages are latched.
+//! A split changes several pages, and is one record of the log: after a crash it is complete or
+//! absent. New contents are made in copies; nothing changes before all pages are latched.
 
 use crate::cache::PageWrite;
 use crate::error::{Fault, Stop};

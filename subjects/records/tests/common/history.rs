@@ -3,8 +3,8 @@
 //! The history says for each version of a record which transaction wrote it, and which version it
 //! replaced, so the order of versions is known. In the graph of transactions, an edge goes from the
 //! writer of a version to those that read or replaced it, and from its readers to the one that
-//! replaced it. There is a serial order if there is no cycle (Adya, Weak Consistency, MIT 1999, PL-3).
-//! Missing records are versions of the transaction 0.
+//! replaced it. There is a serial order if there is no cycle (Adya, Weak Consistency, MIT 1999,
+//! PL-3). Missing records are versions of the transaction 0.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};

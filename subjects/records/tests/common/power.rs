@@ -19,7 +19,8 @@ pub enum End {
     Full,
 }
 
-/// Files in memory, which processes may share, and the parts of them that would survive a power loss.
+/// Files in memory, which processes may share, and the parts of them that would survive a power
+/// loss.
 pub struct Simulated {
     state: Arc<Mutex<State>>,
 }
@@ -101,8 +102,8 @@ impl Simulated {
         Self { state }
     }
 
-    /// The storage after the power loss. Each sector that was written but not forced to the disk may
-    /// have survived or not.
+    /// The storage after the power loss. Each sector that was written but not forced to the disk
+    /// may have survived or not.
     pub fn after_power_loss(&self, mut random: impl FnMut(u32) -> u32) -> Self {
         let state = self.state.lock();
         let names = if random(2) == 0 {

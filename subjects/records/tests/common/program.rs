@@ -71,8 +71,8 @@ impl Program {
         }
     }
 
-    /// Kills the engine with an index, if there are any now, and waits until it is replaced or all are
-    /// started anew.
+    /// Kills the engine with an index, if there are any now, and waits until it is replaced or all
+    /// are started anew.
     pub fn kill_one(&mut self, choice: usize) -> bool {
         let generation = children(Pid::from_raw(self.child.id() as i32));
         let engines = generation

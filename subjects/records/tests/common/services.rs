@@ -264,8 +264,8 @@ pub fn histories(folder: &Path) -> Vec<Seen> {
     whole.lines().map(seen).collect()
 }
 
-/// One engine holds a lock and does nothing; another one waits for it. When the first is killed, its
-/// successor releases the lock.
+/// One engine holds a lock and does nothing; another one waits for it. When the first is killed,
+/// its successor releases the lock.
 struct Successor(PathBuf);
 
 impl Service for Successor {

@@ -44,8 +44,8 @@ impl Counters {
         })
     }
 
-    /// The counts since an earlier reading. The kernel prints times in 32 bits: they wrap around after
-    /// 50 days, or with 32 requests in flight after a day and a half.
+    /// The counts since an earlier reading. The kernel prints times in 32 bits: they wrap around
+    /// after 50 days, or with 32 requests in flight after a day and a half.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads - earlier.reads,

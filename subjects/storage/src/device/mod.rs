@@ -42,7 +42,8 @@ pub struct Interval {
 }
 
 impl Device {
-    /// `None` if the file system is not on one block device, but in memory, on a network, or on several.
+    /// `None` if the file system is not on one block device, but in memory, on a network, or on
+    /// several.
     pub fn beneath(folder: &Path) -> Option<Self> {
         let number = mounts::device_of(folder)?;
         let folder = format!("/sys/dev/block/{}:{}", major(number), minor(number));

@@ -12,7 +12,8 @@ pub fn table_name(number: u32) -> String {
     format!("t{number:05}")
 }
 
-/// The sum of a table's rows: of the CRC-32 of each line without its end. Independent of their order.
+/// The sum of a table's rows: of the CRC-32 of each line without its end. Independent of their
+/// order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum(pub u64);
 

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The fields are `id` (from 1 on), `part` (0 to 99), `amount` (an integer), and `text` (40 to 120
-//! letters). `end` repeats the name, with the number of rows and their [`Sum`]. The file `manifest`,
-//! written last, has a line for each file, with its bytes, tables and rows.
+//! letters). `end` repeats the name, with the number of rows and their [`Sum`]. The file
+//! `manifest`, written last, has a line for each file, with its bytes, tables and rows.
 
 mod format;
 mod manifest;

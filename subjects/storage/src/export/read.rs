@@ -9,8 +9,8 @@ use crate::error::Error;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// An open export file. Call [`Export::next_table`], then [`Export::next_row`] until it returns `None`,
-/// and so on.
+/// An open export file. Call [`Export::next_table`], then [`Export::next_row`] until it returns
+/// `None`, and so on.
 pub struct Export {
     path: PathBuf,
     lines: BufReader<File>,

@@ -28,8 +28,8 @@ pub struct Extent {
 
 /// Writes an export set into a new folder.
 ///
-/// The sizes are those that `concurve-disk` draws for the same seed. At the return, the files are on
-/// the disk and not in the page cache.
+/// The sizes are those that `concurve-disk` draws for the same seed. At the return, the files are
+/// on the disk and not in the page cache.
 ///
 /// # Errors
 /// If there is too little space, which is checked first, or it cannot be written.

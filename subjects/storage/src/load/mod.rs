@@ -1,5 +1,5 @@
-//! The load of document 003: loaders take export files, the biggest first, and make a savepoint after
-//! each table; then two closing jobs verify the database.
+//! The load of document 003: loaders take export files, the biggest first, and make a savepoint
+//! after each table; then two closing jobs verify the database.
 //!
 //! Loaders are processes, as in the document, or threads, if the database allows only one process.
 

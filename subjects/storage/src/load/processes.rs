@@ -1,7 +1,7 @@
 //! A loader as a process: this program, started with other arguments and connected by pipes.
 //!
-//! It reads paths of files from standard input, a line each, and writes messages to standard output, a
-//! line each. It ends at the end of its input, and when its parent ends.
+//! It reads paths of files from standard input, a line each, and writes messages to standard
+//! output, a line each. It ends at the end of its input, and when its parent ends.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Lines, Write};
@@ -19,7 +19,8 @@ use super::loader::{Loaded, Shared, load_file};
 use crate::database::Database;
 use crate::error::Error;
 
-/// How a loader is started: a program and its arguments, to which the number of the loader is added.
+/// How a loader is started: a program and its arguments, to which the number of the loader is
+/// added.
 #[derive(Debug, Clone)]
 pub struct Launch {
     pub program: PathBuf,
