@@ -138,7 +138,7 @@ impl SharedState<'_> {
                 .map_err(|source| Error::Threads {
                     requested: self.options.threads,
                     created: worker,
-                    limit: limits::that_bit(),
+                    limit: limits::exhausted_limit(),
                     source,
                 })?;
         }

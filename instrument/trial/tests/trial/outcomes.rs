@@ -1,4 +1,4 @@
-//! How trials end, and what is said of it.
+//! How trials end, and what their records say of it.
 
 use std::io::Write;
 use std::process::Stdio;

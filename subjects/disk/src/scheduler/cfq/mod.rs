@@ -4,7 +4,7 @@
 //! - The classes: real time first, then best effort, then idle, which is served one request at a
 //!   time, and only when the others had no requests for a grace period.
 //! - Within best effort the eight levels take turns as 0; 0, 1; 0, 1, 2; …, so that a higher
-//!   level comes round more often, and its slices are longer.
+//!   level is served more often, and its slices are longer.
 //! - A queue that runs empty within its slice keeps the disk idle for `slice_idle` at most, unless
 //!   its process thinks longer than that on average.
 //! - Within a queue the nearest request goes next, mostly upwards; once a slice the oldest goes

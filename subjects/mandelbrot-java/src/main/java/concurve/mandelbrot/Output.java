@@ -69,7 +69,7 @@ final class Output {
         reporter.ready();
     }
 
-    /** The kernel's threads at a moment when all workers are alive. */
+    /** The kernel's threads; to be called while all workers are alive. */
     void kernelThreads() throws Failure {
         if (!reporter.isConnected()) {
             return;

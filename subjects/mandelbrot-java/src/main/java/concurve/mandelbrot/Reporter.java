@@ -32,7 +32,7 @@ final class Reporter {
                     VARIABLE + "=\"" + value + "\" is not the number of a descriptor: unset it, or"
                             + " run the program under concurve");
         }
-        // Opening it anew needs no trust in the number: a wrong one is an error.
+        // The pipe is opened anew through /proc: with a wrong number that is an error.
         Path path = Path.of("/proc/self/fd/" + value);
         try {
             return new Reporter(
@@ -52,12 +52,12 @@ final class Reporter {
         return new Reporter(channel);
     }
 
-    /** Whether somebody listens; lets a program skip what is costly to prepare. */
+    /** Whether there is a channel; lets a program skip what is costly to prepare. */
     boolean isConnected() {
         return channel != null;
     }
 
-    /** Says that the program is up. */
+    /** Reports that the program is ready. */
     void ready() throws Failure {
         line(Map.of("ready", true));
     }
@@ -74,7 +74,7 @@ final class Reporter {
         line(members("phase", phase, "edge", edge, "at_ns", atNs));
     }
 
-    /** Something worth knowing that is no indicator. */
+    /** A fact about the program that is no indicator. */
     void fact(String name, Object value) throws Failure {
         line(members("fact", name, "value", value));
     }

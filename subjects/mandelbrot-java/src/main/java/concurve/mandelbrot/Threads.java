@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
-/** How a worker's thread is made. */
+/** How workers' threads are created. */
 final class Threads {
     /** Stack of a platform thread: the kernel needs a few frames. */
     private static final long STACK_BYTES = 256 * 1024;
@@ -34,7 +34,7 @@ final class Threads {
         };
     }
 
-    /** Refuses before anything is created what this machine cannot hold. */
+    /** Refuses more threads than this machine can hold, before any is created. */
     static void check(ComputeOptions options) throws Failure {
         if (options.kind() == ComputeOptions.Kind.VIRTUAL) {
             Limits.checkHeap(options.threads());
@@ -85,7 +85,7 @@ final class Threads {
         }
     }
 
-    /** Waits for the end of a thread; this program interrupts nobody. */
+    /** Waits for the end of a thread; this program interrupts no threads. */
     static void join(Thread thread) {
         try {
             thread.join();
