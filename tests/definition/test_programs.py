@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from concurve.attendants import servers
@@ -10,7 +15,9 @@ from concurve.definition.programs import java_programs, program, programs
 from concurve.definition.study import Indicator
 from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
+from concurve.host.native import binary
 from concurve.measuring.packaged import JAVA_PROGRAMS, PROGRAMS
+from tests.helpers import real
 
 STUDY = """
 [study]
@@ -100,3 +107,45 @@ def test_tables_of_programs_are_whole() -> None:
             parts = text.label.split("{with.")[1:]
             assert {part.partition("}")[0] for part in parts} <= set(table.words)
         assert set(table.measured) <= set(MEASURED)
+
+
+def reported(*argv: str) -> set[str]:
+    """The indicators that a program reports."""
+    receive, send = os.pipe()
+    with os.fdopen(receive) as channel:
+        program_run = subprocess.Popen(
+            [str(binary(f"concurve-{argv[0]}")), *argv[1:]],
+            env={**os.environ, "CONCURVE_REPORT": str(send)},
+            pass_fds=[send],
+            stdout=subprocess.DEVNULL,
+        )
+        os.close(send)
+        lines = [json.loads(line) for line in channel]
+    assert program_run.wait() == 0
+    return {line["indicator"] for line in lines if "indicator" in line}
+
+
+@pytest.mark.skipif(real.missing() is not None, reason=str(real.missing()))
+def test_programs_report_what_their_tables_say(tmp_path: Path) -> None:
+    """All of it, and nothing else but figures of single workers."""
+    exports = str(tmp_path / "exports")
+    found = {
+        "disk": reported("disk", "load", "--scale", "0.001"),
+        "mandelbrot": reported("mandelbrot", "--threads", "2", "--iterations", "50"),
+        "storage": reported("storage", "export", exports, "--size", "2M", "--tables", "34")
+        | reported("storage", "load", "sqlite", str(tmp_path / "data"), "--exports", exports),
+    }
+    # Of a device whose counters, or a machine whose pressure, cannot be read nothing is reported;
+    # streams need a file system that can be read around the page cache.
+    may_lack = {
+        "disk": (),
+        "mandelbrot": (),
+        "storage": ("device_", "io_pressure_", "seek_ratio", "read", "write"),
+    }
+    for name, names in found.items():
+        of_workers = {item for item in names if item.startswith(("worker_", "process_", "loader_"))}
+        certain = {
+            item for item in programs()[name].indicators if not item.startswith(may_lack[name])
+        }
+        assert certain <= names, name
+        assert names - of_workers <= set(programs()[name].indicators), name

@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
     file: str
 
 
-def study_tables(text: str, where: str) -> tuple[Tables, Origins]:
+def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
     """The tables of a study with all that it takes from elsewhere, and where each part stands.
 
     ``where`` is the path of its file; those that it extends are found from its folder.

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.meanings import meaning_texts
+from concurve.definition.level_parts import part_texts
 from concurve.definition.published import PublishedFigure
 from concurve.definition.templates import Value, placeholders
 from concurve.terms import Level, TestCase
@@ -154,14 +154,15 @@ class Claim(_Frozen, frozen=True):
     test: dict[str, Any] = {}
 
 
-class Study(_Frozen, frozen=True):
+class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
     """One study, whole.
 
     ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
     of theirs is ever recommended. ``optional`` has the levels that are left out where the machine
     lacks what they need, such as a server that is not installed. ``simulation``: the figures come
     from a clock of the program's own, so a trial counts on any machine, and the cells of a block
-    share their draws (``{block_seed}``), so ratios are taken block by block.
+    share their draws (``{block_seed}``), so ratios are taken block by block. ``level_parts`` has
+    what the levels of a factor stand for; what is stored calls it ``meanings``.
     """
 
     name: str
@@ -179,7 +180,7 @@ class Study(_Frozen, frozen=True):
     base: dict[str, Level] = {}
     conditions: tuple[str, ...] = ()
     optional: dict[str, tuple[Level, ...]] = {}
-    meanings: dict[str, dict[str, dict[str, Value]]] = {}
+    level_parts: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
     simulation: bool = False
     test_case: TestCase | None = None
@@ -316,5 +317,5 @@ def unused_factors(study: Study) -> list[str]:
 def _all_texts(study: Study) -> list[str]:
     return [
         *(item.text for item in texts(study)),
-        *(text for _, text in meaning_texts(study.meanings)),
+        *(text for _, text in part_texts(study.level_parts)),
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from concurve.definition.meanings import check_lists, check_meanings, part_names
+from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.origins import Origins
 from concurve.definition.study import (
     BUILT_IN,
@@ -44,9 +44,9 @@ def check(study: Study, where: Origins) -> None:
     _check_encoding(study, where)
     _check_names(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
-    check_meanings(study.meanings, _all_levels(study), where)
+    check_parts(study.level_parts, _all_levels(study), where)
     for item in texts(study):
-        check_placeholders(item.text, known + part_names(study.meanings), _place(item, where))
+        check_placeholders(item.text, known + part_names(study.level_parts), _place(item, where))
     for hook, text in study.hooks.texts().items():
         for name in set(OF_TRIAL) & set(placeholders(text)):
             raise StudyError(
@@ -56,7 +56,7 @@ def check(study: Study, where: Origins) -> None:
             )
     for found, lists_allowed in ((arguments(study), True), (single_texts(study), False)):
         placed = [(_place(item, where), item.text) for item in found]
-        check_lists(study.meanings, placed, arguments=lists_allowed)
+        check_lists(study.level_parts, placed, arguments=lists_allowed)
     _check_extracts(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)

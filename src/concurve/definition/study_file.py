@@ -9,11 +9,10 @@ import msgspec
 
 from concurve.definition import study as domain
 from concurve.definition.claim_kinds import check_claims
-from concurve.definition.extending import study_tables
+from concurve.definition.extending import resolved_tables
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
-from concurve.definition.study_from_tables import to_study
-from concurve.definition.study_tables import KEYS, File
+from concurve.definition.study_tables import KEYS, File, to_study
 from concurve.definition.toml_file import read_text, to_type
 from concurve.errors import StudyError
 
@@ -66,7 +65,7 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     Raises:
         StudyError: as :func:`load_study`.
     """
-    tables, origins = study_tables(text, where)
+    tables, origins = resolved_tables(text, where)
     file = to_type(tables, origins.at, File, KEYS, "docs/studies.md")
     study = to_study(file, cpus, origins)
     check(study, origins)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
-from concurve.definition.meanings import part_values
+from concurve.definition.level_parts import part_values
 from concurve.definition.study import (
     BLOCK_SEED,
     FREE_PORT,
@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True):
             TRIAL_FOLDER: folder,
         }
         levels = {**cell.parameters, "effort": self.effort, **of_trial}
-        return {**levels, **part_values(self.study.meanings, levels)}
+        return {**levels, **part_values(self.study.level_parts, levels)}
 
     def workers(self, cell: Cell) -> float | None:
         """The level of the factor that counts as concurrency, if there is one."""

@@ -22,23 +22,23 @@ from concurve.errors import StudyError
 from concurve.terms import Level
 
 #: By factor, by level as text, by part. The texts may hold placeholders of factors.
-Meanings = Mapping[str, Mapping[str, Mapping[str, Value]]]
+LevelParts = Mapping[str, Mapping[str, Mapping[str, Value]]]
 
 
-def part_names(meanings: Meanings) -> list[str]:
-    """The placeholders that the meanings fill: ``class.nice``."""
+def part_names(level_parts: LevelParts) -> list[str]:
+    """The placeholders that the parts fill: ``class.nice``."""
     return [
         f"{factor}.{part}"
-        for factor, levels in meanings.items()
+        for factor, levels in level_parts.items()
         for part in dict.fromkeys(part for parts in levels.values() for part in parts)
     ]
 
 
-def part_values(meanings: Meanings, parameters: Mapping[str, Level]) -> dict[str, Value]:
+def part_values(level_parts: LevelParts, parameters: Mapping[str, Level]) -> dict[str, Value]:
     """What each part stands for in a cell."""
     return {
         f"{factor}.{part}": _filled(value, parameters)
-        for factor, levels in meanings.items()
+        for factor, levels in level_parts.items()
         for part, value in levels[str(parameters[factor])].items()
     }
 
@@ -49,24 +49,24 @@ def _filled(value: Value, parameters: Mapping[str, Level]) -> Value:
     return render(value, parameters) if isinstance(value, str) else value
 
 
-def meaning_texts(meanings: Meanings) -> Iterator[tuple[str, str]]:
-    """Every text of the meanings, with the place it stands."""
-    for factor, levels in meanings.items():
+def part_texts(level_parts: LevelParts) -> Iterator[tuple[str, str]]:
+    """Every text of the parts, with the place it stands."""
+    for factor, levels in level_parts.items():
         for level, parts in levels.items():
             for part, value in parts.items():
                 for text in value if isinstance(value, tuple) else (str(value),):
                     yield f"levels.{factor}, {level}, {part}", text
 
 
-def check_meanings(
-    meanings: Meanings, levels: Mapping[str, Iterable[Level]], origins: Origins
+def check_parts(
+    level_parts: LevelParts, levels: Mapping[str, Iterable[Level]], origins: Origins
 ) -> None:
-    """Refuse meanings that leave a level of a factor (by ``levels``) without its parts.
+    """Refuse parts that leave a level of a factor (by ``levels``) without its parts.
 
     Raises:
         StudyError: names the place and the remedy.
     """
-    for factor, entries in meanings.items():
+    for factor, entries in level_parts.items():
         where = origins.of("levels", factor)
         if factor not in levels:
             raise StudyError(f"{where}: levels.{factor} is no factor", _near(factor, levels))
@@ -78,7 +78,7 @@ def check_meanings(
                 )
         for level in wanted:
             _check_level(factor, level, entries, where)
-        for place, text in meaning_texts({factor: entries}):
+        for place, text in part_texts({factor: entries}):
             check_placeholders(text, levels, f"{where}: {place}")
 
 
@@ -95,7 +95,9 @@ def _check_level(
             raise StudyError(f"{place}: {level!r} has no {part!r}", f"{part} for every level")
 
 
-def check_lists(meanings: Meanings, texts: Iterable[tuple[str, str]], *, arguments: bool) -> None:
+def check_lists(
+    level_parts: LevelParts, texts: Iterable[tuple[str, str]], *, arguments: bool
+) -> None:
     """Refuse a list where one of the ``texts`` (each with its place) is wanted; among ``arguments``
     it may stand alone.
 
@@ -104,7 +106,7 @@ def check_lists(meanings: Meanings, texts: Iterable[tuple[str, str]], *, argumen
     """
     lists = {
         f"{factor}.{part}"
-        for factor, levels in meanings.items()
+        for factor, levels in level_parts.items()
         for parts in levels.values()
         for part, value in parts.items()
         if isinstance(value, tuple)
