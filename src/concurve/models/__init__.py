@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from concurve.findings.fit import FitResult, ModelFit, PeakEstimate, Prediction
 from concurve.models.all_models import MODELS, fit_curves
 from concurve.models.curve import make_curve
 from concurve.models.model import Floats, Model
 from concurve.models.predict import predict
-from concurve.models.result import FitResult, ModelFit, PeakEstimate, Prediction
 
 __all__ = [
     "MODELS",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from concurve.findings.fit import FitResult, ModelFit
 from concurve.models import amdahl, amdahl_cap, knee, linear, select, usl, usl_log, usl_sqrt
 from concurve.models.columns import Columns, columns_of
 from concurve.models.curve import Curve
 from concurve.models.model import Model
 from concurve.models.model_fit import finite, model_fit
-from concurve.models.result import FitResult, ModelFit
 from concurve.models.sentences import answers, warnings
 
 MODELS: dict[str, Model] = {

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from concurve.estimate import Estimate
+from concurve.findings.fit import ModelFit, PeakEstimate
 from concurve.models.columns import Columns
 from concurve.models.curve import Curve
-from concurve.models.result import ModelFit, PeakEstimate
 
 
 def model_fit(
@@ -42,6 +42,8 @@ def model_fit(
     replicated = curve.within_df > 0
     return ModelFit(
         name=model.name,
+        title=model.title,
+        formula=model.formula,
         parameters=parameters,
         standard_errors=errors,
         peak=peak,

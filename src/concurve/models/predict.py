@@ -17,8 +17,8 @@ from scipy.special import stdtrit
 
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
+from concurve.findings.fit import FitResult, ModelFit, Prediction
 from concurve.models.model import Floats
-from concurve.models.result import FitResult, ModelFit, Prediction
 
 #: Beyond this multiple of the greatest level measured, a prediction is no more than a guess.
 FAR = 2.0

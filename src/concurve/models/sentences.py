@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.predict import FAR
-from concurve.models.result import FitResult, ModelFit, PeakEstimate
 
 #: Runs of like residuals less probable than this are told.
 _ORDER = 0.01
