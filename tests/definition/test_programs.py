@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
 from concurve.definition.measured import MEASURED
 from concurve.definition.programs import java_programs, program, programs
 from concurve.definition.study import Indicator
