@@ -23,9 +23,9 @@ from hdrh.histogram import HdrHistogram
 
 from concurve.errors import HostError
 from concurve.host import native
+from tests.cli.test_hdr_log import read
 from tests.helpers import real
 from tests.helpers.resp import Server, missing, serving
-from tests.cli.test_hdr_log import read
 
 PATIENCE_S = 120.0
 ERASE = "\r\x1b[K"
