@@ -47,7 +47,7 @@ class Run:
 
     @property
     def findings(self) -> Findings:
-        """Everything that the views show, with an interval for every figure."""
+        """What its figures say, with an interval for each."""
         return findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:

@@ -72,7 +72,7 @@ def _block(block: Block, depth: int) -> Iterator[str]:
             yield _table(block)
         case Chart():
             label = f"**{_text(block.label)}** " if block.label else ""
-            yield f"{label}{_text(block.title)} (the chart is in the HTML report)"
+            yield f"{label}{_text(block.alternative)} The chart itself is in the HTML report."
         case Code():
             yield _code(block.text)
         case Caption():

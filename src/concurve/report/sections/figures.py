@@ -44,8 +44,7 @@ _NAMED_MAX = 3
 
 def brief(report: Report) -> Section:
     """The table, and what became of cells that are not well."""
-    blocks = (*_throughout(report), _table(report, []), *_remarks(report))
-    return Section("", blocks)
+    return Section("", (*_throughout(report), _table(report, []), *_remarks(report)))
 
 
 def full(report: Report) -> Section:
