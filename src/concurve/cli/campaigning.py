@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from concurve.cli.measuring import Choices
-from concurve.cli.showing import note
+from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
     at_effort,
@@ -75,17 +75,6 @@ def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
         return newest[0]
     campaign = store.campaign_of(store.find_run(name).id)
     return campaign if campaign is not None and campaign.state != "complete" else None
-
-
-def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
-    """Print a stored campaign."""
-    from concurve.analysis.campaign import campaign_findings
-    from concurve.report.campaign import terminal
-
-    row = store.find_campaign(campaign)
-    assert row is not None
-    findings = campaign_findings(store, row, dots=False)
-    terminal.show(findings, sys.stdout, str(report) if report else None)
 
 
 def _measure(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
+from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
 
 #: Runs of like residuals less probable than this are reported.
@@ -88,7 +91,9 @@ def _costs(best: ModelFit, top: float) -> str:
             f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
             f"and throughput cannot pass γ/α = {in_digits(limit)}."
         )
-    coherency = best.parameters["beta"].value * _phi(best.name, top) * (top - 1)
+    phi = MODELS[best.name].phi
+    assert phi is not None  # all models with β have it
+    coherency = best.parameters["beta"].value * float(phi(np.array(top))) * (top - 1)
     larger, smaller = ("coherency", "contention")
     if contention > coherency:
         larger, smaller = smaller, larger
@@ -99,10 +104,6 @@ def _costs(best: ModelFit, top: float) -> str:
         f"At N = {top:g} {larger} costs {costs[larger]:.3g} times the work itself, "
         f"{smaller} {costs[smaller]:.3g} times: {larger} limits."
     )
-
-
-def _phi(name: str, n: float) -> float:
-    return {"usl": n, "usl_log": math.log(n), "usl_sqrt": math.sqrt(n)}[name]
 
 
 def _superlinear(best: ModelFit) -> str:

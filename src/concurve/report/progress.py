@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from concurve.estimate import Estimate
 from concurve.report import format as fmt
-from concurve.report.letters import cut, fit_encoding
+from concurve.report.console import cut, fit_encoding
 from concurve.terms import Level
 
 # On what is not a terminal: a line a block, but not more often than the first, and one after

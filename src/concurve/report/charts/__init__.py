@@ -13,14 +13,15 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report.charts.against_work import against_work
 from concurve.report.charts.cells import of_cells
-from concurve.report.charts.chart import Chart, write_charts
+from concurve.report.charts.files import write_charts
+from concurve.report.document import Chart
 from concurve.terms import Factor
 
 
-def charts(findings: Findings) -> list[Chart]:
+def charts(findings: Report) -> list[Chart]:
     """All charts that the findings bear; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
@@ -36,7 +37,7 @@ def charts(findings: Findings) -> list[Chart]:
     return found
 
 
-def _wanted(findings: Findings) -> Iterator[str]:
+def _wanted(findings: Report) -> Iterator[str]:
     """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
     given length all take as long, and how slow the slow ones are."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
@@ -47,7 +48,7 @@ def _wanted(findings: Findings) -> Iterator[str]:
         yield "cpu_seconds"
 
 
-def _of_models(findings: Findings) -> tuple[str, ...]:
+def _of_models(findings: Report) -> tuple[str, ...]:
     """The throughput that was fitted, where no other chart shows its curves."""
     shown = (findings.primary, "speedup")
     fitted = [item for item in findings.scaling if item.fit is not None]
@@ -60,7 +61,7 @@ def _numeric(factor: Factor) -> bool:
 
 
 def write_static(
-    findings: Findings, folder: Path, formats: Sequence[str] = ("svg", "png")
+    findings: Report, folder: Path, formats: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
     """Write each chart of a run into the folder in each format; the paths written."""
     return write_charts(charts(findings), folder, formats)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
 from concurve.report.charts.captions import alternative, capital, file_name
-from concurve.report.charts.chart import Chart
 from concurve.report.charts.curves import Fitted, curve_layers, curve_rows, key, legend_labels
 from concurve.report.charts.marks import (
     cut_intervals,
@@ -22,6 +21,7 @@ from concurve.report.charts.marks import (
 )
 from concurve.report.charts.series import Series, divided
 from concurve.report.charts.style import SOFT, signs, styled
+from concurve.report.document import Chart
 from concurve.terms import Factor
 
 _PANEL_COLUMNS = 3
@@ -65,7 +65,7 @@ class _Marks(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
+def against_work(findings: Report, work: Factor, name: str) -> Chart | None:
     """The chart; ``None`` if no cell has the indicator."""
     cells = [cell for cell in findings.cells if name in cell.indicators]
     if not cells:
@@ -80,12 +80,12 @@ def against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         alternative=alternative(heading, marks.points, series, subject.scale),
         remarks=(*remarks, *marks.remarks),
         wide=len(subject.panels) > 1,
-        spec=styled(_drawn(subject, marks)),
+        draw=lambda: styled(_drawn(subject, marks)),
     )
 
 
 def _subject(
-    findings: Findings,
+    findings: Report,
     work: Factor,
     name: str,
     cells: Sequence[CellFindings],
@@ -105,7 +105,7 @@ def _subject(
     )
 
 
-def _fitted(findings: Findings, series: Sequence[Series], name: str) -> Fitted:
+def _fitted(findings: Report, series: Sequence[Series], name: str) -> Fitted:
     """The models whose curves a chart of this indicator shows."""
     return {
         (one.panel, one.label): item
@@ -118,7 +118,7 @@ def _fitted(findings: Findings, series: Sequence[Series], name: str) -> Fitted:
 # -- what is drawn ----------------------------------------------------------------------------
 
 
-def _marks(findings: Findings, subject: _Subject) -> _Marks:
+def _marks(findings: Report, subject: _Subject) -> _Marks:
     """Rows of data, cut and spread so that the chart can be read."""
     name, work, series = subject.name, subject.work, subject.series
     points, dots, thinned = _placed(findings, subject)
@@ -149,7 +149,7 @@ def _marks(findings: Findings, subject: _Subject) -> _Marks:
 
 
 def _placed(
-    findings: Findings, subject: _Subject
+    findings: Report, subject: _Subject
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Points and dots at their places along the axis, each curve in its lane; and a remark."""
     name, scale, axis = subject.name, subject.scale, subject.axis

@@ -14,7 +14,7 @@ from concurve.terms import Factor
 
 # A span of values beyond this needs a logarithmic axis to be read.
 LOG_SPAN = 30.0
-_LOG2_SPAN = 8.0
+LOG2_SPAN = 8.0
 # A logarithmic axis begins at this share of the least figure, and ends as far above the greatest.
 LOG_ROOM = 0.8
 
@@ -34,7 +34,7 @@ class WorkAxis:
         powers = len(levels) > 2 and all(
             level > 0 and math.log2(level).is_integer() for level in levels
         )
-        wide = levels[0] > 0 and levels[-1] / levels[0] > _LOG2_SPAN
+        wide = levels[0] > 0 and levels[-1] / levels[0] > LOG2_SPAN
         return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
     def at(self, level: float, lane: float, jitter: float | None = None) -> float:
