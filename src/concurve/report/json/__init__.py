@@ -30,7 +30,7 @@ from concurve.report.json.claims import (
 )
 from concurve.report.json.explanation import to_json as explanation_to_json
 from concurve.report.json.facts import Fact, facts_of
-from concurve.report.json.fit import as_dict as fit_as_dict
+from concurve.report.json.fit import fit_export
 from concurve.report.json.run import Run, run_of
 
 FORMAT = 1
@@ -169,8 +169,8 @@ def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
             continue
         expected = item.expected
         known = [Expectation(n=expected.n, figure=expected.throughput)] if expected else []
-        fitted = fit_as_dict(item.fit, item.work, item.indicator, known, item.notes)
-        found.append({**which, **fitted, "answers": item.answers})
+        fitted = fit_export(item.fit, item.work, item.indicator, known, item.notes)
+        found.append({**which, **msgspec.to_builtins(fitted), "answers": item.answers})
     return found
 
 
