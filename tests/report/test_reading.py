@@ -14,6 +14,7 @@ from concurve import exports
 from concurve.definition.study import Indicator, Rules
 from concurve.explain import explain_run
 from concurve.measuring.laboratory import Runner
+from concurve.measuring.protocol import TrialKey
 from concurve.measuring.run_head import new_head
 from concurve.reporting import report_of
 from concurve.store import Store
@@ -43,11 +44,11 @@ class CountingStore(Store):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        self.read: Counter[tuple[int, int, int]] = Counter()
+        self.read: Counter[TrialKey] = Counter()
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         for row in super().records(run, cell):
-            self.read[tuple(row.key)] += 1
+            self.read[row.key] += 1
             yield row
 
 

@@ -53,11 +53,13 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its meaning; ``link`` is the anchor of a place in the same document."""
+    """A text with its meaning; ``link`` is the anchor of a place in the same document, ``hint`` an
+    explanation on demand."""
 
     text: str
     tone: Tone = Tone.PLAIN
     link: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _columns(figures: Sequence[PublishedComparison]) -> tuple[Column, ...]:
         Column("printed", [row.printed for row in rows], Role.NUMBER),
         Column("published", [row.published or Missing() for row in rows], Role.NUMBER),
         Column("ours", [row.ours or Missing() for row in rows], Role.NUMBER),
-        Column("verdict", [Text(row.verdict, _verdict_tone(row.verdict)) for row in rows]),
+        Column("verdict", [_verdict(figure) for figure in figures]),
     )
 
 
@@ -107,9 +107,10 @@ def _tones(figures: Iterable[PublishedComparison]) -> tuple[Tone, ...]:
     return tuple(_TONES.get(figure.verdict, Tone.SOFT) for figure in figures)
 
 
-def _verdict_tone(verdict: str) -> Tone:
+def _verdict(figure: PublishedComparison) -> Text:
     """A difference stands out; what agrees does not."""
-    return Tone.BAD if verdict == "differs" else Tone.SOFT
+    tone = Tone.BAD if figure.verdict == "differs" else Tone.SOFT
+    return Text(figure.verdict, tone, hint=figure.reason)
 
 
 class PublishedRow(NamedTuple):
@@ -175,11 +176,8 @@ def not_comparable(table: PublishedTable) -> str:
 
 
 def _how_to_read(table: PublishedTable) -> str:
-    """How the figures are compared, why some are not, and why others are undecided."""
-    why = dict.fromkeys(f.reason for f in table.figures if f.verdict in _JUDGED and f.reason)
-    verdicts = f"Verdicts: {'; '.join(why)}." if why else ""
-    parts = (f"Published and ours: {how(table)}", not_comparable(table), verdicts)
-    return " ".join(filter(None, parts))
+    """How the figures are compared, and why some are not."""
+    return f"Published and ours: {how(table)} {not_comparable(table)}".rstrip()
 
 
 def _reasons(figures: Iterable[PublishedComparison]) -> dict[str, int]:
