@@ -81,11 +81,11 @@ def _full(contents: PublishedTable) -> Iterator[Block]:
     label = f"Table {contents.number}" if contents.number else ""
     yield Caption(contents.title, label, detail=Detail.FULL)
     table = Table(_columns(figures), _tones(figures), crossed=True)
-    told = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
+    blocks = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
     is_judged = any(figure.verdict in _JUDGED for figure in figures)
     summary = f"{len(figures)} figures of the source"
     summary += "" if is_judged else ", none of them held against ours"
-    yield Collapsible(summary, told, is_judged, detail=Detail.FULL)
+    yield Collapsible(summary, blocks, is_judged, detail=Detail.FULL)
     chart = comparison_chart(contents)
     if chart is not None:
         yield chart
@@ -160,8 +160,8 @@ def how(table: PublishedTable) -> str:
     bases = dict.fromkeys(
         fmt.setting(figure.base) for figure in table.figures if figure.verdict == "base"
     )
-    told = "; ".join(ways)
-    return f"{told}. Base: {' · '.join(bases)}." if bases else f"{told}."
+    figures = "; ".join(ways)
+    return f"{figures}. Base: {' · '.join(bases)}." if bases else f"{figures}."
 
 
 def counts(found: Mapping[Agreement, int]) -> str:
@@ -171,8 +171,8 @@ def counts(found: Mapping[Agreement, int]) -> str:
 
 def not_comparable(table: PublishedTable) -> str:
     """``Not comparable: 2 × nothing is measured for it here.``; empty where there is none."""
-    told = "; ".join(f"{number} × {why}" for why, number in _reasons(table.figures).items())
-    return f"Not comparable: {told}." if told else ""
+    reasons = "; ".join(f"{number} × {why}" for why, number in _reasons(table.figures).items())
+    return f"Not comparable: {reasons}." if reasons else ""
 
 
 def _how_to_read(table: PublishedTable) -> str:
