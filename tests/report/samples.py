@@ -13,7 +13,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Dot, Reject
 from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.explanation import CellExplanation, Explanation
-from concurve.findings.published import PublishedComparison, PublishedTable
+from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.findings.run import Finding, Report, RunInfo
 from concurve.findings.workers import ProgramFact
 from concurve.terms import Factor, IndicatorInfo, Level
@@ -344,19 +344,22 @@ def _per_operation(total: float, waiting: float, locked: float) -> dict[str, Est
 
 def judged() -> Report:
     """All that a source, the records and the program itself say of a run."""
-    base = study((Factor(name="threads", levels=(1, 2), work=True),), lambda p: 2.0 / p["threads"])
+    base = study(
+        (Factor(name="threads", levels=(1, 2), work=True),), lambda p: 2.0 / float(p["threads"])
+    )
     ratio = Estimate(value=1.96, low=1.91, high=2.01, n=5)
     lock = {"cpu": 0.6, "run_queue": 0.1, "futex": 0.3}
+    figures: tuple[tuple[int, str, float, Estimate, Agreement], ...] = (
+        (1, "70.1", 1.0, Estimate(value=1.0), "base"),
+        (2, "35.9", 0.512, Estimate(value=0.51, low=0.49, high=0.53, n=5), "agrees"),
+    )
     comparisons = tuple(
         PublishedComparison(
             row="time", column=f"{n} threads", printed=printed, unit="s", indicator="wall_seconds",
             parameters={"threads": n}, base={"threads": 1}, compare="ratio", verdict=verdict,
             reason="", published=published, ours=ours,
         )
-        for n, printed, published, ours, verdict in (
-            (1, "70.1", 1.0, Estimate(value=1.0), "base"),
-            (2, "35.9", 0.512, Estimate(value=0.51, low=0.49, high=0.53, n=5), "agrees"),
-        )
+        for n, printed, published, ours, verdict in figures
     )  # fmt: skip
     return msgspec.structs.replace(
         base,

@@ -12,8 +12,7 @@ import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.report.charts import charts
-from concurve.report.charts.files import write_charts
+from concurve.report.charts import charts, write_charts
 from concurve.report.document import Chart
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document

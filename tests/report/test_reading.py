@@ -17,7 +17,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.reporting import report_of
 from concurve.store import Store
-from concurve.store.rows import RecordRow
+from concurve.store.rows import RecordRow, TrialKey
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
@@ -43,11 +43,11 @@ class CountingStore(Store):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        self.read: Counter[tuple[int, int, int]] = Counter()
+        self.read: Counter[TrialKey] = Counter()
 
     def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
         for row in super().records(run, cell):
-            self.read[tuple(row.key)] += 1
+            self.read[row.key] += 1
             yield row
 
 

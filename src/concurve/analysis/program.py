@@ -27,7 +27,10 @@ class ProgramFacts:
 
     def __init__(self, run: StoredRun) -> None:
         few = len(run.plan.cells) <= CELLS_MAX
-        self._first = {cell: keys[0] for cell, keys in run.used.items()} if few else {}
+        in_use = zip(run.trials, run.in_use, strict=True)
+        used = [row.outcome.key for row, is_used in in_use if is_used]
+        # The cells in the order that exports have had from the start.
+        self._first = {key.cell: key for key in reversed(used)} if few else {}
         self._target = run.head.study.target
         self._said: dict[int, dict[str, str]] = {}
 
@@ -51,7 +54,9 @@ class ProgramFacts:
 
     def found(self, cells: Sequence[CellFindings]) -> tuple[ProgramFact, ...]:
         """The facts, each with the cells of its value."""
-        return facts_of(cells, self._said)
+        return facts_of(
+            cells, {cell: self._said[cell] for cell in self._first if cell in self._said}
+        )
 
 
 def _text(value: object) -> str:

@@ -51,8 +51,8 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     version = machine.versions().get("concurve", "")
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
     total, of_all = len(chosen.studies), len(campaign.studies)
-    told = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
-    note(f"campaign {head.id}: {chosen.name}, {told}, effort {head.effort}, seed {seed}")
+    counted = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
 
 
@@ -100,8 +100,8 @@ def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
     """The exit code tells of studies that are missing."""
     missing = [row for row in rows if row.state != "complete"]
     if missing:
-        told = ", ".join(f"{row.name} ({row.state})" for row in missing)
+        names = ", ".join(f"{row.name} ({row.state})" for row in missing)
         raise CampaignError(
-            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {told}",
+            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {names}",
             f"what each of them says above; then concurve resume {head.id}",
         )

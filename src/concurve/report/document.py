@@ -53,11 +53,13 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its meaning; ``link`` is the anchor of a place in the same document."""
+    """A text with its meaning; ``link`` is the anchor of a place in the same document, ``hint`` an
+    explanation on demand."""
 
     text: str
     tone: Tone = Tone.PLAIN
     link: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Bar:
 
 
 Cell: TypeAlias = str | Text | tuple[Text, ...] | Number | Missing | Bar
-"""An entry of a table; of several texts each has a line of its own where there is room."""
+"""An entry of a table; each of several texts has a line of its own where lines can be broken."""
 
 
 # -- blocks -----------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ class Column:
 
     ``short`` is a shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0
     for a column that is always shown; of the others those with the least number come first, as far
-    as there is room.
+    as they fit.
     """
 
     title: str
@@ -192,7 +194,7 @@ class Table:
     """Columns of equal length, with a tone for each row if there is any.
 
     ``title`` describes it to those who do not see it. ``as_text``: the entries are sentences, so
-    where there is no room for columns a row is told as a sentence. ``crossed``: the first two
+    where columns do not fit, a row is written as a sentence. ``crossed``: the first two
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long and looked through by one column or another. ``legend`` says how to read the
     columns that a view shows.

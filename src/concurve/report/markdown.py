@@ -29,7 +29,7 @@ from concurve.report.document import (
 
 # What GitHub would take for markup, links or references inside a line.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$@&!])")
-_BOLD = {Tone.STRONG, Tone.BAD, Tone.GOOD}
+_BOLD = {Tone.STRONG, Tone.GOOD, Tone.BAD, Tone.WARNING}
 
 
 def to_markdown(document: Document) -> str:

@@ -55,7 +55,7 @@ _KEY_WIDTH_MIN = 6
 _BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
 # Longer tables repeat their heading below, and set groups of rows apart.
 _ROWS_LONG = 24
-# Of the columns that there is no room for, so many are named.
+# Of the columns that do not fit, so many are named.
 _NAMES_MAX = 12
 
 
@@ -94,8 +94,8 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
                 yield from _paragraph(said, width, indent)
         case Facts():
             for name, value in block.pairs:
-                told = value if isinstance(value, str) else "; ".join(value)
-                yield from say(Line(fmt.clean(f"{name}: {told}")))
+                shown = value if isinstance(value, str) else "; ".join(value)
+                yield from say(Line(fmt.clean(f"{name}: {shown}")))
         case Table():
             yield from _as_text(block, width) if block.as_text else _grid(block, width)
         case Chart():
@@ -213,7 +213,7 @@ def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
 
 
 def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list[Column]]:
-    """The columns that fit, keys without room, and other columns without room.
+    """The columns that fit, and the keys and the other columns that do not.
 
     Keys are cut short where they take most of the width. Of the columns that may be left out
     those that are wanted most come first; one that does not fit ends the list.

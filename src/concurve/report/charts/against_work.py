@@ -9,7 +9,6 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
-from concurve.report.charts.captions import alternative, capital, file_name
 from concurve.report.charts.curves import Fitted, curve_layers, curve_rows, key, legend_labels
 from concurve.report.charts.marks import (
     cut_intervals,
@@ -19,7 +18,7 @@ from concurve.report.charts.marks import (
     ideal_line,
     point_of,
 )
-from concurve.report.charts.series import Series, divided
+from concurve.report.charts.series import Series, alternative, capital, divided, file_name
 from concurve.report.charts.style import SOFT, signs, styled
 from concurve.report.document import Chart
 from concurve.terms import Factor
@@ -130,10 +129,10 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
     bottom = end_above_0(points, dots) if log else bottom
     curves = curve_rows(subject.fitted, name, subject.scale)
     if curves:
-        # What is expected has room, but does not press the measured part together.
+        # The expected part is shown without pressing the measured part together.
         bottom = max(min(bottom, *(row["value"] for row in curves)), bottom / 2)
         top = min(max(top, *(row["value"] for row in curves)), 1.6 * top)
-    # A speed-up leaves room above, where its ideal line begins to run ahead.
+    # A speed-up has a margin above, where its ideal line rises beyond it.
     top = top * (1.25 if name == "speedup" else 1.08) if top > 0 else 1.0
     end = subject.axis.end
     ideal = ideal_line(name, work, subject.cells, findings, top, end) if relative else []
@@ -204,7 +203,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
     y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
     low = alt.Y("low:Q", title=title, scale=y_scale)
     color, shape = signs(labels, legend_labels(labels, subject.fitted))
-    told = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
+    texts = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
 
     def rows_where(condition: str) -> Any:
         return alt.Chart().transform_filter(condition).encode(x=x)
@@ -225,7 +224,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .encode(y=y, color=color),
         rows_where("datum.kind == 'dot' && !datum.used")
         .mark_point(size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
-        .encode(y=y, color=color, **told),
+        .encode(y=y, color=color, **texts),
         rows_where("datum.kind == 'point' && datum.joined")
         .mark_line(strokeWidth=1.8, clip=True, aria=False)
         .encode(y=y, color=color),
@@ -234,5 +233,5 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .encode(y=low, y2="high:Q", color=color),
         rows_where("datum.kind == 'point' && isValid(datum.value)")
         .mark_point(filled=True, size=38, opacity=1, clip=True)
-        .encode(y=y, color=color, shape=shape, **told),
+        .encode(y=y, color=color, shape=shape, **texts),
     ]

@@ -14,7 +14,7 @@ _SERIES = ("published", "ours")
 _PANEL_COLUMNS = 3
 _LABEL_LONG = 10
 # Intervals may reach beyond the figures by the span of these, or by this share of the greatest.
-_ROOM = 0.25
+_MARGIN = 0.25
 
 
 class _Layout(NamedTuple):
@@ -89,7 +89,7 @@ def _drawn(
         scale=alt.Scale(domain=list(_SERIES), range=["diamond", "circle"]),
         legend=alt.Legend(orient="top", title=None),
     )
-    told = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
+    texts = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
     base = alt.Chart().encode(x=x)
     layers = [
         base.mark_line(strokeWidth=1.6, aria=False).encode(y=y, color=colour),
@@ -99,10 +99,10 @@ def _drawn(
         # Hollow and larger, so that it is seen where both are the same.
         base.transform_filter("datum.series == 'published'")
         .mark_point(filled=False, size=110, strokeWidth=1.6, opacity=1)
-        .encode(y=y, color=colour, shape=shape, **told),
+        .encode(y=y, color=colour, shape=shape, **texts),
         base.transform_filter("datum.series == 'ours'")
         .mark_point(filled=True, size=60, opacity=1)
-        .encode(y=y, color=colour, shape=shape, **told),
+        .encode(y=y, color=colour, shape=shape, **texts),
     ]
     data: Any = {"values": points}
     chart: Any = alt.layer(*layers)
@@ -128,8 +128,8 @@ def _cut_intervals(points: list[dict[str, Any]]) -> bool:
     for panel in {point["panel"] for point in points}:
         here = [point for point in points if point["panel"] == panel]
         values = [point["value"] for point in here]
-        room = max(max(values) - min(values), _ROOM * max(map(abs, values)))
-        least, most = min(values) - room, max(values) + room
+        margin = max(max(values) - min(values), _MARGIN * max(map(abs, values)))
+        least, most = min(values) - margin, max(values) + margin
         for point in here:
             if "low" in point and not least <= point["low"] <= point["high"] <= most:
                 point["low"], point["high"] = max(point["low"], least), min(point["high"], most)

@@ -157,8 +157,8 @@ def _study(study: StudyFindings) -> Iterator[Paragraph]:
     yield Paragraph(head, tone)
     yield Paragraph(study.test_case.objective if study.test_case else study.question)
     if study.verdicts:
-        told = ", ".join(f"{number} {verdict}" for verdict, number in study.verdicts.items())
-        yield Paragraph(f"claims: {told}", Tone.SOFT)
+        verdicts = ", ".join(f"{number} {verdict}" for verdict, number in study.verdicts.items())
+        yield Paragraph(f"claims: {verdicts}", Tone.SOFT)
     agreements = counts(study.agreements)
     if agreements:
         yield Paragraph(f"published figures: {agreements}", Tone.SOFT)

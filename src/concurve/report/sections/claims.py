@@ -23,7 +23,9 @@ def section(report: Report) -> Section | None:
         return None
     limits = [_limit(claim, report) for claim in claims]
     columns = [
-        Column("verdict", [Text(claim.verdict, Tone.STRONG) for claim in claims], Role.KEY),
+        Column(
+            "verdict", [Text(claim.verdict, _TONES[claim.verdict]) for claim in claims], Role.KEY
+        ),
         Column("claim", [claim.says for claim in claims], Role.KEY),
         Column("where", [claim.source for claim in claims]),
         Column("measured", [_measured(claim) for claim in claims]),

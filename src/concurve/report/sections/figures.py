@@ -51,7 +51,8 @@ def full(report: Report) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in report.cells]
     table = _table(report, [Column("trials", trials, Role.NUMBER)])
-    return Section("Figures", (*_throughout(report), table), anchor="figures")
+    missing = Paragraph(f"{fmt.MISSING} is a figure that could not be taken.", Tone.SOFT)
+    return Section("Figures", (*_throughout(report), table, missing), anchor="figures")
 
 
 def order(findings: Findings) -> list[str]:

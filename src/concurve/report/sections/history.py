@@ -21,7 +21,7 @@ from concurve.report.document import (
 )
 
 _TONES = {"faster": Tone.GOOD, "slower": Tone.BAD, "changed": Tone.WARNING, "": Tone.PLAIN}
-#: With more cells than this, those without a change are told in one line each.
+#: With more cells than this, those without a change have one line each.
 _CELLS_FULL = 6
 
 
@@ -55,8 +55,8 @@ def _cell(history: History, cell: CellHistory) -> Section:
     is_changed = any(point.verdict for point in points)
     if len(history.cells) > _CELLS_FULL and not is_changed and points:
         latest = fmt.estimate(points[-1].figure, scale).text
-        told = Paragraph(f"{cell.note or 'no change'}; latest {latest}", Tone.SOFT)
-        return Section(title, (told,))
+        latest_only = Paragraph(f"{cell.note or 'no change'}; latest {latest}", Tone.SOFT)
+        return Section(title, (latest_only,))
     blocks: list[Block] = [_table(history, cell, scale)]
     if cell.note or not is_changed:
         blocks.append(Paragraph(cell.note or "no change", Tone.SOFT))

@@ -81,11 +81,11 @@ def _full(contents: PublishedTable) -> Iterator[Block]:
     label = f"Table {contents.number}" if contents.number else ""
     yield Caption(contents.title, label, detail=Detail.FULL)
     table = Table(_columns(figures), _tones(figures), crossed=True)
-    told = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
+    blocks = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
     is_judged = any(figure.verdict in _JUDGED for figure in figures)
     summary = f"{len(figures)} figures of the source"
     summary += "" if is_judged else ", none of them held against ours"
-    yield Collapsible(summary, told, is_judged, detail=Detail.FULL)
+    yield Collapsible(summary, blocks, is_judged, detail=Detail.FULL)
     chart = comparison_chart(contents)
     if chart is not None:
         yield chart
@@ -99,7 +99,7 @@ def _columns(figures: Sequence[PublishedComparison]) -> tuple[Column, ...]:
         Column("printed", [row.printed for row in rows], Role.NUMBER),
         Column("published", [row.published or Missing() for row in rows], Role.NUMBER),
         Column("ours", [row.ours or Missing() for row in rows], Role.NUMBER),
-        Column("verdict", [Text(row.verdict, _verdict_tone(row.verdict)) for row in rows]),
+        Column("verdict", [_verdict(figure) for figure in figures]),
     )
 
 
@@ -107,9 +107,10 @@ def _tones(figures: Iterable[PublishedComparison]) -> tuple[Tone, ...]:
     return tuple(_TONES.get(figure.verdict, Tone.SOFT) for figure in figures)
 
 
-def _verdict_tone(verdict: str) -> Tone:
+def _verdict(figure: PublishedComparison) -> Text:
     """A difference stands out; what agrees does not."""
-    return Tone.BAD if verdict == "differs" else Tone.SOFT
+    tone = Tone.BAD if figure.verdict == "differs" else Tone.SOFT
+    return Text(figure.verdict, tone, hint=figure.reason)
 
 
 class PublishedRow(NamedTuple):
@@ -159,8 +160,8 @@ def how(table: PublishedTable) -> str:
     bases = dict.fromkeys(
         fmt.setting(figure.base) for figure in table.figures if figure.verdict == "base"
     )
-    told = "; ".join(ways)
-    return f"{told}. Base: {' · '.join(bases)}." if bases else f"{told}."
+    figures = "; ".join(ways)
+    return f"{figures}. Base: {' · '.join(bases)}." if bases else f"{figures}."
 
 
 def counts(found: Mapping[Agreement, int]) -> str:
@@ -170,16 +171,13 @@ def counts(found: Mapping[Agreement, int]) -> str:
 
 def not_comparable(table: PublishedTable) -> str:
     """``Not comparable: 2 × nothing is measured for it here.``; empty where there is none."""
-    told = "; ".join(f"{number} × {why}" for why, number in _reasons(table.figures).items())
-    return f"Not comparable: {told}." if told else ""
+    reasons = "; ".join(f"{number} × {why}" for why, number in _reasons(table.figures).items())
+    return f"Not comparable: {reasons}." if reasons else ""
 
 
 def _how_to_read(table: PublishedTable) -> str:
-    """How the figures are compared, why some are not, and why others are undecided."""
-    why = dict.fromkeys(f.reason for f in table.figures if f.verdict in _JUDGED and f.reason)
-    verdicts = f"Verdicts: {'; '.join(why)}." if why else ""
-    parts = (f"Published and ours: {how(table)}", not_comparable(table), verdicts)
-    return " ".join(filter(None, parts))
+    """How the figures are compared, and why some are not."""
+    return f"Published and ours: {how(table)} {not_comparable(table)}".rstrip()
 
 
 def _reasons(figures: Iterable[PublishedComparison]) -> dict[str, int]:

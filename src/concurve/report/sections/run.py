@@ -9,6 +9,7 @@ from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
+    Code,
     Detail,
     Document,
     Fact,
@@ -18,7 +19,6 @@ from concurve.report.document import (
     at_detail,
 )
 from concurve.report.sections import (
-    again,
     answers,
     charts,
     claims,
@@ -42,7 +42,12 @@ class Part(NamedTuple):
     in_campaign: bool = True
 
 
-#: The sections in their order. The table stands first where little else is told.
+def _again(report: Report) -> Section:
+    """How to run it again."""
+    return Section("Run it again", (Code(report.run.again),), anchor="again")
+
+
+#: The sections in their order. The table comes first in a brief report.
 PARTS = (
     Part(figures.brief, Detail.BRIEF, in_campaign=False),
     Part(answers.section),
@@ -56,7 +61,7 @@ PARTS = (
     Part(rejected.section, in_campaign=False),
     Part(machine.section, Detail.FULL, in_campaign=False),
     Part(program.section, Detail.FULL),
-    Part(again.section, Detail.FULL, in_campaign=False),
+    Part(_again, Detail.FULL, in_campaign=False),
 )
 
 

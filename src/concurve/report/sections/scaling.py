@@ -20,8 +20,8 @@ from concurve.report.document import (
     Tone,
 )
 
-#: Groups that a full report tells in sentences; all of them stand in its table.
-GROUPS_TOLD = 8
+#: Groups that a full report describes in sentences; all of them stand in its table.
+GROUPS_IN_SENTENCES = 8
 
 
 def section(report: Report) -> Section | None:
@@ -29,9 +29,9 @@ def section(report: Report) -> Section | None:
     found = report.scaling
     if not found:
         return None
-    told = List(tuple(_sentences(found[:GROUPS_TOLD])))
-    more = List(tuple(_sentences(found[GROUPS_TOLD:])), detail=Detail.BRIEF)
-    blocks = [told, *([more] if more.items else [])]
+    sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES])))
+    more = List(tuple(_sentences(found[GROUPS_IN_SENTENCES:])), detail=Detail.BRIEF)
+    blocks = [sentences, *([more] if more.items else [])]
     table = [_table(found)] if len(found) > 1 else []
     how = Paragraph(_subject(found), Tone.SOFT, detail=Detail.FULL)
     return Section("Scaling models", (*blocks, *table, how), anchor="models")
