@@ -23,9 +23,11 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from concurve.fields import ALWAYS_KEY
-from concurve.report.campaign.json import CampaignExport
-from concurve.report.explain.json import Explained
 from concurve.report.json import Export
+from concurve.report.json.campaign import CampaignExport
+from concurve.report.json.comparison import ComparisonExport
+from concurve.report.json.explanation import Explained
+from concurve.report.json.fit import FitExport
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead
 from concurve.wire import report
@@ -62,6 +64,13 @@ SCHEMAS = (
     Generated("export", "Export of a Concurve run", (Export,), id="concurve:export"),
     Generated(
         "explain", "What limits each cell of a Concurve run", (Explained,), id="concurve:explain"
+    ),
+    Generated("fit", "Scaling models fitted to measured numbers", (FitExport,), id="concurve:fit"),
+    Generated(
+        "compare",
+        "Comparison of two Concurve runs, or of levels inside one",
+        (ComparisonExport,),
+        id="concurve:compare",
     ),
     Generated(
         "campaign", "Export of a Concurve campaign", (CampaignExport,), id="concurve:campaign"

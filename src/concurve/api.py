@@ -28,7 +28,7 @@ from concurve.findings.run import Findings
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import draw_seed, new_head
-from concurve.report.rows import Rows, cell_rows, trial_rows
+from concurve.report.csv import Rows, cell_rows, trial_rows
 from concurve.store import Store
 from concurve.terms import Level
 from concurve.wire import decode_record
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def findings(self) -> Findings:
-        """Everything that the views show, with an interval for every figure."""
+        """What its figures say, with an interval for each."""
         return findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:
@@ -89,8 +89,7 @@ class Run:
             ConcurveError: another ending, or a place that cannot be written.
         """
         path = Path(file)
-        kind = exports.format_of(path)
-        exports.write(path, exports.render(self.findings, self._store, kind))
+        exports.write_run(self._store, self.id, {exports.format_of(path): path})
         return path
 
     def __repr__(self) -> str:

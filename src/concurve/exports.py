@@ -1,22 +1,21 @@
-"""A run's views as files: each is whole or not there."""
+"""The views of stored runs and campaigns as files: each is whole or not there."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from concurve.analysis.campaign import campaign_findings, with_causes, with_each_run
-from concurve.analysis.run import findings_of
-from concurve.analysis.told import with_facts
-from concurve.analysis.workers import with_shares
 from concurve.errors import ConcurveError
 from concurve.findings.campaign import CampaignFindings
-from concurve.findings.run import Findings
-from concurve.report.json import RawTrial
+from concurve.findings.run import Report
+from concurve.report.document import Document
+from concurve.report.sections.campaign import campaign_document
+from concurve.report.sections.run import run_document
+from concurve.reporting import RawRecords, campaign_of, figures_of, raw_trials, report_of
 from concurve.store import Store
+from concurve.store.rows import CampaignRow, RunRow
 from concurve.wire import decode_record
 
 Format = Literal["json", "csv", "markdown", "html"]
@@ -60,96 +59,6 @@ def check_writable(path: Path) -> None:
         raise ConcurveError(f"{path} cannot be written", "a place you may write to")
 
 
-def complete(findings: Findings, store: Store) -> Findings:
-    """A run with all that a report shows of it: the scaling models fitted to it, what limits each
-    cell, what single workers did, and what the measured program said of itself."""
-    if not findings.scaling:
-        from concurve.analysis.scaling import with_models
-
-        findings = with_models(findings)
-    if findings.explanation is None:
-        from concurve.explain import with_explanation
-
-        findings = with_explanation(findings, store)
-    if findings.shares is None:
-        findings = with_shares(findings, store)
-    return findings if findings.facts else with_facts(findings, store)
-
-
-def complete_campaign(findings: CampaignFindings, store: Store) -> CampaignFindings:
-    """A campaign with all that its report shows of its runs."""
-    return with_causes(with_each_run(findings, lambda run: complete(run, store)))
-
-
-def render(findings: Findings, store: Store, kind: Format) -> bytes:
-    """A run in a format; in all but CSV with scaling models and what limits it."""
-    if kind != "csv":
-        findings = complete(findings, store)
-    if kind == "json":
-        from concurve.report.json import to_json
-
-        return to_json(findings, raw_trials(findings, store)) + b"\n"
-    if kind == "csv":
-        from concurve.report import csv
-
-        return csv.cells(findings).encode()
-    if kind == "markdown":
-        from concurve.report.markdown import to_markdown
-
-        return to_markdown(findings).encode()
-    from concurve.report.html import to_html
-
-    return to_html(findings).encode()
-
-
-def render_hdr(findings: Findings, store: Store) -> bytes:
-    """The histograms of the trials in use, as an HdrHistogram interval log.
-
-    Raises:
-        ConcurveError: the run has none.
-    """
-    from concurve import hdr_log
-
-    labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
-    trials = raw_trials(findings, store)
-    used = ((labels[cell], decode_record(raw)) for cell, _, _, ok, _, raw in trials if ok)
-    return hdr_log.log(used).encode()
-
-
-def check_campaign_format(kind: Format) -> None:
-    """Refuse a format that a campaign has not.
-
-    Raises:
-        ConcurveError: CSV, which is one table.
-    """
-    if kind == "csv":
-        raise ConcurveError(
-            "a campaign has no one table for CSV, and no one log of histograms",
-            "json, html or markdown; or concurve export RUN for each of its runs",
-        )
-
-
-def render_campaign(findings: CampaignFindings, kind: Format, store: Store | None = None) -> bytes:
-    """A campaign in a format; where a store has its runs, with their scaling models and what
-    limits them, and in JSON with their raw trials."""
-    check_campaign_format(kind)
-    if store is not None:
-        findings = complete_campaign(findings, store)
-    if kind == "json":
-        from concurve.report.campaign.json import to_campaign_json
-
-        runs = [study.run for study in findings.studies if study.run is not None]
-        raw = {run.run.id: raw_trials(run, store) for run in runs} if store is not None else {}
-        return to_campaign_json(findings, raw) + b"\n"
-    if kind == "markdown":
-        from concurve.report.campaign.markdown import to_campaign_markdown
-
-        return to_campaign_markdown(findings).encode()
-    from concurve.report.campaign.html import to_campaign_html
-
-    return to_campaign_html(findings).encode()
-
-
 def write(path: Path, content: bytes) -> None:
     """Write a file whole: beside its place first, then moved there.
 
@@ -176,34 +85,125 @@ def write(path: Path, content: bytes) -> None:
         ) from error
 
 
-def write_run(store: Store, run: str, files: dict[Format, Path]) -> None:
-    """Write the asked-for views of a stored run."""
-    if not files:
-        return
-    findings = findings_of(store, store.find_run(run))
-    if set(files) != {"csv"}:
-        findings = complete(findings, store)
+# -- runs -------------------------------------------------------------------------------------
+
+
+def export_run(store: Store, row: RunRow, kind: Format) -> bytes:
+    """A run in a format; in all but CSV with scaling models and what limits it."""
+    raw = RawRecords() if kind == "json" else None
+    report = figures_of(store, row) if kind == "csv" else report_of(store, row, raw)
+    return render(report, kind, raw)
+
+
+def write_run(
+    store: Store, run: str, files: dict[Format, Path], charts: Path | None = None
+) -> list[Path]:
+    """Write the asked-for views of a stored run, and each chart of its report as SVG and PNG into
+    the folder ``charts``, if there is one; the paths written. Its records are read once."""
+    if not files and charts is None:
+        return []
+    row = store.find_run(run)
+    raw = RawRecords() if "json" in files else None
+    is_table = set(files) == {"csv"} and charts is None
+    report = figures_of(store, row) if is_table else report_of(store, row, raw)
     for kind, path in files.items():
-        write(path, render(findings, store, kind))
+        write(path, render(report, kind, raw))
+    drawn = [] if charts is None else _write_charts(run_document(report), charts)
+    return [*files.values(), *drawn]
 
 
-def write_campaign(store: Store, campaign: str, files: dict[Format, Path]) -> None:
-    """Write the asked-for views of a stored campaign."""
-    if not files:
-        return
+def render(report: Report, kind: Format, raw: RawRecords | None = None) -> bytes:
+    """The report of a run in a format; ``raw`` records are for JSON."""
+    if kind == "json":
+        from concurve.report.json import to_json
+
+        return to_json(report, raw.of(report) if raw is not None else ()) + b"\n"
+    if kind == "csv":
+        from concurve.report import csv
+
+        return csv.cells(report).encode()
+    return _rendered(run_document(report), kind)
+
+
+def export_hdr(store: Store, row: RunRow) -> bytes:
+    """The histograms of the trials in use, as an HdrHistogram interval log.
+
+    Raises:
+        ConcurveError: the run has none.
+    """
+    from concurve import hdr_log
+
+    findings = figures_of(store, row, dots=True)
+    labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
+    trials = raw_trials(findings, store.records(row.id))
+    used = ((labels[cell], decode_record(raw)) for cell, _, _, ok, _, raw in trials if ok)
+    return hdr_log.log(used).encode()
+
+
+# -- campaigns --------------------------------------------------------------------------------
+
+
+def check_campaign_format(kind: Format) -> None:
+    """Refuse a format that a campaign has not.
+
+    Raises:
+        ConcurveError: CSV, which is one table.
+    """
+    if kind == "csv":
+        raise ConcurveError(
+            "a campaign has no one table for CSV, and no one log of histograms",
+            "json, html or markdown; or concurve export RUN for each of its runs",
+        )
+
+
+def export_campaign(store: Store, row: CampaignRow, kind: Format) -> bytes:
+    """A stored campaign in a format, with the whole report of each of its runs."""
+    raw: dict[str, RawRecords] | None = {} if kind == "json" else None
+    return render_campaign(campaign_of(store, row, raw), kind, raw)
+
+
+def write_campaign(
+    store: Store, campaign: str, files: dict[Format, Path], charts: Path | None = None
+) -> list[Path]:
+    """Write the asked-for views of a stored campaign, and its charts under their numbers into the
+    folder ``charts``, if there is one; the paths written."""
+    if not files and charts is None:
+        return []
     row = store.find_campaign(campaign)
     assert row is not None
-    findings = complete_campaign(campaign_findings(store, row), store)
+    raw: dict[str, RawRecords] | None = {} if "json" in files else None
+    findings = campaign_of(store, row, raw)
     for kind, path in files.items():
-        write(path, render_campaign(findings, kind, store))
+        write(path, render_campaign(findings, kind, raw))
+    drawn = [] if charts is None else _write_charts(campaign_document(findings), charts)
+    return [*files.values(), *drawn]
 
 
-def raw_trials(findings: Findings, store: Store) -> Iterator[RawTrial]:
-    """Every raw trial of a run in the form that the JSON export takes."""
-    used = {(dot.cell, dot.block, dot.attempt) for dot in findings.dots if dot.used}
-    causes = {
-        (reject.cell, reject.block, reject.attempt): f"{reject.cause}: {reject.detail}"
-        for reject in findings.rejects
-    }
-    for key, record in store.records(findings.run.id):
-        yield (key.cell, key.block, key.attempt, tuple(key) in used, causes.get(key), record)
+def render_campaign(
+    findings: CampaignFindings, kind: Format, raw: dict[str, RawRecords] | None = None
+) -> bytes:
+    """A campaign in a format; ``raw`` trials by run are for JSON."""
+    check_campaign_format(kind)
+    if kind == "json":
+        from concurve.report.json.campaign import to_campaign_json
+
+        runs = [study.run for study in findings.studies if study.run is not None]
+        trials = {run.run.id: raw[run.run.id].of(run) for run in runs} if raw else {}
+        return to_campaign_json(findings, trials) + b"\n"
+    return _rendered(campaign_document(findings), kind)
+
+
+def _rendered(document: Document, kind: Format) -> bytes:
+    if kind == "markdown":
+        from concurve.report.markdown import to_markdown
+
+        return to_markdown(document).encode()
+    from concurve.report.html import to_html
+
+    return to_html(document).encode()
+
+
+def _write_charts(document: Document, folder: Path) -> list[Path]:
+    from concurve.report.charts import write_charts
+
+    return write_charts(document.charts(), folder)

@@ -12,8 +12,8 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.measuring.plan import describe
-from concurve.report.campaign.charts import comparison_chart
-from concurve.report.published import how, not_comparable, published_row
+from concurve.report.charts.published import comparison_chart
+from concurve.report.sections.published import how, not_comparable, published_row
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
@@ -147,7 +147,8 @@ def test_side_by_side_there_is_no_verdict() -> None:
     apart = figure(7146, 2, None, "none")
     found = only(compared([apart], {2: [281.0, 283.0]}))
     assert (found.verdict, found.published) == ("not comparable", None)
-    assert published_row(found).evidence == "7146, ours 281 to 283 s"
+    row = published_row(found)
+    assert (row.printed, row.published, row.ours) == ("7146", "", "281 to 283 s")
     unmeasured = PublishedFigure(
         table="7", row="PID", column="1", value=2572, printed="2572", rounding=0.5
     )

@@ -19,7 +19,9 @@ from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine, machine_differences
-from concurve.report.comparison import lines, to_json
+from concurve.report.json.comparison import to_json
+from concurve.report.sections.comparison import comparison_document
+from concurve.report.terminal import lines
 from concurve.stats.comparison import (
     benjamini_hochberg,
     compared,
@@ -340,7 +342,7 @@ def test_the_table_fits_and_the_json_is_as_described(store: Store) -> None:
     ]
     found = compare_runs([sides[0]], [sides[1]])
     for width in (80, 60):
-        assert max(len(line.plain) for line in lines(found, width)) <= width
+        assert max(len(line.plain) for line in lines(comparison_document(found), width)) <= width
     written = json.loads(to_json(found))
     jsonschema.validate(written, SCHEMA)
     assert written["cells"][0]["verdict"] == "slower"

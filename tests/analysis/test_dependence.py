@@ -14,9 +14,13 @@ from concurve.analysis.dependence import dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
 from concurve.findings.claims import Dependence
-from concurve.report import dependence as shown
-from concurve.report.html import environment
+from concurve.report.document import Detail, Paragraph, Table
+from concurve.report.html import to_html
 from concurve.report.json import to_json
+from concurve.report.markdown import to_markdown
+from concurve.report.sections import dependence as shown
+from concurve.report.sections.run import run_document
+from concurve.report.terminal import lines
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
 from tests.report.samples import single_cell as sample
@@ -97,7 +101,7 @@ def test_the_sentence_names_what_changes_it_most() -> None:
     (said,) = sentences(found())
     assert said.kind == "answer"
     assert said.sentence.startswith("as takes longer. The ratio is 1.1 to 1.1")
-    assert "it hangs most on cache: 1.05 times as much at 8192 as at 0." in said.sentence
+    assert "it depends most on cache: 1.05 times as much at 8192 as at 0." in said.sentence
     (said,) = sentences([item for item in found() if item.factor == "depth"])
     assert said.sentence.endswith("none of the assumptions is shown to change it.")
     assert list(sentences(())) == []
@@ -111,22 +115,23 @@ def test_nothing_is_said_without_blocks_that_share_their_draws_or_without_a_cell
 
 def test_every_view_shows_the_same_rows() -> None:
     findings = msgspec.structs.replace(sample(), dependences=found())
-    rows = shown.dependence_rows(findings)
-    assert [row.factor for row in rows] == ["cache", "", "depth", "", ""]
-    assert [row.says for row in rows] == ["as takes longer.", "", "", "", ""]
-    assert [bool(row.change) for row in rows] == [False, True, False, True, True]
-    markdown = "\n".join(shown.to_markdown(findings))
-    lines = list(shown.lines(findings, 60))
-    assert max(line.cell_len for line in lines) <= 60
-    terminal = "\n".join(line.plain for line in lines)
-    page = environment().get_template("parts.html.j2").module.dependence_table(rows)  # type: ignore[attr-defined]
-    for text in (markdown, terminal, str(page)):
-        assert rows[1].ratio in text
-        assert rows[1].change in text
+    section = shown.section(findings)
+    assert section is not None
+    claim, table, _ = section.blocks
+    assert isinstance(claim, Paragraph) and claim.text == "as takes longer."
+    assert isinstance(table, Table)
+    rows = [[str(cell) for cell in row] for _, row in table.rows()]
+    assert [row[0] for row in rows] == ["cache", "", "depth", "", ""]
+    assert [bool(row[3]) for row in rows] == [False, True, False, True, True]
+    terminal = list(lines(run_document(findings, Detail.BRIEF), 60))
+    assert max(line.cell_len for line in terminal) <= 60
+    full = run_document(findings)
+    for text in (to_markdown(full), to_html(full), "\n".join(line.plain for line in terminal)):
+        assert rows[1][2] in text
+        assert rows[1][3] in text
     exported = json.loads(to_json(findings))
     schema = Path(__file__).parents[2] / "schema" / "export.schema.json"
     jsonschema.validate(exported, json.loads(schema.read_text(encoding="utf-8")))
     assert [item["level"] for item in exported["dependences"]] == [0, 8192, 1, 4, 16]
     assert "dependences" not in json.loads(to_json(sample()))
-    assert list(shown.to_markdown(sample())) == []
-    assert list(shown.lines(sample(), 60)) == []
+    assert shown.section(sample()) is None

@@ -14,16 +14,17 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from concurve.analysis.scaling import scaling_of, throughput_of, with_models
+from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.cli import app
 from concurve.definition.measured import INDICATORS
-from concurve.exports import render
-from concurve.findings.run import Findings
+from concurve.exports import export_run, render
+from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
 from concurve.report.charts import charts
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
+from concurve.report.sections.run import run_document
 from concurve.store import Store
 from tests.helpers.made import made_run
 
@@ -46,26 +47,30 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield Store(str(folder / "store.db"))
 
 
+def with_models(report: Report) -> Report:
+    return msgspec.structs.replace(report, scaling=scaling_of(report))
+
+
 @pytest.fixture(scope="module")
-def one(store: Store) -> Findings:
+def one(store: Store) -> Report:
     return with_models(made_run(store, seconds, seed=1, cv=0.02, name="one", threads=LEVELS))
 
 
 @pytest.fixture(scope="module")
-def two(store: Store) -> Findings:
+def two(store: Store) -> Report:
     run = made_run(
         store, seconds, seed=2, cv=0.02, name="two", threads=LEVELS, sync=("none", "lock")
     )
     return with_models(run)
 
 
-def only(findings: Findings) -> ScalingFinding:
+def only(findings: Report) -> ScalingFinding:
     [item] = findings.scaling
     assert item.fit is not None
     return item
 
 
-def test_the_fit_is_that_of_every_trial(one: Findings) -> None:
+def test_the_fit_is_that_of_every_trial(one: Report) -> None:
     item = only(one)
     assert item.fit is not None and item.indicator == "rate_per_second"
     rates = one.columns("rate_per_second")
@@ -78,13 +83,13 @@ def test_the_fit_is_that_of_every_trial(one: Findings) -> None:
     assert item.fit.best.parameters["beta"].value == pytest.approx(BETA, rel=0.2)
 
 
-def test_each_group_has_its_own(two: Findings) -> None:
+def test_each_group_has_its_own(two: Report) -> None:
     assert [item.group for item in two.scaling] == [{"sync": "none"}, {"sync": "lock"}]
     alphas = [item.fit.model("usl").parameters["alpha"].value for item in two.scaling if item.fit]
     assert alphas == pytest.approx([ALPHA, 3 * ALPHA], rel=0.3)
 
 
-def test_curves_go_on_to_twice_the_levels_and_widen(one: Findings) -> None:
+def test_curves_go_on_to_twice_the_levels_and_widen(one: Report) -> None:
     item = only(one)
     rate = item.curves["rate_per_second"]
     inside = [point for point in rate if not point.beyond]
@@ -97,7 +102,7 @@ def test_curves_go_on_to_twice_the_levels_and_widen(one: Findings) -> None:
     assert (ahead[-1].low, ahead[-1].high) == (expected.throughput.low, expected.throughput.high)
 
 
-def test_time_and_speed_up_follow_from_the_rate_where_the_work_is_the_same(one: Findings) -> None:
+def test_time_and_speed_up_follow_from_the_rate_where_the_work_is_the_same(one: Report) -> None:
     curves = only(one).curves
     base = one.cells[0].indicators["wall_seconds"].value
     for rate, wall, speedup in zip(
@@ -109,7 +114,7 @@ def test_time_and_speed_up_follow_from_the_rate_where_the_work_is_the_same(one: 
         assert speedup.value == pytest.approx(base / wall.value)
 
 
-def test_work_that_differs_has_the_rate_s_curve_and_chart_only(one: Findings) -> None:
+def test_work_that_differs_has_the_rate_s_curve_and_chart_only(one: Report) -> None:
     """A program that reports operations: twice the trial, twice the work."""
     dots = tuple(
         msgspec.structs.replace(
@@ -148,11 +153,12 @@ def test_without_three_numeric_levels_there_are_no_models(
 ) -> None:
     findings = with_models(made_run(store, lambda _: 1.0, seed=3, name="none", **factors))
     assert findings.scaling == ()
-    assert "models" not in json.loads(render(findings, store, "json"))
-    assert "Scaling models" not in to_html(findings) + to_markdown(findings)
+    assert "models" not in json.loads(render(findings, "json"))
+    document = run_document(findings)
+    assert "Scaling models" not in to_html(document) + to_markdown(document)
 
 
-def test_a_group_that_cannot_be_fitted_says_why(two: Findings, store: Store) -> None:
+def test_a_group_that_cannot_be_fitted_says_why(two: Report, store: Store) -> None:
     cells = tuple(
         msgspec.structs.replace(cell, status="skipped")
         if cell.parameters["sync"] == "lock" and int(cell.parameters["threads"]) > 2
@@ -164,10 +170,11 @@ def test_a_group_that_cannot_be_fitted_says_why(two: Findings, store: Store) -> 
     good, bad = found.scaling
     assert good.fit is not None and bad.fit is None
     assert "at least 3 different numbers of workers; there are 2" in bad.reason
-    assert "No model fitted" in to_html(found) and "No model fitted" in to_markdown(found)
-    models = json.loads(render(found, store, "json"))["models"]
+    document = run_document(found)
+    assert "No model fitted" in to_html(document) and "No model fitted" in to_markdown(document)
+    models = json.loads(render(found, "json"))["models"]
     assert models[1]["reason"] == bad.reason
-    validate(render(found, store, "json"))
+    validate(render(found, "json"))
 
 
 def validate(export: bytes) -> list[dict[str, Any]]:
@@ -182,8 +189,8 @@ def validate(export: bytes) -> list[dict[str, Any]]:
     return list(found["models"])
 
 
-def test_json(two: Findings, store: Store) -> None:
-    none, lock = validate(render(two, store, "json"))
+def test_json(two: Report, store: Store) -> None:
+    none, lock = validate(export_run(store, store.find_run(two.run.id), "json"))
     assert (none["parameters"], lock["parameters"]) == ({"sync": "none"}, {"sync": "lock"})
     assert none["columns"] == {"n": "threads", "x": "rate_per_second"}
     assert [item["n"] for item in none["predictions"]] == [64]
@@ -192,13 +199,13 @@ def test_json(two: Findings, store: Store) -> None:
     assert none["answers"][0].startswith("USL: α = ")
 
 
-def test_words(one: Findings) -> None:
+def test_words(one: Report) -> None:
     answers = " ".join(only(one).answers)
     assert answers.startswith("USL: α = 0.0")
     assert "β = 0.00" in answers and "Peak at N = 2" in answers
     assert "At threads=64, twice the greatest level measured" in answers
     assert "further out any prediction is a guess" in answers
-    for page in (to_html(one), to_markdown(one).replace("\\", "")):
+    for page in (to_html(run_document(one)), to_markdown(run_document(one)).replace("\\", "")):
         assert "Scaling models" in page
         assert "Peak at N = 2" in page
 
@@ -222,7 +229,7 @@ def test_superlinear_and_no_peak_are_said(store: Store) -> None:
     assert peak is None or not peak.established
 
 
-def test_charts_draw_the_curve_instead_of_joining_the_points(two: Findings) -> None:
+def test_charts_draw_the_curve_instead_of_joining_the_points(two: Report) -> None:
     specs = {chart.name: chart.spec.to_dict() for chart in charts(two)}
     for name in ("wall-seconds-by-threads", "speedup-by-threads"):
         rows = (
@@ -238,7 +245,7 @@ def test_charts_draw_the_curve_instead_of_joining_the_points(two: Findings) -> N
     assert "over all models" not in json.dumps(specs["efficiency-by-threads"])
 
 
-def test_show_fits_only_when_asked(two: Findings, store: Store) -> None:
+def test_show_fits_only_when_asked(two: Report, store: Store) -> None:
     def show(*options: str) -> str:
         result = CliRunner().invoke(
             app, ["show", two.run.id, "--db", store.url, *options], catch_exceptions=False
@@ -251,7 +258,7 @@ def test_show_fits_only_when_asked(two: Findings, store: Store) -> None:
     assert len(json.loads(show("--json", "--models"))["models"]) == 2
 
 
-def test_plain_show_imports_no_models(two: Findings, store: Store) -> None:
+def test_plain_show_imports_no_models(two: Report, store: Store) -> None:
     code = (
         "import sys; from concurve.cli.showing import show_run; from concurve.store import Store; "
         f"show_run(Store({store.url!r}), {two.run.id!r}); "

@@ -14,17 +14,17 @@ from rich.cells import cell_len
 
 import concurve
 from concurve import explain as explaining
-from concurve.analysis.run import findings_of
 from concurve.cli import main
 from concurve.definition.study import Rules, Study
 from concurve.errors import RunError
-from concurve.exports import render
+from concurve.exports import export_run
 from concurve.findings.explanation import Explanation
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
-from concurve.report.explain.chart import composition
-from concurve.report.explain.json import to_json
-from concurve.report.explain.terminal import bar, lines
+from concurve.report.charts.composition import composition
+from concurve.report.json.explanation import to_json
+from concurve.report.sections.limits import bar_of, explanation_document
+from concurve.report.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
@@ -161,7 +161,7 @@ def test_only_so_many_records_of_a_cell_are_read(
 def test_what_is_missing_everywhere_is_said_once(store: Store) -> None:
     found = explained(store, lambda n: record(role([thread(0.5)] * n, sampled=False)))
     assert found.missing == {"waits": "kernel says no"}
-    text = "\n".join(line.plain for line in lines(found, 200))
+    text = "\n".join(line.plain for line in lines(explanation_document(found), 200))
     assert text.count("Not granted here: what threads wait for: kernel says no.") == 1
 
 
@@ -189,14 +189,13 @@ def test_the_json_follows_its_schema(store: Store) -> None:
 
 def test_reports_have_a_section_with_a_chart(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     row = store.find_run(run_of(store, queueing))
-    findings = findings_of(store, row)
-    page = render(findings, store, "html").decode()
+    page = export_run(store, row, "html").decode()
     assert "What limits it" in page and "Where the thread time of an operation goes" in page
     assert "50 % of it waiting for a CPU (4 threads on 2 CPUs)" in page
-    text = render(findings, store, "markdown").decode()
+    text = export_run(store, row, "markdown").decode()
     assert "| 4 | 2 | 50 % | 50 % | 0 % | cpu |" in text and "- **cpu**: With threads=4" in text
     monkeypatch.setattr(explaining, "REPORT_TRIALS", 3)
-    assert "What limits it" not in render(findings, store, "markdown").decode()
+    assert "What limits it" not in export_run(store, row, "markdown").decode()
 
 
 def test_the_chart_divides_each_cell_s_time(store: Store) -> None:
@@ -220,16 +219,16 @@ def test_charts_without_a_work_factor_and_of_several(store: Store) -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_no_line_is_wider_than_the_terminal(store: Store, width: int) -> None:
-    table = list(lines(explained(store), width))
+    table = list(lines(explanation_document(explained(store)), width))
     if width >= 40:
         assert max(cell_len(line.plain) for line in table) <= width
     assert any("cpu" in line.plain for line in table)
 
 
 def test_a_bar_gives_each_part_its_letters() -> None:
-    assert bar({"cpu": 0.5, "run_queue": 0.25, "futex": 0.25}, 8) == "ccccrrff"
-    assert bar({"cpu": 1 / 3, "run_queue": 1 / 3, "disk": 1 / 3}, 10).count("c") in (3, 4)
-    assert len(bar({"cpu": 0.996, "run_queue": 0.002, "disk": 0.002}, 24)) == 24
+    assert bar(bar_of({"cpu": 0.5, "run_queue": 0.25, "futex": 0.25}), 8) == "ccccrrff"
+    assert bar(bar_of({"cpu": 1 / 3, "run_queue": 1 / 3, "disk": 1 / 3}), 10).count("c") in (3, 4)
+    assert len(bar(bar_of({"cpu": 0.996, "run_queue": 0.002, "disk": 0.002}), 24)) == 24
 
 
 def test_the_verb_and_the_interface_for_python(

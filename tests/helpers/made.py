@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from concurve.analysis.run import findings_of
 from concurve.definition.study import Rules
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
+from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -31,7 +31,7 @@ def made_run(
     conditions: tuple[str, ...] = (),
     base: dict[str, Level] | None = None,
     **factors: tuple[Level, ...],
-) -> Findings:
+) -> Report:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
     around it by ``cv``. Its day is that of the seed."""
     study = msgspec.structs.replace(
@@ -49,4 +49,4 @@ def made_run(
         return seconds(*spec.roles[0].argv[1:]) * rng.lognormvariate(0, cv)
 
     Runner(head, store, FakeEngine(wall), clock=FakeClock(0.001)).start()
-    return findings_of(store, store.find_run(head.id))
+    return figures_of(store, store.find_run(head.id), dots=True)

@@ -22,7 +22,10 @@ from concurve.findings.campaign import CampaignFindings
 from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
-from concurve.report.campaign import terminal
+from concurve.report import terminal
+from concurve.report.document import Detail
+from concurve.report.sections.campaign import campaign_document
+from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT
@@ -88,7 +91,7 @@ def ran(folder: Path) -> tuple[Store, CampaignFindings]:
     runner(head, store, using).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    return store, campaign_findings(store, row)
+    return store, campaign_findings(store, row, lambda run: figures_of(store, run, dots=True))
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +191,7 @@ def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> 
     runner(head, store, engine(steal_of=lambda spec: 10**9)).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    said = campaign_findings(store, row).summary[-1]
+    said = campaign_findings(store, row, lambda run: figures_of(store, run)).summary[-1]
     assert said.kind == "warning"
     assert said.sentence.startswith("The machine was not quiet: 40 of ")
 
@@ -416,7 +419,7 @@ def test_json_is_as_its_schema_says(told: CampaignFindings) -> None:
 
 @pytest.mark.parametrize("width", [30, 60, 100])
 def test_the_terminal_is_never_too_narrow(told: CampaignFindings, width: int) -> None:
-    lines = list(terminal.lines(told, width))
+    lines = list(terminal.lines(campaign_document(told, Detail.BRIEF), width))
     assert all(len(line.plain) <= width for line in lines)
     text = " ".join(line.plain.strip() for line in lines)
     assert "tc02 not run" in text and "claims: 1 supported, 1 refuted" in text

@@ -7,9 +7,15 @@ import math
 import random
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Dot, Reject
-from concurve.findings.run import Finding, Findings, RunInfo
+from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
+from concurve.findings.run import Finding, Report, RunInfo
+from concurve.findings.workers import ProgramFact
 from concurve.terms import Factor, IndicatorInfo, Level
 
 HOSTILE = '<script>alert("x")</script> | `tick` \x1b[31mred\x1b[0m\nline'
@@ -69,7 +75,7 @@ def study(
     question: str = "How does a multithreaded program scale with its threads?",
     again: str = "concurve sweep -P threads 1,2,8 -- ./renderer --threads {threads}",
     sentences: tuple[Finding, ...] = (),
-) -> Findings:
+) -> Report:
     """A full factorial whose wall times follow ``wall``, with noise from a fixed seed."""
     rng = random.Random(1)
     cells: list[CellFindings] = []
@@ -126,7 +132,7 @@ def study(
                 stop_reason="precision reached",
             )
         )
-    return Findings(
+    return Report(
         run=RunInfo(
             id="20261121-093000-7f3a",
             study=name,
@@ -152,10 +158,14 @@ def study(
         dots=tuple(dots),
         machine=MACHINE,
         roles=("target",),
+        scaling=(),
+        explanation=None,
+        facts=(),
+        shares=None,
     )
 
 
-def thread_scaling() -> Findings:
+def thread_scaling() -> Report:
     """Twelve cells as in document 002: two CPUs, up to 512 threads."""
     return study(
         (
@@ -190,7 +200,7 @@ def thread_scaling() -> Findings:
     )
 
 
-def text_factor() -> Findings:
+def text_factor() -> Report:
     """A factor of words and none that counts as concurrency; one word is hostile."""
     return study(
         (
@@ -205,14 +215,14 @@ def text_factor() -> Findings:
     )
 
 
-def single_cell() -> Findings:
+def single_cell() -> Report:
     """One cell, one trial: no interval anywhere."""
     return study(
         (), lambda _: 0.00123, trials=1, name="sweep", question="", again="concurve sweep -- true"
     )
 
 
-def troubled() -> Findings:
+def troubled() -> Report:
     """Skipped and pending cells, rejects, absent readings, an interrupted run."""
     base = thread_scaling()
     cells = list(base.cells)
@@ -278,7 +288,7 @@ def troubled() -> Findings:
     dots = [dot for dot in base.dots if dot.cell not in (3, 11)]
     dots.append(Dot(cell=5, block=1, attempt=0, used=False, values={"wall_seconds": 1.95}))
     run = base.run
-    return Findings(
+    return Report(
         run=RunInfo(
             id=run.id,
             study=run.study,
@@ -304,10 +314,14 @@ def troubled() -> Findings:
         dots=tuple(dots),
         machine=base.machine,
         roles=("target", "background"),
+        scaling=(),
+        explanation=None,
+        facts=(),
+        shares=None,
     )
 
 
-def many_cells() -> Findings:
+def many_cells() -> Report:
     """120 cells: 6 × 4 × 5, so twenty curves."""
     return study(
         (
@@ -319,10 +333,90 @@ def many_cells() -> Findings:
     )
 
 
-ALL: dict[str, Callable[[], Findings]] = {
+def _per_operation(total: float, waiting: float, locked: float) -> dict[str, Estimate]:
+    names = {"total": total, "cpu": total - waiting - locked, "run_queue": waiting,
+             "blocked": locked}  # fmt: skip
+    return {
+        name: Estimate(value=ns, low=0.98 * ns, high=1.02 * ns, n=5, unit="ns")
+        for name, ns in names.items()
+    }
+
+
+def judged() -> Report:
+    """All that a source, the records and the program itself say of a run."""
+    base = study(
+        (Factor(name="threads", levels=(1, 2), work=True),), lambda p: 2.0 / float(p["threads"])
+    )
+    ratio = Estimate(value=1.96, low=1.91, high=2.01, n=5)
+    lock = {"cpu": 0.6, "run_queue": 0.1, "futex": 0.3}
+    figures: tuple[tuple[int, str, float, Estimate, Agreement], ...] = (
+        (1, "70.1", 1.0, Estimate(value=1.0), "base"),
+        (2, "35.9", 0.512, Estimate(value=0.51, low=0.49, high=0.53, n=5), "agrees"),
+    )
+    comparisons = tuple(
+        PublishedComparison(
+            row="time", column=f"{n} threads", printed=printed, unit="s", indicator="wall_seconds",
+            parameters={"threads": n}, base={"threads": 1}, compare="ratio", verdict=verdict,
+            reason="", published=published, ours=ours,
+        )
+        for n, printed, published, ours, verdict in figures
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        base,
+        claims=(
+            ClaimFinding(
+                id="halves", says="Two threads halve the time.", source="§3, table 7",
+                kind="speedup", verdict="supported", reason="", threshold="at least 1.9",
+                estimate=ratio, published=1.95, indicator="wall_seconds", cell={"threads": 2},
+            ),
+            ClaimFinding(
+                id="many", says=f"A hundred threads do no harm. {HOSTILE}", source="§4",
+                kind="ratio", verdict="not testable here", reason="threads=100 was not run",
+            ),
+        ),
+        dependences=(
+            Dependence(claim="halves", says="Two threads halve the time.", factor="cache", level=0,
+                       settings=3, ratio=ratio),
+            Dependence(claim="halves", says="Two threads halve the time.", factor="cache",
+                       level=8192, settings=3, ratio=ratio, change=Estimate(value=1.05)),
+        ),
+        published=(
+            PublishedTable(number="7", title="Times", rows=("time",),
+                           columns=("1 threads", "2 threads"), figures=comparisons),
+        ),
+        explanation=Explanation(
+            run=base.run.id,
+            study=base.run.study,
+            factors=("threads",),
+            work="threads",
+            operation="reported by the program",
+            cells=(
+                CellExplanation(
+                    parameters={"threads": 1}, cause="none", index=0, trials=5,
+                    evidence="With threads=1 an operation takes 1 ms of thread time.",
+                    per_operation=_per_operation(1e6, 0, 0), shares={"cpu": 1.0},
+                ),
+                CellExplanation(
+                    parameters={"threads": 2}, cause="lock", index=1, trials=5,
+                    evidence="With threads=2 an operation takes 1.7 × the thread time.",
+                    per_operation=_per_operation(1.7e6, 0.17e6, 0.51e6), shares=lock,
+                ),
+            ),
+            missing={"steal": "no hypervisor says it"},
+            notes=("The threads are those of the role target.",),
+        ),
+        facts=(
+            ProgramFact(name="threads_limited_by", value="pids.max = 300", where={"threads": 2},
+                        cells=1, among=1),
+        ),
+    )  # fmt: skip
+
+
+ALL: dict[str, Callable[[], Report]] = {
     "thread_scaling": thread_scaling,
     "text_factor": text_factor,
     "single_cell": single_cell,
     "troubled": troubled,
     "many_cells": many_cells,
+    "judged": judged,
 }

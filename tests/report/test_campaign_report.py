@@ -16,13 +16,15 @@ from concurve.analysis.campaign import campaign_findings
 from concurve.cli import app
 from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
-from concurve.exports import complete_campaign, render_campaign
+from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
-from concurve.report.campaign.document import document, numbered_charts
+from concurve.report.sections.campaign import campaign_document
+from concurve.reporting import campaign_of, figures_of
 from concurve.store import Store
+from concurve.store.rows import CampaignRow
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.explaining import WALL, record, role, thread
@@ -74,18 +76,23 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def plain(stored: Store) -> CampaignFindings:
-    row = stored.find_campaign("small-campaign")
-    assert row is not None
-    return campaign_findings(stored, row)
+def row(stored: Store) -> CampaignRow:
+    found = stored.find_campaign("small-campaign")
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="module")
-def told(stored: Store, plain: CampaignFindings) -> CampaignFindings:
-    return complete_campaign(plain, stored)
+def plain(stored: Store, row: CampaignRow) -> CampaignFindings:
+    return campaign_findings(stored, row, lambda run: figures_of(stored, run, dots=True))
 
 
-def runs(findings: CampaignFindings) -> list[Findings]:
+@pytest.fixture(scope="module")
+def told(stored: Store, row: CampaignRow) -> CampaignFindings:
+    return campaign_of(stored, row)
+
+
+def runs(findings: CampaignFindings) -> list[Report]:
     return [study.run for study in findings.studies if study.run is not None]
 
 
@@ -99,21 +106,20 @@ def test_each_run_has_its_models_and_what_limits_it(told: CampaignFindings) -> N
     assert second.explanation is None, "where nothing is to be faster, nothing limits"
 
 
-def test_the_summary_tells_the_causes_once(stored: Store, told: CampaignFindings) -> None:
+def test_the_summary_tells_the_causes_once(told: CampaignFindings) -> None:
     says = (
         "What limits test case 1: lock in 2 of 6 cells, cpu in 1; in the other 3 nothing is found."
     )
-    for findings in (told, complete_campaign(told, stored)):
-        sentences = [item.sentence for item in findings.summary]
-        assert sentences.count(says) == 1
-        assert not any("What limits test case 2" in sentence for sentence in sentences)
+    sentences = [item.sentence for item in told.summary]
+    assert sentences.count(says) == 1
+    assert not any("What limits test case 2" in sentence for sentence in sentences)
 
 
 def test_the_models_curves_are_in_the_campaigns_charts(
     plain: CampaignFindings, told: CampaignFindings
 ) -> None:
     def curves(findings: CampaignFindings) -> int:
-        specs = [json.dumps(c.spec.to_dict()) for c in numbered_charts(document(findings))]
+        specs = [json.dumps(c.spec.to_dict()) for c in campaign_document(findings).charts()]
         return sum('"kind": "curve"' in spec for spec in specs)
 
     assert curves(plain) == 0
@@ -141,7 +147,8 @@ def test_markdown_says_why(told: CampaignFindings) -> None:
 
 def test_html_says_why_and_every_link_has_its_place(told: CampaignFindings) -> None:
     page = render_campaign(told, "html").decode()
-    assert "What limits it: lock: With cpus=1 threads=2 an operation takes" in page
+    assert re.search(r"<th[^>]*>what limits it</th>", page)
+    assert "<td>lock: With cpus=1 threads=2 an operation takes" in page
     assert "pids.max = 300" in page
     anchors = re.findall(r'\bid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
@@ -149,8 +156,8 @@ def test_html_says_why_and_every_link_has_its_place(told: CampaignFindings) -> N
     assert re.search(r"Test case 1: Where the thread time of an operation goes", page)
 
 
-def test_json_has_both_as_their_schemas_say(stored: Store, plain: CampaignFindings) -> None:
-    export = json.loads(render_campaign(plain, "json", stored))
+def test_json_has_both_as_their_schemas_say(stored: Store, row: CampaignRow) -> None:
+    export = json.loads(export_campaign(stored, row, "json"))
     schemas = {
         name: json.loads((SCHEMA / f"{name}.schema.json").read_text())
         for name in ("campaign", "export", "explain")

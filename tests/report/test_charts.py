@@ -7,7 +7,7 @@ import json
 import msgspec
 
 from concurve.definition.study import Rules
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report.charts import charts
 from concurve.store import Store
 from concurve.terms import Factor, Level
@@ -29,7 +29,7 @@ def test_an_interval_down_to_nothing_has_its_place_on_a_logarithmic_axis() -> No
 
 
 def test_nothing_grows_from_a_base_that_has_as_much_concurrency() -> None:
-    def run(**base: Level) -> tuple[Findings, str]:
+    def run(**base: Level) -> tuple[Report, str]:
         findings = made_run(
             Store(), lambda mode, n: float(mode) / int(n), mode=(1, 2), threads=(1, 2, 4), base=base
         )

@@ -18,6 +18,7 @@ from concurve.estimate import Estimate
 from concurve.report import csv
 from concurve.report.json import to_json
 from concurve.report.markdown import to_markdown
+from concurve.report.sections.run import run_document
 from tests.report import samples
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "export.schema.json"
@@ -130,7 +131,7 @@ def test_csv_tells_a_parameter_from_a_column_of_its_name() -> None:
 
 @pytest.mark.parametrize("name", samples.ALL)
 def test_markdown_tables_are_rectangular_and_hostile_text_is_inert(name: str) -> None:
-    text = to_markdown(samples.ALL[name]())
+    text = to_markdown(run_document(samples.ALL[name]()))
     width = 0
     for line in text.splitlines():
         if not line.startswith("|"):
@@ -148,5 +149,5 @@ def test_markdown_tables_are_rectangular_and_hostile_text_is_inert(name: str) ->
 def test_markdown_fences_a_command_with_backticks() -> None:
     findings = samples.single_cell()
     run = msgspec.structs.replace(findings.run, again="echo ```; rm")
-    text = to_markdown(msgspec.structs.replace(findings, run=run))
+    text = to_markdown(run_document(msgspec.structs.replace(findings, run=run)))
     assert "````sh\necho ```; rm\n````" in text

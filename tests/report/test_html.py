@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules
-from concurve.findings.run import Findings
-from concurve.report.charts import charts, write_static
-from concurve.report.charts.chart import Chart
+from concurve.findings.run import Report
+from concurve.report.charts import charts, write_charts
+from concurve.report.document import Chart
 from concurve.report.html import to_html
+from concurve.report.sections.run import run_document
 from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.made import made_run
@@ -51,7 +52,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    return {name: to_html(make()) for name, make in samples.ALL.items()}
+    return {name: to_html(run_document(make())) for name, make in samples.ALL.items()}
 
 
 @pytest.mark.parametrize("name", samples.ALL)
@@ -143,7 +144,7 @@ def test_a_missing_cell_breaks_its_curve() -> None:
     assert gaps == {("cpus 1", 32.0), ("cpus 2", 512.0)}
 
 
-def without_figures(findings: Findings) -> Findings:
+def without_figures(findings: Report) -> Report:
     cells = tuple(msgspec.structs.replace(cell, indicators={}) for cell in findings.cells)
     return msgspec.structs.replace(findings, cells=cells, dots=())
 
@@ -163,7 +164,7 @@ def test_an_interval_that_says_anything_does_not_flatten_a_chart(
 
 
 def test_a_run_without_figures_is_a_page_without_charts() -> None:
-    page = to_html(without_figures(samples.thread_scaling()))
+    page = to_html(run_document(without_figures(samples.thread_scaling())))
     assert "<svg" not in page and "Figures" in page
 
 
@@ -190,9 +191,9 @@ def test_a_level_of_zero_and_negative_figures_are_drawn() -> None:
 
 
 def test_static_charts_are_written(tmp_path: Path) -> None:
-    written = write_static(samples.single_cell(), tmp_path / "charts")
+    written = write_charts(charts(samples.single_cell()), tmp_path / "charts")
     assert sorted(path.suffix for path in written) == [".png", ".svg"]
     assert written[1].read_bytes().startswith(b"\x89PNG")
     assert written[0].read_text().startswith("<svg")
     with pytest.raises(ValueError, match="pdf"):
-        write_static(samples.single_cell(), tmp_path, formats=("pdf",))
+        write_charts(charts(samples.single_cell()), tmp_path, formats=("pdf",))

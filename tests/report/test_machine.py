@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurve.report.machine import facts
+from concurve.report.sections.machine import facts
 
 
 def test_nested_names_are_joined_and_units_shown() -> None:

@@ -9,8 +9,10 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report import terminal
+from concurve.report.document import Detail
+from concurve.report.sections.run import run_document
 from tests.report import samples
 
 
@@ -21,16 +23,16 @@ class Screen(io.StringIO):
         return True
 
 
-def printed(findings: Findings, report: str | None = None) -> str:
+def printed(found: Report, report: str | None = None) -> str:
     out = io.StringIO()
-    terminal.show(findings, out, report)
+    terminal.show(run_document(found, Detail.BRIEF), out, report)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("name", samples.ALL)
 @pytest.mark.parametrize("width", [30, 45, 80, 132])
 def test_fits_its_width(name: str, width: int) -> None:
-    for line in terminal.lines(samples.ALL[name](), width):
+    for line in terminal.lines(run_document(samples.ALL[name](), Detail.BRIEF), width):
         assert cell_len(line.plain) <= width, line.plain
 
 
@@ -51,7 +53,7 @@ def test_colours_on_a_terminal_only_and_not_against_no_color(
 
     def on_screen() -> str:
         screen = Screen()
-        terminal.show(samples.troubled(), screen)
+        terminal.show(run_document(samples.troubled(), Detail.BRIEF), screen)
         return screen.getvalue()
 
     assert "\x1b[33m" in on_screen()
@@ -96,7 +98,7 @@ def test_says_what_happened() -> None:
 def test_ascii_streams_get_ascii() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    terminal.show(samples.text_factor(), stream)
+    terminal.show(run_document(samples.text_factor(), Detail.BRIEF), stream)
     stream.flush()
     assert b"+-" in raw.getvalue()
     assert all(len(line) <= 80 for line in raw.getvalue().splitlines())
@@ -105,7 +107,7 @@ def test_ascii_streams_get_ascii() -> None:
 def test_import_stays_light() -> None:
     code = (
         "import sys, concurve.report.terminal, concurve.report.progress, concurve.report.html,"
-        " concurve.report.charts\n"
+        " concurve.report.charts, concurve.report.sections.run\n"
         "heavy = {'altair', 'vl_convert', 'jinja2', 'pandas', 'numpy'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )

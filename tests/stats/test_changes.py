@@ -11,7 +11,9 @@ import pytest
 from concurve.analysis.history import history_of
 from concurve.errors import ComparisonError
 from concurve.findings.run import Findings
-from concurve.report.history import lines, to_json
+from concurve.report.json.history import to_json
+from concurve.report.sections.history import history_document
+from concurve.report.terminal import lines
 from concurve.stats.changes import LENGTH_MIN, change_points
 from concurve.store import Store
 from tests.helpers.made import made_run
@@ -78,7 +80,7 @@ def test_a_history_marks_the_first_run_after_a_change(store: Store) -> None:
         assert marked == [8] and cell.points[8].verdict == "slower"
         change = cell.points[8].change
         assert change is not None and change.value == pytest.approx(1.1, rel=0.01)
-    text = [line.plain for line in lines(found, 80)]
+    text = [line.plain for line in lines(history_document(found), 80)]
     assert sum("< slower: 1." in line for line in text) == 2
     assert max(map(len, text)) <= 80
     points = json.loads(to_json(found))["cells"][0]["points"]
@@ -88,7 +90,7 @@ def test_a_history_marks_the_first_run_after_a_change(store: Store) -> None:
 def test_too_few_runs_say_so(store: Store) -> None:
     found = history_of(runs(store, 3))
     assert all("3 runs are too few" in cell.note for cell in found.cells)
-    assert any("too few" in line.plain for line in lines(found, 80))
+    assert any("too few" in line.plain for line in lines(history_document(found), 80))
 
 
 def test_runs_of_other_machines_are_left_out_unless_asked_for(store: Store) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from concurve.analysis.run import findings_of
 from concurve.estimate import Estimate
-from concurve.exports import raw_trials
 from concurve.findings.run import Findings
 from concurve.measuring.run_head import plan_of
 from concurve.report import csv
+from concurve.reporting import raw_trials
 from concurve.store import Store
 from concurve.store.run_head import RunHead
 from tests.helpers import generate
@@ -54,7 +54,7 @@ def narrow(estimate: Estimate) -> bool:
 
 def test_every_trial_is_exported(large: tuple[Lab, RunHead], findings: Findings) -> None:
     store = Store(str(large[0].db))
-    used = sum(trial[3] for trial in raw_trials(findings, store))
+    used = sum(trial[3] for trial in raw_trials(findings, store.records(findings.run.id)))
     assert used == THREADS * REPEATS, "each counts in the figures, and the export says so"
     assert csv.trials(findings).count("\n") == THREADS * REPEATS + 1
 

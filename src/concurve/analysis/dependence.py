@@ -1,4 +1,4 @@
-"""On which of its assumptions an answer of a simulation hangs, and how much. Pure.
+"""On which of its assumptions an answer of a simulation depends, and how much. Pure.
 
 A claim on a ratio that is judged at each level of several assumptions has a verdict for each
 setting. Here each assumption is looked at by itself: the ratio at each of its levels, as the
@@ -61,7 +61,7 @@ def sentences(found: Sequence[Dependence]) -> Iterator[Finding]:
         else:
             most = max(sure, key=lambda item: abs(math.log(_change(item))))
             text = (
-                f"{span}; it hangs most on {most.factor}: {_change(most):.3g} times as much at "
+                f"{span}; it depends most on {most.factor}: {_change(most):.3g} times as much at "
                 f"{most.level} as at {_first(rows, most.factor).level}."
             )
         yield Finding(kind="answer", sentence=text)

@@ -1,6 +1,5 @@
 """Scaling models of a run: its throughput against the work factor, for each combination of the
-other factors. Pure; findings in, findings with
-:class:`~concurve.findings.scaling.ScalingFinding` out.
+other factors. Pure; findings in, :class:`~concurve.findings.scaling.ScalingFinding` out.
 
 Apart from the analysis, so that views without curves need not wait for them.
 """
@@ -13,11 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.analysis.fit import notes_of
 from concurve.errors import ConcurveError
 from concurve.findings.cells import CellFindings
+from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.findings.run import Findings
-from concurve.findings.scaling import CurvePoint, ScalingFinding
-from concurve.models import FitResult, Prediction, fit_many, predict
+from concurve.findings.scaling import ScalingFinding
+from concurve.models import fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
 from concurve.models.sentences import in_digits, in_words
@@ -41,14 +42,9 @@ class _Group(NamedTuple):
     cells: list[CellFindings]
 
 
-def with_models(findings: Findings) -> Findings:
-    """The findings with scaling models, where a numeric factor of three levels or more counts as
-    concurrency."""
-    return msgspec.structs.replace(findings, scaling=scaling_of(findings))
-
-
 def scaling_of(findings: Findings) -> tuple[ScalingFinding, ...]:
-    """The models of each group of cells that differ in the work factor only."""
+    """The models of each group of cells that differ in the work factor only; none where no numeric
+    factor of three levels or more counts as concurrency."""
     work = findings.work
     if work is None or len(work.levels) < LEVELS_MIN or not _numeric(work):
         return ()
@@ -152,6 +148,7 @@ def _finding(
     done: float | None,
 ) -> ScalingFinding:
     expected = predict(result, [FAR * max(result.levels)])[0]
+    words = in_words(result.best)
     return ScalingFinding(
         indicator=name,
         label=findings.indicator(name).label,
@@ -160,8 +157,10 @@ def _finding(
         fit=result,
         expected=expected,
         curves=_curves(findings, name, group, result, done),
-        answers=(in_words(result.best), *result.answers, _ahead(work.name, result, expected)),
+        parameters=words.partition(": ")[2].removesuffix("."),
+        answers=(words, *result.answers, _ahead(work.name, result, expected)),
         warnings=result.warnings,
+        notes=notes_of(result, work.name, name),
     )
 
 

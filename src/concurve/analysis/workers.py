@@ -2,75 +2,95 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Collection
 
-from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.analysis.records import StoredRecord
+from concurve.analysis.run import StoredRun
 from concurve.findings.workers import CellShares, WorkerShares
 from concurve.readings.fairness_measures import FAIRNESS
-from concurve.store import Store
-from concurve.store.run_head import decode_head
-from concurve.wire import decode_record
+from concurve.store.rows import TrialKey
 from concurve.wire.record import TrialRecord
 
 #: Cells that are shown: of those with most workers.
 _CELLS_MAX = 8
 
 
-def with_shares(findings: Findings, store: Store) -> Findings:
-    """The findings with the shares of single workers, where the study asks how even they are: by an
-    indicator of fairness, such as ``load.session_operations_cv``."""
-    ending, name = next(
-        ((ending, name) for name in findings.asked for ending in FAIRNESS
-         if name.endswith(f"_{ending}")), ("", ""),
-    )  # fmt: skip
-    if not name:
-        return findings
-    of = name.removesuffix(f"_{ending}")
-    role, _, indicator = of.rpartition(".")
-    role = role or decode_head(store.find_run(findings.run.id)).study.target
-    shares = []
-    for cell in _cells(findings, name):
-        record = _middle(cell, findings, name, store)
-        if record is not None:
-            own = _shares(record, role, indicator)
-            shares.append(CellShares(parameters=cell.parameters, shares=own))
-    if not shares:
-        return findings
-    known = [cell for cell in findings.cells if cell.indicators.get(name)]
-    return msgspec.structs.replace(
-        findings,
-        shares=WorkerShares(
-            indicator=of,
-            label=indicator.replace("_", " "),
-            factors=tuple(f.name for f in findings.factors if len(f.levels) > 1),
-            cells=tuple(shares),
-            remark=f"{len(shares)} of {len(known)} cells." if len(shares) < len(known) else "",
-        ),
-    )
+class ShareReader:
+    """The shares of single workers, where the study asks how even they are: by an indicator of
+    fairness, such as ``load.session_operations_cv``."""
 
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        asked = (item.name for item in run.head.study.indicators)
+        self._name, of = next(
+            ((name, name.removesuffix(f"_{ending}")) for name in asked for ending in FAIRNESS
+             if name.endswith(f"_{ending}")), ("", ""),
+        )  # fmt: skip
+        role, _, self._indicator = of.rpartition(".")
+        self._of, self._role = of, role or run.head.study.target
+        self._known = [
+            cell
+            for cell, table in enumerate(run.tables)
+            if self._name and table.used.get(self._name)
+        ]
+        chosen = {cell: self._middle(cell) for cell in self._with_most_workers()[:_CELLS_MAX]}
+        self._wanted = {cell: key for cell, key in chosen.items() if key is not None}
+        self._shares: dict[int, tuple[float, ...]] = {}
 
-def _cells(findings: Findings, name: str) -> list[CellFindings]:
-    """Those with most workers, of the cells that have the figure."""
-    cells = [cell for cell in findings.cells if cell.indicators.get(name)]
-    work = findings.work
-    if work is not None:
-        levels = [level for level in work.levels if any(c.parameters[work.name] == level
-                                                        for c in cells)]  # fmt: skip
-        cells = [cell for cell in cells if cell.parameters[work.name] == levels[-1]]
-    return cells[:_CELLS_MAX]
+    def cells(self) -> Collection[int]:
+        """Those with most workers."""
+        return self._wanted
 
+    def wants(self, key: TrialKey) -> bool:
+        """The trial whose figure of fairness is the middle one."""
+        return self._wanted.get(key.cell) == key
 
-def _middle(cell: CellFindings, findings: Findings, name: str, store: Store) -> TrialRecord | None:
-    """The trial whose figure of fairness is the middle one of those in use."""
-    dots = [d for d in findings.dots if d.cell == cell.index and d.used and name in d.values]
-    if not dots:
-        return None
-    dot = sorted(dots, key=lambda it: it.values[name])[(len(dots) - 1) // 2]
-    records = store.records(findings.run.id, cell.index)
-    found = (raw for key, raw in records if (key.block, key.attempt) == (dot.block, dot.attempt))
-    raw = next(found, None)
-    return decode_record(raw) if raw else None
+    def take(self, stored: StoredRecord) -> None:
+        """Keep what each worker did."""
+        self._shares[stored.key.cell] = _shares(stored.record, self._role, self._indicator)
+
+    def has_all(self, cell: int) -> bool:
+        """The cell's trial is read."""
+        return cell not in self._wanted or cell in self._shares
+
+    def found(self) -> WorkerShares | None:
+        """The shares; ``None`` where the study does not ask for them, or no trial has them."""
+        if not self._shares:
+            return None
+        run, shown = self._run, len(self._shares)
+        factors = run.head.study.factors_at(run.head.effort)
+        return WorkerShares(
+            indicator=self._of,
+            label=self._indicator.replace("_", " "),
+            factors=tuple(factor.name for factor in factors if len(factor.levels) > 1),
+            cells=tuple(
+                CellShares(parameters=run.plan.cells[cell].parameters, shares=self._shares[cell])
+                for cell in self._wanted
+                if cell in self._shares
+            ),
+            remark=f"{shown} of {len(self._known)} cells." if shown < len(self._known) else "",
+        )
+
+    def _with_most_workers(self) -> list[int]:
+        """Of the cells that have the figure."""
+        plan, work = self._run.plan, self._run.plan.work
+        if work is None or not self._known:
+            return self._known
+        head = self._run.head
+        factor = next(f for f in head.study.factors_at(head.effort) if f.name == work)
+        own = {cell: plan.cells[cell].parameters[work] for cell in self._known}
+        most = [level for level in factor.levels if level in own.values()][-1]
+        return [cell for cell in self._known if own[cell] == most]
+
+    def _middle(self, cell: int) -> TrialKey | None:
+        run = self._run
+        found = [
+            (run.figures.row(index)[self._name], row.outcome.key)
+            for index, (row, used) in enumerate(zip(run.trials, run.in_use, strict=True))
+            if used and row.outcome.key.cell == cell and self._name in run.figures.row(index)
+        ]
+        middle = (len(found) - 1) // 2
+        return sorted(found, key=lambda item: item[0])[middle][1] if found else None
 
 
 def _shares(record: TrialRecord, role: str, indicator: str) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from concurve.cli.measuring import Choices
-from concurve.cli.showing import note
+from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
     at_effort,
@@ -51,8 +51,8 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     version = machine.versions().get("concurve", "")
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
     total, of_all = len(chosen.studies), len(campaign.studies)
-    told = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
-    note(f"campaign {head.id}: {chosen.name}, {told}, effort {head.effort}, seed {seed}")
+    counted = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
 
 
@@ -75,17 +75,6 @@ def campaign_to_resume(store: Store, name: str) -> CampaignRow | None:
         return newest[0]
     campaign = store.campaign_of(store.find_run(name).id)
     return campaign if campaign is not None and campaign.state != "complete" else None
-
-
-def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
-    """Print a stored campaign."""
-    from concurve.analysis.campaign import campaign_findings
-    from concurve.report.campaign import terminal
-
-    row = store.find_campaign(campaign)
-    assert row is not None
-    findings = campaign_findings(store, row, dots=False)
-    terminal.show(findings, sys.stdout, str(report) if report else None)
 
 
 def _measure(
@@ -111,8 +100,8 @@ def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
     """The exit code tells of studies that are missing."""
     missing = [row for row in rows if row.state != "complete"]
     if missing:
-        told = ", ".join(f"{row.name} ({row.state})" for row in missing)
+        names = ", ".join(f"{row.name} ({row.state})" for row in missing)
         raise CampaignError(
-            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {told}",
+            f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {names}",
             f"what each of them says above; then concurve resume {head.id}",
         )

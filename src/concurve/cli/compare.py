@@ -82,10 +82,11 @@ def verb(
 ) -> None:  # fmt: skip
     """Print the comparison, then judge it by ``--fail-on``."""
     from concurve.analysis.comparison.options import Options
+    from concurve.cli.showing import print_document
     from concurve.definition.units import parse_share
     from concurve.errors import VerdictError
-    from concurve.report.comparison import lines, to_json
-    from concurve.report.console import print_lines
+    from concurve.report.json.comparison import to_json
+    from concurve.report.sections.comparison import comparison_document
     from concurve.store import Store
 
     chosen = Options(
@@ -99,7 +100,7 @@ def verb(
     if json:
         print(to_json(found).decode())
     else:
-        print_lines(lambda width: lines(found, width))
+        print_document(comparison_document(found))
     failing = [cell for cell in found.cells if cell.verdict in fail_on]
     if failing:
         counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}

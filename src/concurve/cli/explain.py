@@ -27,10 +27,10 @@ coherency, io, client, contamination (others on the machine), or none.
 @options.db
 def verb(run: str, json: bool, db: str | None) -> None:
     """Print the explanation of a run."""
+    from concurve.cli.showing import print_document
     from concurve.explain import explain_run
-    from concurve.report.console import print_lines
-    from concurve.report.explain.json import to_json
-    from concurve.report.explain.terminal import lines
+    from concurve.report.json.explanation import to_json
+    from concurve.report.sections.limits import explanation_document
     from concurve.store import Store
 
     store = Store.existing(db)
@@ -38,4 +38,4 @@ def verb(run: str, json: bool, db: str | None) -> None:
     if json:
         print(to_json(found).decode())
     else:
-        print_lines(lambda width: lines(found, width))
+        print_document(explanation_document(found))

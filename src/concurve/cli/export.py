@@ -39,9 +39,8 @@ and html.
 def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
-    from concurve.analysis.campaign import campaign_findings
-    from concurve.analysis.run import findings_of
     from concurve.report import csv
+    from concurve.reporting import figures_of
     from concurve.store import Store
 
     if file is not None:
@@ -52,14 +51,13 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
         one_run = kind in ("trials", "hdr")
         form: exports.Format = "csv" if one_run else exports.FORMATS[f".{kind}"]
         exports.check_campaign_format(form)
-        content = exports.render_campaign(campaign_findings(store, campaign), form, store)
+        content = exports.export_campaign(store, campaign, form)
     elif kind == "trials":
-        content = csv.trials(findings_of(store, store.find_run(run))).encode()
+        content = csv.trials(figures_of(store, store.find_run(run), dots=True)).encode()
     elif kind == "hdr":
-        content = exports.render_hdr(findings_of(store, store.find_run(run)), store)
+        content = exports.export_hdr(store, store.find_run(run))
     else:
-        findings = findings_of(store, store.find_run(run))
-        content = exports.render(findings, store, exports.FORMATS[f".{kind}"])
+        content = exports.export_run(store, store.find_run(run), exports.FORMATS[f".{kind}"])
     if file is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -10,7 +10,7 @@ import click
 from concurve.errors import ConcurveError
 
 if TYPE_CHECKING:
-    from concurve.report.fit.subject import Subject
+    from concurve.analysis.fit import Numbers
 
 HELP = """Fit scaling models to measured numbers: what limits, where the peak is, what to expect.
 
@@ -72,31 +72,32 @@ def verb(
     export_svg: Path | None,
 ) -> None:
     """Read, fit, predict, show."""
-    from concurve import models
+    from concurve.analysis.fit import fit_numbers
 
-    numbers = _numbers(predict)
+    predict_at = _predict_at(predict)
     if export_svg is not None:
         from concurve.exports import check_writable
 
         check_writable(export_svg)
-    subject = _subject(file, n, x, r, time, think_time)
-    result = models.fit_all(subject.n, subject.x, absolute=absolute, confidence=confidence)
-    predictions = models.predict(result, numbers)
+    numbers = _numbers(file, n, x, r, time, think_time)
+    fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence)
     if json:
-        from concurve.report.fit.json import to_json
+        from concurve.report.json.fit import to_json
 
-        print(to_json(result, predictions, subject).decode())
+        print(to_json(fit).decode())
     else:
-        from concurve.report.fit.terminal import show
+        from concurve.cli.showing import print_document
+        from concurve.report.sections.fit import fit_document
 
-        show(result, predictions, subject)
+        print_document(fit_document(fit))
     if export_svg is not None:
-        from concurve.report.fit.chart import chart
+        from concurve.exports import write
+        from concurve.report.charts.fit import fit_chart
 
-        _draw(export_svg, chart(result, predictions, subject).to_svg())
+        write(export_svg, fit_chart(fit).to_svg().encode())
 
 
-def _numbers(texts: tuple[str, ...]) -> list[float]:
+def _predict_at(texts: tuple[str, ...]) -> list[float]:
     """Numbers of workers from repeated and comma-separated values."""
     numbers = []
     for text in ",".join(texts).split(",") if texts else []:
@@ -113,13 +114,13 @@ def _numbers(texts: tuple[str, ...]) -> list[float]:
     return numbers
 
 
-def _subject(
+def _numbers(
     file: Path, n: str | None, x: str | None, r: str | None, time: bool, think_time: float
-) -> Subject:
+) -> Numbers:
     """The columns asked for, completed and checked by Little's law."""
+    from concurve.analysis.fit import Numbers
     from concurve.columns import read_columns
     from concurve.models import little
-    from concurve.report.fit.subject import Subject
 
     names = [name for name in (n, x, r) if name is not None]
     if len(names) < 2:
@@ -135,15 +136,9 @@ def _subject(
     if time:
         assert x is not None and n is not None
         rates = [1 / seconds for seconds in columns[x]]
-        return Subject(columns[n], rates, n, x, time=True, derived="")
+        return Numbers(columns[n], rates, n, x, is_time=True)
     law = little.complete(
         columns[n] if n else None, columns[x] if x else None, columns[r] if r else None, think_time
     )
     little.check(law)
-    return Subject(law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived)
-
-
-def _draw(path: Path, svg: str) -> None:
-    from concurve.exports import write
-
-    write(path, svg.encode())
+    return Numbers(law.n.tolist(), law.x.tolist(), n or "N", x or "throughput", False, law.derived)

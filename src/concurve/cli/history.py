@@ -29,9 +29,10 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     """Print the history of each cell."""
     from concurve.analysis.history import history_of
     from concurve.analysis.run import findings_of
+    from concurve.cli.showing import print_document
     from concurve.errors import ComparisonError
-    from concurve.report.console import print_lines
-    from concurve.report.history import lines, to_json
+    from concurve.report.json.history import to_json
+    from concurve.report.sections.history import history_document
     from concurve.store import Store
 
     store = Store.existing(db)
@@ -45,4 +46,4 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     if json:
         print(to_json(found).decode())
     else:
-        print_lines(lambda width: lines(found, width))
+        print_document(history_document(found))

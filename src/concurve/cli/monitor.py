@@ -46,7 +46,7 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
     from concurve.monitor.asking import watching
     from concurve.monitor.interval import between
     from concurve.monitor.show import lines
-    from concurve.report.letters import fit_encoding
+    from concurve.report.console import fit_encoding
 
     host, port = _address(place)
     length = parse_duration(interval, "--interval")

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from concurve.cli import options
-
-if TYPE_CHECKING:
-    from concurve.store import Store
-    from concurve.store.rows import CampaignRow
 
 HELP = """Write the report of a stored run, or of a campaign by its id or name: HTML or Markdown, by
 the file's ending.
@@ -50,39 +45,10 @@ def verb(
         asked[exports.format_of(target)] = target
     store = Store.existing(db)
     campaign = store.find_campaign(run)
-    if campaign is None:
-        row = store.find_run(run)
-        exports.write_run(store, row.id, asked)
-    else:
-        exports.write_campaign(store, campaign.id, asked)
-    for target in asked.values():
-        print(target)
-    if charts is not None:
-        written = (
-            _charts(store, store.find_run(run).id, charts)
-            if campaign is None
-            else _campaign_charts(store, campaign, charts)
-        )
-        for path in written:
-            print(path)
-
-
-def _charts(store: Store, run: str, folder: Path) -> list[Path]:
-    from concurve.analysis.run import findings_of
-    from concurve.analysis.scaling import with_models
-    from concurve.analysis.workers import with_shares
-    from concurve.report.charts import write_static
-
-    findings = with_models(findings_of(store, store.find_run(run)))
-    return write_static(with_shares(findings, store), folder)
-
-
-def _campaign_charts(store: Store, campaign: CampaignRow, folder: Path) -> list[Path]:
-    """The charts of a campaign under their numbers."""
-    from concurve.analysis.campaign import campaign_findings
-    from concurve.exports import complete_campaign
-    from concurve.report.campaign.document import document, numbered_charts
-    from concurve.report.charts.chart import write_charts
-
-    findings = complete_campaign(campaign_findings(store, campaign), store)
-    return write_charts(numbered_charts(document(findings)), folder)
+    written = (
+        exports.write_run(store, run, asked, charts)
+        if campaign is None
+        else exports.write_campaign(store, campaign.id, asked, charts)
+    )
+    for path in written:
+        print(path)

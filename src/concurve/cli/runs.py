@@ -75,8 +75,7 @@ def _print(lines: Iterator[str]) -> None:
     """A line each on a terminal, too; a file or a pipe gets the whole reason."""
     from rich.text import Text
 
-    from concurve.report.console import print_lines
-    from concurve.report.letters import cut
+    from concurve.report.console import cut, print_lines
 
     fits = cut if sys.stdout.isatty() else lambda line, _: line
     print_lines(lambda width: (Text(fits(line, width)) for line in lines))

@@ -37,7 +37,8 @@ Examples:
 @options.db
 def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
     """Print a run or a campaign as a table or as JSON."""
-    from concurve.cli.showing import findings_to_show, show_run
+    from concurve.cli.showing import show_run
+    from concurve.reporting import figures_of
     from concurve.store import Store
 
     store = Store.existing(db)
@@ -47,7 +48,8 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
     elif json:
         from concurve.report.json import to_json
 
-        print(to_json(findings_to_show(store, run, best_by, models)).decode())
+        found = figures_of(store, store.find_run(run), best_by, models=models)
+        print(to_json(found).decode())
     else:
         show_run(store, run, best_by=best_by, models=models)
 
@@ -63,16 +65,15 @@ def _show_campaign(
             "concurve show RUN with it; concurve report CAMPAIGN has the models of all its runs",
         )
     if json:
-        from concurve.analysis.campaign import campaign_findings, with_each_run
+        from concurve.analysis.campaign import campaign_findings
         from concurve.exports import render_campaign
+        from concurve.reporting import figures_of
 
-        findings = campaign_findings(store, campaign)
-        if models:
-            from concurve.analysis.scaling import with_models
-
-            findings = with_each_run(findings, with_models)
+        findings = campaign_findings(
+            store, campaign, lambda run: figures_of(store, run, models=models, dots=True)
+        )
         print(render_campaign(findings, "json").decode(), end="")
     else:
-        from concurve.cli.campaigning import show_campaign
+        from concurve.cli.showing import show_campaign
 
         show_campaign(store, campaign.id)

@@ -1,14 +1,17 @@
-"""A stored run on the terminal."""
+"""A stored run or campaign on the terminal."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from concurve.analysis.run import findings_of
-from concurve.findings.run import Findings
 from concurve.report import terminal
+from concurve.reporting import figures_of
 from concurve.store import Store
+
+if TYPE_CHECKING:
+    from concurve.report.document import Document
 
 
 def note(text: str) -> None:
@@ -16,20 +19,30 @@ def note(text: str) -> None:
     print(f"concurve: {text}", file=sys.stderr)
 
 
+def print_document(document: Document, report: Path | None = None) -> None:
+    """Print a document; ``report`` is the file of the whole report that was written, if any."""
+    terminal.show(document, sys.stdout, str(report) if report else None)
+
+
 def show_run(
     store: Store, run: str, report: Path | None = None, best_by: str = "", models: bool = False
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``models`` asks for scaling models."""
-    findings = findings_to_show(store, run, best_by, models)
-    terminal.show(findings, sys.stdout, str(report) if report else None)
+    from concurve.report.document import Detail
+    from concurve.report.sections.run import run_document
+
+    found = figures_of(store, store.find_run(run), best_by, models=models)
+    print_document(run_document(found, Detail.BRIEF), report)
 
 
-def findings_to_show(store: Store, run: str, best_by: str, models: bool) -> Findings:
-    """A run's findings for views of its cells; fitting models needs every trial, and time."""
-    findings = findings_of(store, store.find_run(run), best_by, dots=models)
-    if models:
-        from concurve.analysis.scaling import with_models
+def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
+    """Print a stored campaign."""
+    from concurve.analysis.campaign import campaign_findings
+    from concurve.report.document import Detail
+    from concurve.report.sections.campaign import campaign_document
 
-        findings = with_models(findings)
-    return findings
+    row = store.find_campaign(campaign)
+    assert row is not None
+    findings = campaign_findings(store, row, lambda run: figures_of(store, run))
+    print_document(campaign_document(findings, Detail.BRIEF), report)

@@ -20,8 +20,7 @@ def verb() -> None:
     """Print each packaged study with its question, and each campaign with its studies."""
     from rich.text import Text
 
-    from concurve.report.console import print_lines
-    from concurve.report.prose import wrapped
+    from concurve.report.console import print_lines, wrapped
 
     def shown(width: int) -> Iterator[Text]:
         for line in _lines():

@@ -8,9 +8,10 @@ cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Collection
 
-from concurve.analysis.run import findings_of
+from concurve.analysis.records import FirstRecord, StoredRecord, read_records
+from concurve.analysis.run import StoredRun, analyse, stored_run
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -23,9 +24,8 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
 from concurve.store import Store
-from concurve.store.rows import RunRow
-from concurve.store.run_head import RunHead, decode_head
-from concurve.wire import decode_record
+from concurve.store.rows import RunRow, TrialKey
+from concurve.store.run_head import RunHead
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.
 TRIALS_READ = 200
@@ -41,13 +41,50 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     Raises:
         RunError: the run has no trial in use.
     """
-    return explain(findings_of(store, row), decode_head(row), store)
+    run = stored_run(store, row)
+    first, accounts = FirstRecord(run.first_key), AccountReader(run)
+    read_records(store, row.id, (first, accounts))
+    return explain(analyse(run, first.record), run.head, accounts)
 
 
-def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
-    """What limits each cell, from findings that hold the trials one by one, and the records."""
+class AccountReader:
+    """Where the thread time went in the trials in use, by cell."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._used = {cell: set(keys) for cell, keys in run.used.items()}
+        self._parts = parts_of(run.head.study)
+        self._left = {cell: len(keys) for cell, keys in run.used.items()}
+        self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
+
+    def cells(self) -> Collection[int]:
+        """Those that have a trial in use."""
+        return self._used
+
+    def wants(self, key: TrialKey) -> bool:
+        """Trials in use, of a cell with very many of them the first."""
+        return not self.has_all(key.cell) and key in self._used[key.cell]
+
+    def take(self, stored: StoredRecord) -> None:
+        """Account for the time of a trial, unless its record has none."""
+        cell = stored.key.cell
+        self._left[cell] -= 1
+        found = account(stored.record, self._parts)
+        if found is not None:
+            self.accounts[cell].append(found)
+
+    def has_all(self, cell: int) -> bool:
+        """Is there no more trial to read, or enough?"""
+        return not self._left.get(cell) or len(self.accounts[cell]) == TRIALS_READ
+
+
+def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:
+    """What limits each cell, from findings and what the records say.
+
+    Raises:
+        RunError: the run has no trial in use.
+    """
     parts = parts_of(head.study)
-    breakdowns = _breakdowns(findings, parts, head, store)
+    breakdowns = _breakdowns(read, head)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
@@ -65,50 +102,30 @@ def explain(findings: Findings, head: RunHead, store: Store) -> Explanation:
     )
 
 
-def with_explanation(findings: Findings, store: Store) -> Findings:
-    """The findings with what limits each cell, for reports; as they are where the primary indicator
-    has no better direction (nothing is to be faster), where the time is that of a simulator, where
-    a run has no trial in use, or so many that a report would wait for them."""
-    if findings.run.simulation:
-        return findings
-    if findings.indicator(findings.primary).better == "neither":
-        return findings
-    if findings.run.trials > REPORT_TRIALS:
-        return findings
-    head = decode_head(store.find_run(findings.run.id))
+def may_explain(run: StoredRun) -> bool:
+    """Does a report of this run say what limits it? Not where the time is that of a simulator, nor
+    where it would wait for very many records."""
+    return not run.head.study.simulation and run.protocol.done <= REPORT_TRIALS
+
+
+def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> Explanation | None:
+    """What limits each cell, for reports; ``None`` where no records were read, the primary
+    indicator has no better direction (nothing is to be faster), or no trial is in use."""
+    if read is None or findings.indicator(findings.primary).better == "neither":
+        return None
     try:
-        return msgspec.structs.replace(findings, explanation=explain(findings, head, store))
+        return explain(findings, head, read)
     except RunError:
-        return findings
+        return None
 
 
-def _breakdowns(
-    findings: Findings, parts: Parts, head: RunHead, store: Store
-) -> dict[int, Breakdown]:
+def _breakdowns(read: AccountReader, head: RunHead) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
-    used: dict[int, set[tuple[int, int]]] = {}
-    for dot in findings.dots:
-        if dot.used:
-            used.setdefault(dot.cell, set()).add((dot.block, dot.attempt))
-    breakdowns = {}
-    for index, keys in used.items():
-        found = breakdown(_accounts(store, head.id, index, keys, parts), head.rules.repeats_min)
-        if found is not None:
-            breakdowns[index] = found
-    return breakdowns
-
-
-def _accounts(
-    store: Store, run: str, cell: int, used: set[tuple[int, int]], parts: Parts
-) -> list[Account]:
-    accounts: list[Account] = []
-    for key, raw in store.records(run, cell):
-        if (key.block, key.attempt) in used:
-            found = account(decode_record(raw), parts)
-            accounts += [found] if found is not None else []
-        if len(accounts) == TRIALS_READ:
-            break
-    return accounts
+    made = {
+        cell: breakdown(accounts, head.rules.repeats_min)
+        for cell, accounts in read.accounts.items()
+    }
+    return {cell: found for cell, found in made.items() if found is not None}
 
 
 def _cell(

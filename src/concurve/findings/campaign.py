@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
-from concurve.findings.run import Finding, Findings
+from concurve.findings.run import Finding, Report
 from concurve.terms import CampaignTexts, TestCase
 
 MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
@@ -43,7 +43,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """A study of a campaign: what became of it, and what its run found, if it has one.
+    """A study of a campaign: what became of it, and the report of its run, if it has one.
 
     ``verdicts`` counts its claims, ``agreements`` the published figures.
     """
@@ -53,7 +53,7 @@ class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
     test_case: TestCase | None
     state: MemberState
     reason: str
-    run: Findings | None = None
+    run: Report | None = None
     procedure: Procedure | None = None
     verdicts: dict[VerdictName, int] = {}
     agreements: dict[Agreement, int] = {}

@@ -34,7 +34,7 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dependence(msgspec.Struct, frozen=True, kw_only=True):
-    """How a ratio that a claim of a simulation is about hangs on one of its assumptions: at a
+    """How a ratio that a claim of a simulation is about depends on one of its assumptions: at a
     ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and how many
     times that at the first level it is, which has no ``change``."""
 

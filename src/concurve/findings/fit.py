@@ -106,3 +106,43 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     def best(self) -> ModelFit:
         """The chosen model."""
         return self.model(self.chosen)
+
+
+class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A fitted curve at ``n`` workers: the chosen model's ``value`` up to the greatest level
+    measured, ``beyond`` it the value expected over all models; with the band of a prediction."""
+
+    n: float
+    value: float
+    low: float
+    high: float
+    beyond: bool = False
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What to expect at ``n`` workers, in the terms of the column that was fitted."""
+
+    n: float
+    figure: Estimate
+    warning: str = ""
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """Scaling models of anybody's numbers, in the terms of their columns.
+
+    ``n`` and ``values`` are the trials as they stand in the columns ``n_name`` and ``x_name``;
+    ``is_time``: these are times of a fixed piece of work, of which throughput is the inverse.
+    ``chosen`` is the curve of the chosen model as pairs of n and value, ``expected`` what is
+    expected over all models along the same axis. ``notes`` say how the numbers were read.
+    """
+
+    n: tuple[float, ...]
+    values: tuple[float, ...]
+    n_name: str
+    x_name: str
+    is_time: bool
+    result: FitResult
+    expectations: tuple[Expectation, ...]
+    chosen: tuple[tuple[float, float], ...]
+    expected: tuple[Expectation, ...]
+    notes: tuple[str, ...]

@@ -12,7 +12,7 @@ from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
-from concurve.findings.workers import ToldFact, WorkerShares
+from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, TestCase
 
 
@@ -47,8 +47,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a view of one run shows. ``asked`` names the indicators that the study or
-    the command line asked for by name, the primary one included."""
+    """What the stored figures of a run say. ``asked`` names the indicators that the study or the
+    command line asked for by name, the primary one included."""
 
     run: RunInfo
     question: str
@@ -66,12 +66,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[ClaimFinding, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     best: tuple[BestFinding, ...] = ()
-    scaling: tuple[ScalingFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
-    explanation: Explanation | None = None
-    facts: tuple[ToldFact, ...] = ()
-    shares: WorkerShares | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""
@@ -103,3 +99,32 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def work(self) -> Factor | None:
         """The factor that counts as concurrency, if one does."""
         return next((factor for factor in self.factors if factor.work), None)
+
+
+class Report(Findings, frozen=True, kw_only=True):
+    """What a run says, whole: its figures, the scaling models fitted to them, and what its records
+    say of where the time went, of the program and of its single workers.
+
+    ``explanation`` is ``None`` where there is nothing to explain: nothing is to be faster, the time
+    is a simulator's, or no records were read. ``shares`` is ``None`` where the study does not ask
+    how even its workers are.
+    """
+
+    scaling: tuple[ScalingFinding, ...]
+    explanation: Explanation | None
+    facts: tuple[ProgramFact, ...]
+    shares: WorkerShares | None
+
+    @classmethod
+    def of(
+        cls,
+        findings: Findings,
+        *,
+        scaling: tuple[ScalingFinding, ...] = (),
+        explanation: Explanation | None = None,
+        facts: tuple[ProgramFact, ...] = (),
+        shares: WorkerShares | None = None,
+    ) -> Report:
+        """The report of a run from what its figures say and what else is known of it."""
+        given = {name: getattr(findings, name) for name in Findings.__struct_fields__}
+        return cls(**given, scaling=scaling, explanation=explanation, facts=facts, shares=shares)

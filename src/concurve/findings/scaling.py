@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from concurve.findings.fit import FitResult, Prediction
+from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.terms import Level
-
-
-class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A fitted curve at ``n`` workers: the chosen model's ``value`` up to the greatest level
-    measured, ``beyond`` it the value expected over all models; with the band of a prediction."""
-
-    n: float
-    value: float
-    low: float
-    high: float
-    beyond: bool = False
 
 
 class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +14,8 @@ class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):
     ``group`` has the levels that these cells share (empty: all cells of the run), ``indicator``
     the name of the throughput. ``fit`` is ``None`` where nothing could be fitted, for ``reason``.
     ``expected`` is a prediction at twice the greatest level. ``curves`` are those to draw, by the
-    indicator that the chart is of. ``answers`` begin with the chosen model's parameters in words.
+    indicator that the chart is of. ``parameters`` are the chosen model's, as ``answers`` begin with
+    them in words; ``notes`` say how the numbers were read.
     """
 
     indicator: str
@@ -36,5 +26,7 @@ class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     expected: Prediction | None = None
     curves: dict[str, tuple[CurvePoint, ...]] = {}
+    parameters: str = ""
     answers: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ import msgspec
 from concurve.terms import Level
 
 
-class ToldFact(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramFact(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the measured program said of itself in ``cells`` of the ``among`` cells that
     have the levels ``where``; without ``where`` in all cells, or in some that share no level."""
 

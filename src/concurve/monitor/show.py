@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from concurve.monitor.interval import EngineShares, Interval, Latch, Work
 from concurve.monitor.reading import STATES
-from concurve.report.letters import cut
+from concurve.report.console import cut
 
 _MISSING = "–"
 

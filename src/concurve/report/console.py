@@ -1,27 +1,30 @@
-"""Lines on a stream: its width, its letters, and colours where it has them."""
+"""Text on a stream: its width, its letters, its colours, and lines broken between words."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from concurve.report.letters import fit_encoding
-
 _WIDTH_PLAIN = 80
 WIDTH_MIN = 20
-_ASCII_ROOM = 8
+#: Without ± and its like the same text is longer: a sign takes two letters.
+_ASCII_MARGIN = 8
+_ASCII = str.maketrans(
+    {"±": "+-", "×": "x", "µ": "u", "–": "-", "…": "~", "�": "?", "·": "-", "§": "section "}
+    | {"α": "alpha", "β": "beta", "γ": "gamma", "√": "sqrt", "∞": "inf", "≤": "<=", "−": "-"}
+)
 
 
 def print_lines(make: Callable[[int], Iterable[Text]], file: TextIO | None = None) -> None:
     """Print the lines that ``make`` gives for a width, in letters that the stream can carry."""
     out = console(file or sys.stdout)
-    # Without ± and its like the same text is longer: a sign takes two letters.
-    width = out.width if fit_encoding("±", out.file) == "±" else out.width - _ASCII_ROOM
+    width = out.width if fit_encoding("±", out.file) == "±" else out.width - _ASCII_MARGIN
     for line in make(max(width, WIDTH_MIN)):
         text = fit_encoding(line.plain, out.file)
         if out.is_terminal:
@@ -46,3 +49,41 @@ def console(file: TextIO) -> Console:
         markup=False,
         highlight=False,
     )
+
+
+def fit_encoding(text: str, stream: object) -> str:
+    """The text in letters that the stream can carry."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if encoding.lower().replace("-", "").startswith("utf"):
+        return text
+    return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+
+
+def cut(text: str, size: int) -> str:
+    """The text in at most ``size`` cells of a terminal; ``…`` tells that it was longer."""
+    return text if cell_len(text) <= size else set_cell_size(text, max(size - 1, 0)).rstrip() + "…"
+
+
+def wrapped(text: Text, width: int, indent: str = "") -> Iterator[Text]:
+    """A sentence over as many lines as it needs, the further ones indented; a word is broken where
+    it is wider than a line."""
+    line = indent
+    for word in text.plain.split():
+        for piece in _pieces(word, width - len(indent) - 2):
+            glue = " " if line.strip() else ""
+            if cell_len(line) + cell_len(glue) + cell_len(piece) > width:
+                yield Text(line, text.style)
+                line, glue = indent + "  ", ""
+            line += glue + piece
+    if line.strip():
+        yield Text(line, text.style)
+
+
+def _pieces(word: str, width: int) -> Iterator[str]:
+    while cell_len(word) > width:
+        size = len(word)
+        while cell_len(word[:size]) > width:
+            size -= 1
+        yield word[:size]
+        word = word[size:]
+    yield word

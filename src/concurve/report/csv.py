@@ -1,21 +1,90 @@
-"""The table as CSV: one row a cell, or one row a trial. Figures in full, units in the names."""
+"""A run as rectangular data, for CSV and data frames: one row a cell, or one row a trial. Figures
+in full, units in the names."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
+from typing import NamedTuple
 
 from concurve.findings.run import Findings
-from concurve.report.rows import Rows, cell_rows, trial_rows
+from concurve.report.sections.figures import order
+
+_RESERVED_CELL = {"cell", "status", "trials"}
+_RESERVED_TRIAL = {"cell", "block", "attempt", "used", "cause"}
+
+
+class Rows(NamedTuple):
+    """Column names, and rows of the same length; ``None`` is a missing figure."""
+
+    heading: list[str]
+    rows: list[list[object]]
+
+
+def cell_rows(findings: Findings) -> Rows:
+    """One row a cell: parameters, status, trials in use, then each indicator with its interval
+    as ``NAME_low`` and ``NAME_high``.
+
+    A figure that is missing, and an interval that the trials cannot bear, are ``None``.
+    """
+    names = order(findings)
+    factors = _factors(findings, _RESERVED_CELL, names)
+    heading = ["cell", *factors.values(), "status", "trials"]
+    for name in names:
+        heading += [name, f"{name}_low", f"{name}_high"]
+    rows: list[list[object]] = []
+    for cell in findings.cells:
+        row: list[object] = [cell.index]
+        row += [cell.parameters.get(factor) for factor in factors]
+        row += [cell.status, cell.trials]
+        for name in names:
+            figure = cell.indicators.get(name)
+            bounds = (figure.value, figure.low, figure.high) if figure else (None, None, None)
+            row += [_finite(bound) for bound in bounds]
+        rows.append(row)
+    return Rows(heading, rows)
+
+
+def trial_rows(findings: Findings) -> Rows:
+    """One row a trial that gave a figure: parameters, block, attempt, whether used, the cause
+    of a doubt, figures."""
+    names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
+    factors = _factors(findings, _RESERVED_TRIAL, names)
+    causes = {(item.cell, item.block, item.attempt): item.cause for item in findings.rejects}
+    parameters = {cell.index: cell.parameters for cell in findings.cells}
+    heading = ["cell", *factors.values(), "block", "attempt", "used", "cause", *names]
+    rows: list[list[object]] = []
+    for dot in findings.dots:
+        levels = parameters.get(dot.cell, {})
+        row: list[object] = [dot.cell, *(levels.get(factor) for factor in factors)]
+        cause = causes.get((dot.cell, dot.block, dot.attempt), "")
+        row += [dot.block, dot.attempt, dot.used, cause]
+        row += [_finite(dot.values.get(name)) for name in names]
+        rows.append(row)
+    return Rows(heading, rows)
+
+
+def _factors(findings: Findings, reserved: set[str], indicators: list[str]) -> dict[str, str]:
+    """Factors and their column names; one that another column has already is marked."""
+    names = [factor.name for factor in findings.factors]
+    for cell in findings.cells:
+        names += cell.parameters
+    taken = reserved | set(indicators)
+    return {name: f"parameter_{name}" if name in taken else name for name in dict.fromkeys(names)}
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def cells(findings: Findings) -> str:
-    """One row a cell; see :func:`concurve.report.rows.cell_rows`. What is missing is empty."""
+    """One row a cell; see :func:`cell_rows`. What is missing is empty."""
     return _text(cell_rows(findings))
 
 
 def trials(findings: Findings) -> str:
-    """One row a trial; see :func:`concurve.report.rows.trial_rows`. What is missing is empty."""
+    """One row a trial; see :func:`trial_rows`. What is missing is empty."""
     return _text(trial_rows(findings))
 
 

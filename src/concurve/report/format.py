@@ -175,6 +175,11 @@ def precision(figure: Estimate) -> str:
     return f"±{percent:.0f} %" if percent >= 9.95 else f"±{percent:.1f} %"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent; a small one as such."""
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 def duration(seconds: float) -> str:
     """A stretch of time for prose: ``40 s``, ``2 min 10 s``, ``1 h 5 min``, ``3 d 2 h``."""
     if not math.isfinite(seconds) or seconds < 0:
@@ -227,6 +232,8 @@ def setting(parameters: Mapping[str, Level]) -> str:
 
 def clean(text: str) -> str:
     """Text on one line, without the control characters that would steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(" " if char in "\n\t\r" else "�" if _steers(char) else char for char in text)
 
 

@@ -1,4 +1,4 @@
-"""A run as one HTML page that opens offline: no request leaves it, no script is needed.
+"""A document as one HTML page that opens offline: no request leaves it, no script is needed.
 
 The charts are static SVG. Their colours change with the reader's light or dark scheme by the
 style sheet alone; a few lines of script add tooltips and sort the table where scripts run.
@@ -7,35 +7,16 @@ style sheet alone; a few lines of script add tooltips and sort the table where s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concurve.findings.cells import Reject
-from concurve.findings.explanation import Explanation
-from concurve.findings.run import Findings
-from concurve.report import dependence
 from concurve.report import format as fmt
-from concurve.report.charts import charts
-from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
-from concurve.report.claims import claim_rows
-from concurve.report.dependence import dependence_rows
-from concurve.report.explain.chart import composition
-from concurve.report.explain.section import section
-from concurve.report.machine import facts
-from concurve.report.published import heading, how, judged, not_comparable, published_row
-from concurve.report.scaling import expected_heading, scaling_rows, subject
-from concurve.report.table import table
-from concurve.report.told import told_rows
+from concurve.report.document import Block, Cell, Chart, Document, Missing, Role, Table, Tone
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-# Rejects listed one by one; further ones are counted.
-_REJECTS_LISTED_MAX = 200
-# The number of the chart on what limits the run: no other chart of the page has it.
-_EXPLAINED = 1000
 
 DARK = {
     **dict(zip(PALETTE, PALETTE_DARK, strict=True)),
@@ -43,64 +24,24 @@ DARK = {
     SOFT: "#a3a8b4",
     GRID: "#33363d",
 }
+_PARAGRAPHS = {Tone.STRONG: "answer", Tone.SOFT: "remark", Tone.WARNING: "warning"}
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A chart ready for a page."""
+class _Matrix(NamedTuple):
+    """A table crossed: its two headings, and the tone and the entries of each place."""
 
-    title: str
-    remarks: tuple[str, ...]
-    wide: bool
-    svg: Any
+    rows: list[Cell]
+    columns: list[Cell]
+    places: dict[tuple[Cell, Cell], tuple[Tone, tuple[Cell, ...]]]
 
 
-def to_html(findings: Findings) -> str:
+def to_html(document: Document) -> str:
     """The page. Everything that comes from outside is escaped by the template."""
-    contents = table(findings)
-    pictures = [picture(chart, n) for n, chart in enumerate(charts(findings))]
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            findings=findings,
-            run=findings.run,
-            title=fmt.clean(findings.question or findings.run.study),
-            trials=fmt.count(findings.run.trials, "trial"),
-            duration=fmt.duration(findings.run.duration_seconds),
-            claims=claim_rows(findings),
-            dependences=dependence_rows(findings),
-            published=findings.published,
-            table=contents,
-            scaling=scaling_rows(findings),
-            scaling_subject=subject(findings),
-            expected_heading=expected_heading(findings),
-            status=any(cell.status != "ok" for cell in contents.cells),
-            pictures=pictures,
-            rejects=findings.rejects[:_REJECTS_LISTED_MAX],
-            rejects_more=max(0, len(findings.rejects) - _REJECTS_LISTED_MAX),
-            causes=causes(findings.rejects),
-            with_rejects=list(_with_rejects(findings)),
-            machine=facts(findings.machine),
-            told=told_rows(findings),
-            dark=DARK,
-            missing=fmt.MISSING,
-            **_explained(findings.explanation),
-        )
-    )
+    return _environment().get_template("document.html.j2").render(document=document, dark=DARK)
 
 
-def _explained(explanation: Explanation | None) -> dict[str, object]:
-    """The section on what limits the run, with its chart, where the records were read."""
-    chart = composition(explanation) if explanation else None
-    return {
-        "explained": section(explanation) if explanation else None,
-        "explained_picture": picture(chart, _EXPLAINED) if chart else None,
-    }
-
-
-def environment() -> Environment:
-    """The templates with the filters that they use."""
+def _environment() -> Environment:
+    """The template with the filters that it uses."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -110,63 +51,51 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["hanging"] = dependence
+    numbers = count()
     made.filters |= {
-        "clean_lines": fmt.clean_lines,
-        "level": fmt.level,
         "clean": fmt.clean,
-        "state": fmt.state,
-        "setting": fmt.setting,
-        "published": published_row,
-        "heading": heading,
-        "how": how,
-        "not_comparable": not_comparable,
-        "judged": lambda contents: judged(contents.figures),
+        "clean_lines": fmt.clean_lines,
+        "percent": fmt.percent,
+        "kind": lambda block: type(block).__name__,
+        "picture": lambda chart: _picture(chart, next(numbers)),
+        "charts_together": _charts_together,
+        "crossed": _crossed,
+        "paragraph_class": lambda tone: _PARAGRAPHS.get(tone, "plain"),
+        "is_shown": lambda cell: cell != "" and not isinstance(cell, Missing),
     }
+    made.globals |= {"missing": fmt.MISSING, "Role": Role, "Tone": Tone}
     return made
 
 
-def picture(chart: Chart, number: int) -> Picture:
-    """A chart with identifiers that no other of the page has: ``number`` is its own."""
-    from markupsafe import Markup
-
-    return Picture(chart.title, chart.remarks, chart.wide, Markup(_inline(chart, number)))
-
-
-def causes(rejects: tuple[Reject, ...]) -> Mapping[str, int]:
-    """How many trials each cause rejected, the most frequent first."""
-    from collections import Counter
-
-    return dict(Counter(item.cause for item in rejects if not item.used).most_common())
+def _charts_together(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
+    """Blocks in groups, with whether a group is of charts: these stand side by side."""
+    for is_chart, group in groupby(blocks, lambda block: isinstance(block, Chart)):
+        yield is_chart, list(group)
 
 
-def _with_rejects(findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """Cell, primary figure without rejects, and with them."""
-    for cell in findings.cells:
-        figure = cell.indicators.get(findings.primary)
-        if cell.including_rejects is not None and figure is not None:
-            scale = fmt.scale_for([figure.value], figure.unit)
-            yield (
-                fmt.setting(cell.parameters),
-                fmt.estimate(figure, scale).text,
-                fmt.estimate(cell.including_rejects, scale).text,
-            )
+def _crossed(table: Table) -> _Matrix:
+    places = {(row[0], row[1]): (tone, row[2:]) for tone, row in table.rows()}
+    return _Matrix(
+        list(dict.fromkeys(row for row, _ in places)),
+        list(dict.fromkeys(column for _, column in places)),
+        places,
+    )
 
 
-def _inline(chart: Chart, number: int) -> str:
+def _picture(chart: Chart, number: int) -> Any:
     """The SVG fit for a page of several: scaling, named, and with identifiers of its own."""
-    from markupsafe import escape
+    from markupsafe import Markup, escape
 
     svg = chart.to_svg()
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)
     svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
     opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)
     if opening is None:
-        return svg
+        return Markup(svg)
     root = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{opening[2]}" '
         f'style="max-width:{float(opening[1]):.0f}px;min-width:{0.7 * float(opening[1]):.0f}px" '
         f'role="img" '
         f'aria-label="{escape(chart.alternative)}">'
     )
-    return root + svg[opening.end() :]
+    return Markup(root + svg[opening.end() :])

@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from concurve.estimate import Estimate
 from concurve.report import format as fmt
-from concurve.report.letters import cut, fit_encoding
+from concurve.report.console import cut, fit_encoding
 from concurve.terms import Level
 
 # On what is not a terminal: a line a block, but not more often than the first, and one after
@@ -27,8 +27,8 @@ from concurve.terms import Level
 _PLAIN_SECONDS_MIN = 1.0
 _PLAIN_SECONDS_MAX = 10.0
 
-# Rejects told of each cause; on a noisy machine there are hundreds, and the report has them all.
-_TOLD_OF_A_CAUSE = 3
+# Rejects shown of each cause; on a noisy machine there are hundreds, and the report has them all.
+_SHOWN_OF_A_CAUSE = 3
 
 _Cell = tuple[tuple[str, Level], ...]
 
@@ -47,7 +47,7 @@ class Progress:
         self._live = self._can_redraw() if live is None else live
         self._clock = clock
         self._estimates: dict[_Cell, str] = {}
-        self._told: Counter[str] = Counter()
+        self._rejects: Counter[str] = Counter()
         self._drawn = 0
         self._plain_at = -_PLAIN_SECONDS_MAX
         self._plain_block: int | None = None
@@ -96,15 +96,15 @@ class Progress:
             text = f"{value} {fmt.precision(estimate)}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
-            self._tell(f"{fmt.setting(parameters) or 'trial'}: {status}, {cause}", cause)
+            self._show_reject(f"{fmt.setting(parameters) or 'trial'}: {status}, {cause}", cause)
 
-    def _tell(self, text: str, cause: str) -> None:
+    def _show_reject(self, text: str, cause: str) -> None:
         kind = cause.partition(":")[0]
-        self._told[kind] += 1
-        if self._told[kind] <= _TOLD_OF_A_CAUSE:
+        self._rejects[kind] += 1
+        if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
             self.note(text)
-        elif self._told[kind] == _TOLD_OF_A_CAUSE + 1:
-            self.note(f"further trials with {kind}: counted in the result, not told here")
+        elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:
+            self.note(f"further trials with {kind}: counted in the result, not shown here")
 
     def note(self, text: str) -> None:
         """A remark that stays, above the live line."""
@@ -131,8 +131,7 @@ class Progress:
         text = "  ".join(part for part in parts if part)
         excess = cell_len(text) - width
         if excess > 0:
-            room = max(cell_len(parts[1]) - excess, 8)
-            parts[1] = cut(parts[1], room)
+            parts[1] = cut(parts[1], max(cell_len(parts[1]) - excess, 8))
             text = cut("  ".join(part for part in parts if part), width)
         pad = " " * max(0, self._drawn - cell_len(text))
         self._write(f"\r{text}{pad}")

@@ -1,4 +1,4 @@
-"""A run on the terminal: header, table, findings. Never wider than the terminal.
+"""A document on the terminal, never wider than it is.
 
 To a file or a pipe the same lines go without colours, in fixed columns separated by two or
 more blanks, so that grep, awk and cut read them.
@@ -6,148 +6,331 @@ more blanks, so that grep, awk and cut read them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
-from rich.text import Text
+from rich.cells import cell_len
+from rich.text import Text as Line
 
-from concurve.findings.run import Findings
-from concurve.report import dependence
 from concurve.report import format as fmt
-from concurve.report.claims import claim_rows
-from concurve.report.console import WIDTH_MIN, print_lines
-from concurve.report.prose import wrapped
-from concurve.report.published import beside, counts, heading, judged
-from concurve.report.scaling import scaling_rows
-from concurve.report.table import Column, Table, legend, table
-from concurve.report.terminal_table import table_lines
+from concurve.report.console import WIDTH_MIN, cut, print_lines, wrapped
+from concurve.report.document import (
+    Bar,
+    Block,
+    Caption,
+    Cell,
+    Chart,
+    Code,
+    Collapsible,
+    Column,
+    Document,
+    Facts,
+    List,
+    Missing,
+    Number,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
 
-_VERDICTS = {
-    "supported": "green",
-    "refuted": "red",
-    "undecided": "yellow",
-    "not testable here": "dim",
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.STRONG: "bold",
+    Tone.SOFT: "dim",
+    Tone.WARNING: "yellow",
+    Tone.GOOD: "green",
+    Tone.BAD: "red",
 }
-_AGREEMENTS = {"agrees": "green", "differs": "red", "undecided": "yellow"}
-_MARKS = {"answer": ("", ""), "warning": ("! ", "yellow"), "note": ("", "dim")}
+_GAP = "  "
+_INDENT = "  "
+# Columns of levels may take this share of the width before their texts are cut short.
+_KEY_SHARE = 0.6
+_KEY_WIDTH_MIN = 6
+_BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
+# Longer tables repeat their heading below, and set groups of rows apart.
+_ROWS_LONG = 24
+# Of the columns that do not fit, so many are named.
+_NAMES_MAX = 12
 
 
-def show(findings: Findings, file: TextIO | None = None, report: str | None = None) -> None:
-    """Print a run; ``report`` is the path of the report that was written, if one was."""
-    print_lines(lambda width: lines(findings, width, report), file)
+def show(document: Document, file: TextIO | None = None, report: str | None = None) -> None:
+    """Print a document; ``report`` is the path of the whole report that was written, if any."""
+    print_lines(lambda width: lines(document, width, report), file)
 
 
-def lines(findings: Findings, width: int, report: str | None = None) -> Iterator[Text]:
-    """The lines of a run, none wider than ``width`` cells."""
+def lines(document: Document, width: int, report: str | None = None) -> Iterator[Line]:
+    """The lines of a document, none wider than ``width`` cells but for a path."""
     width = max(width, WIDTH_MIN)
-    contents = table(findings)
-    yield from _header(findings, contents, width)
-    yield Text()
-    shown = yield from table_lines(contents, width)
-    yield from _remarks(contents, width)
-    yield from _legend(shown, width)
-    if findings.sentences or findings.rejects or findings.claims:
-        yield Text()
-    yield from _sentences(findings, width)
-    yield from _claims(findings, width)
-    yield from dependence.lines(findings, width)
-    yield from _scaling(findings, width)
-    yield from _published(findings, width)
-    yield from _rejects(findings, width)
-    yield from _closing(findings, report, width)
-
-
-def _header(findings: Findings, contents: Table, width: int) -> Iterator[Text]:
-    run = findings.run
-    yield from wrapped(Text(fmt.clean(findings.question or run.study), "bold"), width)
-    took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
-    facts = [run.study, run.id, took, run.effort]
-    if run.state != "complete":
-        facts.append(run.state)
-    yield from wrapped(Text(fmt.clean(" · ".join(facts)), "dim"), width)
-    if contents.constant:
-        yield from wrapped(Text(f"throughout: {fmt.setting(contents.constant)}", "dim"), width)
-
-
-def _remarks(contents: Table, width: int) -> Iterator[Text]:
-    """What happened to cells that are not well, the same remark once."""
-    settings: dict[str, list[str]] = {}
-    for cell in contents.cells:
-        if cell.status != "ok" and (cell.note or cell.stop_reason):
-            remark = f"{cell.status}: {cell.note or cell.stop_reason}"
-            settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
-    for remark, where in settings.items():
-        more = f" and {len(where) - 3} more" if len(where) > 3 else ""
-        text = f"{remark} ({'; '.join(where[:3])}{more})"
-        yield from wrapped(Text(fmt.clean(text), "yellow"), width)
-
-
-def _legend(shown: Iterable[Column], width: int) -> Iterator[Text]:
-    yield from wrapped(Text(legend(shown), "dim"), width)
-
-
-def _sentences(findings: Findings, width: int) -> Iterator[Text]:
-    for item in findings.sentences:
-        mark, style = _MARKS[item.kind]
-        yield from wrapped(Text(f"{mark}{fmt.clean(item.sentence)}", style), width)
-    if findings.run.state != "complete" and findings.run.reason:
-        yield from wrapped(
-            Text(f"! {findings.run.state}: {fmt.clean(findings.run.reason)}", "yellow"), width
-        )
-
-
-def _claims(findings: Findings, width: int) -> Iterator[Text]:
-    if findings.claims:
-        yield Text("claims of the source:")
-    for row in claim_rows(findings):
-        yield from wrapped(Text(f"{row.verdict}: {row.says}", _VERDICTS[row.verdict]), width)
-        yield from wrapped(Text(row.evidence, "dim"), width, indent="  ")
-
-
-def _published(findings: Findings, width: int) -> Iterator[Text]:
-    if findings.published:
-        yield Text("published figures, relative to their base:")
-    for contents in findings.published:
-        rows, reasons = judged(contents.figures), beside(contents.figures)
-        told = counts(contents.counts())
-        # Where nothing is compared for one reason, a line is enough.
-        alone = next(iter(reasons)) if not rows and len(reasons) == 1 else ""
-        parts = [heading(contents), told, alone]
-        yield from wrapped(Text(": ".join(filter(None, parts)), "dim" if alone else ""), width)
-        for row in rows:
-            text = f"{row.verdict}: {row.row}, {row.column}: {row.evidence}"
-            yield from wrapped(Text(text, _AGREEMENTS[row.verdict]), width, indent="  ")
-        for reason, number in reasons.items() if not alone else ():
-            text = f"{fmt.count(number, 'figure')} not comparable: {reason}"
-            yield from wrapped(Text(text, "dim"), width, indent="  ")
-
-
-def _scaling(findings: Findings, width: int) -> Iterator[Text]:
-    rows = scaling_rows(findings)
-    if rows:
-        yield Text("scaling models:")
-    for row in rows:
-        if row.group:
-            yield from wrapped(Text(row.group, "bold"), width, indent="  ")
-        if row.answers:
-            yield from wrapped(Text(fmt.clean(" ".join(row.answers))), width, indent="  ")
-        for sentence in row.warnings:
-            yield from wrapped(Text(f"! {fmt.clean(sentence)}", "yellow"), width, indent="  ")
-
-
-def _rejects(findings: Findings, width: int) -> Iterator[Text]:
-    redone = Counter(item.cause for item in findings.rejects if not item.used)
-    doubted = Counter(item.cause for item in findings.rejects if item.used)
-    for counter, what in ((redone, "rejected"), (doubted, "used with a doubt")):
-        if counter:
-            causes = ", ".join(f"{fmt.clean(cause)} {n}" for cause, n in counter.most_common())
-            text = f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
-            yield from wrapped(Text(text, "yellow"), width)
-
-
-def _closing(findings: Findings, report: str | None, width: int) -> Iterator[Text]:
+    yield from wrapped(Line(fmt.clean(document.title), "bold"), width)
+    facts = " · ".join(fact.text for fact in document.facts)
+    yield from wrapped(Line(fmt.clean(facts), "dim"), width)
+    for block in (*document.head, *document.blocks):
+        yield from _block(block, width)
     if report:
         # One line whatever its length: a path that is broken cannot be opened.
-        yield Text()
-        yield Text(f"report: {fmt.clean(report)}")
+        yield Line()
+        yield Line(f"report: {fmt.clean(report)}")
+
+
+def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
+    say = partial(wrapped, width=width, indent=indent)
+    match block:
+        case Section():
+            yield Line()
+            if block.title:
+                yield from say(Line(f"{_lower(block.title)}:", "bold"))
+            yield from _blocks(block.blocks, width, indent)
+        case Paragraph():
+            yield from _paragraph(block, width, indent)
+        case List():
+            for item in block.items:
+                said = Paragraph(item.text, item.tone) if isinstance(item, Text) else item
+                yield from _paragraph(said, width, indent)
+        case Facts():
+            for name, value in block.pairs:
+                shown = value if isinstance(value, str) else "; ".join(value)
+                yield from say(Line(fmt.clean(f"{name}: {shown}")))
+        case Table():
+            yield from _as_text(block, width) if block.as_text else _grid(block, width)
+        case Chart():
+            yield from say(Line(fmt.clean(f"{block.label} {block.alternative}".strip()), "dim"))
+        case Code():
+            yield from say(Line(fmt.clean(block.text)))
+        case Caption():
+            yield from say(Line(fmt.clean(f"{block.label} {block.title}".strip())))
+        case Collapsible():
+            yield from say(Line(f"{fmt.clean(block.summary)}:"))
+            yield from _blocks(block.blocks, width, indent + _INDENT)
+
+
+def _blocks(blocks: Iterable[Block], width: int, indent: str) -> Iterator[Line]:
+    for block in blocks:
+        yield from _block(block, width, indent)
+
+
+def _paragraph(item: Paragraph, width: int, indent: str) -> Iterator[Line]:
+    mark = "! " if item.tone is Tone.WARNING else ""
+    lead = f"{item.lead}{item.after_lead} " if item.lead else ""
+    line = Line(fmt.clean(f"{mark}{lead}{item.text}"), _STYLES[item.tone])
+    yield from wrapped(line, width, indent)
+
+
+def _lower(title: str) -> str:
+    title = fmt.clean(title)
+    return title[:1].lower() + title[1:]
+
+
+# -- tables -----------------------------------------------------------------------------------
+
+
+def _as_text(table: Table, width: int) -> Iterator[Line]:
+    """A row as a sentence: what it is of, then the rest with the headings as words."""
+    for tone, row in table.rows():
+        columns = list(zip(table.columns, map(_plain, row), strict=True))
+        head = ": ".join(text for column, text in columns if column.role is Role.KEY and text)
+        rest = ", ".join(
+            f"{column.short or column.title} {text}".strip()
+            for column, text in columns
+            if column.role is not Role.KEY and text not in ("", fmt.MISSING)
+        )
+        together = f"{head}: {rest}"
+        if rest and cell_len(together) <= width:
+            yield Line(together, _STYLES[tone])
+        else:
+            yield from wrapped(Line(head, _STYLES[tone]), width)
+            yield from wrapped(Line(rest, "dim"), width, _INDENT)
+
+
+@dataclass
+class _Drawn:
+    """A column as texts of equal width, the heading first."""
+
+    column: Column
+    texts: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(cell_len, self.texts))
+
+    def shorten(self) -> bool:
+        """Take a letter from the longest texts; ``False`` if they are as short as may be."""
+        size = self.width - 1
+        if size < _KEY_WIDTH_MIN:
+            return False
+        self.texts = [cut(text.rstrip(), size) for text in self.texts]
+        return True
+
+
+def _grid(table: Table, width: int) -> Iterator[Line]:
+    shown, keys_left_out, left_out = _fitting(table, width)
+    if not shown or not table.length:
+        yield from wrapped(Line("no figures yet", "dim"), width)
+        return
+    sizes = [item.width for item in shown]
+    heading, *rows = (
+        _GAP.join(
+            text + " " * (size - cell_len(text)) for text, size in zip(row, sizes, strict=True)
+        ).rstrip()
+        for row in zip(*(item.texts for item in shown), strict=True)
+    )
+    rule = _GAP.join("-" * size for size in sizes)
+    yield Line(heading, "bold")
+    yield Line(rule, "dim")
+    yield from _body(table, rows)
+    if len(rows) > _ROWS_LONG:
+        yield Line(rule, "dim")
+        yield Line(heading, "bold")
+    for item in shown:
+        if item.column.role is Role.BAR:
+            yield from wrapped(Line(_legend(item.column.cells), "dim"), width)
+    if keys_left_out:
+        names = ", ".join(item.column.title for item in keys_left_out)
+        yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
+    named = [fmt.clean(column.name) for column in left_out if column.name]
+    if named:
+        more = f" and {len(named) - _NAMES_MAX} more" if len(named) > _NAMES_MAX else ""
+        some = ", ".join(named[:_NAMES_MAX])
+        hint = f"left out here: {some}{more} (a wider terminal or --export-csv shows them)"
+        yield from wrapped(Line(hint, "dim"), width)
+    legend = table.legend([item.column for item in shown]) if table.legend else ""
+    yield from wrapped(Line(fmt.clean(legend), "dim"), width)
+
+
+def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
+    keys = [column for column in table.columns if column.role is Role.KEY]
+    is_grouped = len(rows) > _ROWS_LONG and len(keys) > 1
+    tones = table.tones or (Tone.PLAIN,) * len(rows)
+    for number, (row, tone) in enumerate(zip(rows, tones, strict=True)):
+        if is_grouped and number and keys[0].cells[number] != keys[0].cells[number - 1]:
+            yield Line()
+        yield Line(row, _STYLES[tone])
+
+
+def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list[Column]]:
+    """The columns that fit, and the keys and the other columns that do not.
+
+    Keys are cut short where they take most of the width. Of the columns that may be left out
+    those that are wanted most come first; one that does not fit ends the list.
+    """
+    keys = [_drawn(column) for column in table.columns if column.role is Role.KEY]
+    others = [column for column in table.columns if column.role is not Role.KEY]
+    always = [_drawn(column) for column in others if not column.wanted]
+    optional = sorted((c for c in others if c.wanted), key=lambda column: column.wanted)
+    optional = [column for column in optional if _has_entries(column)]
+    first = [_drawn(optional[0])] if optional and not always else []
+    least = _total([*always, *first])
+    allowed = min(int(width * _KEY_SHARE), width - least - len(_GAP)) if least else width
+    while keys and _total(keys) > max(allowed, 0):
+        if not max(keys, key=lambda item: item.width).shorten():
+            break
+    keys_left_out: list[_Drawn] = []
+    while len(keys) > 1 and _total(keys) > max(allowed, 0):
+        keys_left_out.insert(0, keys.pop())
+    shown = [*keys, *always]
+    taken: list[_Drawn] = []
+    for position, column in enumerate(optional):
+        left = width - _total([*shown, *taken]) - (len(_GAP) if shown or taken else 0)
+        drawn = first[0] if first and not position else _drawn(column, min(left, _BAR_WIDTH))
+        if drawn.width > left or (column.role is Role.BAR and left < _BAR_WIDTH_MIN):
+            break
+        taken.append(drawn)
+    left_out = optional[len(taken) :]
+    place = {id(column): number for number, column in enumerate(table.columns)}
+    return sorted([*shown, *taken], key=lambda d: place[id(d.column)]), keys_left_out, left_out
+
+
+def _has_entries(column: Column) -> bool:
+    return any(not isinstance(cell, Missing) for cell in column.cells)
+
+
+def _total(columns: Sequence[_Drawn]) -> int:
+    return sum(item.width for item in columns) + len(_GAP) * max(len(columns) - 1, 0)
+
+
+def _drawn(column: Column, size: int = _BAR_WIDTH) -> _Drawn:
+    title = fmt.clean(column.short or column.title)
+    title = f"{title} ({fmt.clean(column.unit)})" if column.unit else title
+    if column.role is Role.BAR:
+        bars = [bar(cell, max(size, 1)) for cell in column.cells if isinstance(cell, Bar)]
+        return _Drawn(column, [title, *bars])
+    if column.role is Role.NUMBER:
+        return _Drawn(column, _right([title, *_numbers(column.cells)]))
+    texts = [_plain(cell) for cell in column.cells]
+    is_right = column.role is Role.KEY and all(map(_is_number, texts))
+    return _Drawn(column, _right([title, *texts]) if is_right else [title, *texts])
+
+
+def _numbers(cells: Sequence[Cell]) -> list[str]:
+    """Entries with the decimal points and the intervals below one another."""
+    found = [cell if isinstance(cell, Number) else None for cell in cells]
+    fraction = max((len(_fraction(item.value)) for item in found if item), default=0)
+    values = [
+        item.value + " " * (fraction - len(_fraction(item.value))) if item else "" for item in found
+    ]
+    size = max(map(len, values), default=0)
+    spread = max((len(item.spread) for item in found if item), default=0)
+    texts = []
+    for cell, item, value in zip(cells, found, values, strict=True):
+        text = value.rjust(size) if item else _plain(cell).rjust(size - fraction)
+        if spread:
+            text += f" {(item.spread if item else '').ljust(spread)}"
+        texts.append(text.ljust(size))
+    return texts
+
+
+def _fraction(number: str) -> str:
+    """What follows the whole part, with its point."""
+    _, point, rest = number.partition(".")
+    return point + rest
+
+
+def _right(texts: list[str]) -> list[str]:
+    size = max(map(cell_len, texts))
+    return [" " * (size - cell_len(text)) + text for text in texts]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("-", "", 1).isdigit()
+
+
+def _plain(cell: Cell) -> str:
+    match cell:
+        case str():
+            return fmt.clean(cell)
+        case Text():
+            return fmt.clean(cell.text)
+        case Number():
+            return f"{cell.value} {cell.spread}".rstrip()
+        case Missing():
+            return fmt.MISSING
+        case Bar():
+            return ", ".join(f"{part.name} {fmt.percent(part.share)}" for part in cell.parts)
+        case _:
+            return " ".join(fmt.clean(item.text) for item in cell)
+
+
+# -- bars -------------------------------------------------------------------------------------
+
+
+def bar(shares: Bar, size: int) -> str:
+    """Shares as letters, by the largest remainder; a part that would get none is left out."""
+    exact = [part.share * size for part in shares.parts]
+    counts = [math.floor(value) for value in exact]
+    left = round(sum(exact)) - sum(counts)
+    by_remainder = sorted(range(len(exact)), key=lambda number: counts[number] - exact[number])
+    for number in by_remainder[: max(left, 0)]:
+        counts[number] += 1
+    return "".join(part.letter * n for part, n in zip(shares.parts, counts, strict=True))
+
+
+def _legend(cells: Iterable[Cell]) -> str:
+    """What the letters of the bars are."""
+    parts = [part for cell in cells if isinstance(cell, Bar) for part in cell.parts]
+    names = {part.name: part.letter for part in parts if part.share >= 0.005}
+    return ", ".join(f"{letter} {name}" for name, letter in names.items())

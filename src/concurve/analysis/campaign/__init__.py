@@ -9,28 +9,26 @@ from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
-import msgspec
-
 from concurve.analysis.campaign.deviations import deviations
-from concurve.analysis.campaign.summary import causes, name_of, summary, summed
-from concurve.analysis.run import findings_of
+from concurve.analysis.campaign.summary import summary, summed
 from concurve.definition.study import Rules
 from concurve.findings.campaign import CampaignFindings, CampaignInfo, Procedure, StudyFindings
 from concurve.findings.claims import VerdictName
-from concurve.findings.run import Finding, Findings
+from concurve.findings.run import Findings, Report
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow, RunRow
 from concurve.store.run_head import decode_head
 
 
-def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> CampaignFindings:
-    """Everything that the views of a campaign show; without ``dots`` as
-    :func:`concurve.analysis.run.findings_of`."""
+def campaign_findings(
+    store: Store, row: CampaignRow, read: Callable[[RunRow], Report]
+) -> CampaignFindings:
+    """Everything that the views of a campaign show; ``read`` makes the report of each run."""
     head = decode_campaign(row)
     runs = {run.id: run for run in store.runs()}
     studies = tuple(
-        _study(store, head, member, runs.get(member.run), dots) for member in store.members(row.id)
+        _study(head, member, runs.get(member.run), read) for member in store.members(row.id)
     )
     found = [study.run for study in studies if study.run is not None]
     machine = found[0].machine if found else {}
@@ -47,31 +45,6 @@ def campaign_findings(store: Store, row: CampaignRow, dots: bool = True) -> Camp
         verdicts=summed(study.verdicts for study in studies),
         agreements=summed(study.agreements for study in studies),
     )
-
-
-def with_each_run(
-    findings: CampaignFindings, change: Callable[[Findings], Findings]
-) -> CampaignFindings:
-    """The campaign with each of its runs changed."""
-    studies = tuple(
-        study if study.run is None else msgspec.structs.replace(study, run=change(study.run))
-        for study in findings.studies
-    )
-    return msgspec.structs.replace(findings, studies=studies)
-
-
-def with_causes(findings: CampaignFindings) -> CampaignFindings:
-    """The campaign with a line of the summary for each study whose records were explained."""
-    causes_found = [
-        Finding(
-            kind="note", sentence=f"What limits {name_of(study)}: {causes(study.run.explanation)}"
-        )
-        for study in findings.studies
-        if study.run is not None and study.run.explanation is not None
-    ]
-    kept = [item for item in findings.summary if item not in causes_found]
-    place = next((n for n, item in enumerate(kept) if item.kind == "warning"), len(kept))
-    return msgspec.structs.replace(findings, summary=(*kept[:place], *causes_found, *kept[place:]))
 
 
 def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
@@ -93,10 +66,10 @@ def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
 
 
 def _study(
-    store: Store, head: CampaignHead, member: MemberRow, row: RunRow | None, dots: bool
+    head: CampaignHead, member: MemberRow, row: RunRow | None, read: Callable[[RunRow], Report]
 ) -> StudyFindings:
     study = head.campaign.studies[member.position].study
-    run = None if row is None else findings_of(store, row, dots=dots)
+    run = None if row is None else read(row)
     return StudyFindings(
         name=member.name,
         question=study.question,

@@ -43,6 +43,7 @@ def summary(
     figures = summed(study.agreements for study in studies)
     if figures:
         yield Finding(kind="answer", sentence=_figures(figures))
+    yield from _limits(studies)
     for study in studies:
         if study.state != "complete":
             yield Finding(kind="warning", sentence=missing(study))
@@ -121,6 +122,14 @@ def _figures(counts: Mapping[Agreement, int]) -> str:
         f"{counts.get('agrees', 0)} agree, {counts.get('differs', 0)} differ and "
         f"{counts.get('undecided', 0)} are undecided; {aside} more are bases or cannot be compared."
     )
+
+
+def _limits(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
+    """What limits the studies whose records were explained."""
+    for study in studies:
+        if study.run is not None and study.run.explanation is not None:
+            says = f"What limits {name_of(study)}: {causes(study.run.explanation)}"
+            yield Finding(kind="note", sentence=says)
 
 
 def _skipped(studies: Sequence[StudyFindings]) -> Iterator[Finding]:

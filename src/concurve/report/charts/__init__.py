@@ -10,17 +10,17 @@ dot; rejected ones are hollow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report.charts.against_work import against_work
 from concurve.report.charts.cells import of_cells
-from concurve.report.charts.chart import Chart, write_charts
+from concurve.report.document import Chart
 from concurve.terms import Factor
 
 
-def charts(findings: Findings) -> list[Chart]:
+def charts(findings: Report) -> list[Chart]:
     """All charts that the findings bear; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
@@ -36,7 +36,7 @@ def charts(findings: Findings) -> list[Chart]:
     return found
 
 
-def _wanted(findings: Findings) -> Iterator[str]:
+def _wanted(findings: Report) -> Iterator[str]:
     """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
     given length all take as long, and how slow the slow ones are."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
@@ -47,20 +47,32 @@ def _wanted(findings: Findings) -> Iterator[str]:
         yield "cpu_seconds"
 
 
-def _of_models(findings: Findings) -> tuple[str, ...]:
+def _of_models(findings: Report) -> tuple[str, ...]:
     """The throughput that was fitted, where no other chart shows its curves."""
     shown = (findings.primary, "speedup")
     fitted = [item for item in findings.scaling if item.fit is not None]
-    told = any(name in item.curves for item in fitted for name in shown)
-    return (fitted[0].indicator,) if fitted and not told else ()
+    is_drawn = any(name in item.curves for item in fitted for name in shown)
+    return (fitted[0].indicator,) if fitted and not is_drawn else ()
 
 
 def _numeric(factor: Factor) -> bool:
     return all(isinstance(level, (int, float)) and math.isfinite(level) for level in factor.levels)
 
 
-def write_static(
-    findings: Findings, folder: Path, formats: Sequence[str] = ("svg", "png")
+def write_charts(
+    drawn: Iterable[Chart], folder: Path, formats: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
-    """Write each chart of a run into the folder in each format; the paths written."""
-    return write_charts(charts(findings), folder, formats)
+    """Write charts into the folder in each format; the paths written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chart in drawn:
+        for kind in formats:
+            path = folder / f"{chart.name}.{kind}"
+            if kind == "svg":
+                path.write_text(chart.to_svg(), encoding="utf-8")
+            elif kind == "png":
+                path.write_bytes(chart.to_png())
+            else:
+                raise ValueError(f"charts are written as svg or png, not {kind!r}")
+            written.append(path)
+    return written

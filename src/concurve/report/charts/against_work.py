@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
-from concurve.report.charts.captions import alternative, capital, file_name
-from concurve.report.charts.chart import Chart
 from concurve.report.charts.curves import Fitted, curve_layers, curve_rows, key, legend_labels
 from concurve.report.charts.marks import (
     cut_intervals,
@@ -20,8 +18,9 @@ from concurve.report.charts.marks import (
     ideal_line,
     point_of,
 )
-from concurve.report.charts.series import Series, divided
+from concurve.report.charts.series import Series, alternative, capital, divided, file_name
 from concurve.report.charts.style import SOFT, signs, styled
+from concurve.report.document import Chart
 from concurve.terms import Factor
 
 _PANEL_COLUMNS = 3
@@ -65,7 +64,7 @@ class _Marks(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
+def against_work(findings: Report, work: Factor, name: str) -> Chart | None:
     """The chart; ``None`` if no cell has the indicator."""
     cells = [cell for cell in findings.cells if name in cell.indicators]
     if not cells:
@@ -80,12 +79,12 @@ def against_work(findings: Findings, work: Factor, name: str) -> Chart | None:
         alternative=alternative(heading, marks.points, series, subject.scale),
         remarks=(*remarks, *marks.remarks),
         wide=len(subject.panels) > 1,
-        spec=styled(_drawn(subject, marks)),
+        draw=lambda: styled(_drawn(subject, marks)),
     )
 
 
 def _subject(
-    findings: Findings,
+    findings: Report,
     work: Factor,
     name: str,
     cells: Sequence[CellFindings],
@@ -105,7 +104,7 @@ def _subject(
     )
 
 
-def _fitted(findings: Findings, series: Sequence[Series], name: str) -> Fitted:
+def _fitted(findings: Report, series: Sequence[Series], name: str) -> Fitted:
     """The models whose curves a chart of this indicator shows."""
     return {
         (one.panel, one.label): item
@@ -118,7 +117,7 @@ def _fitted(findings: Findings, series: Sequence[Series], name: str) -> Fitted:
 # -- what is drawn ----------------------------------------------------------------------------
 
 
-def _marks(findings: Findings, subject: _Subject) -> _Marks:
+def _marks(findings: Report, subject: _Subject) -> _Marks:
     """Rows of data, cut and spread so that the chart can be read."""
     name, work, series = subject.name, subject.work, subject.series
     points, dots, thinned = _placed(findings, subject)
@@ -130,10 +129,10 @@ def _marks(findings: Findings, subject: _Subject) -> _Marks:
     bottom = end_above_0(points, dots) if log else bottom
     curves = curve_rows(subject.fitted, name, subject.scale)
     if curves:
-        # What is expected has room, but does not press the measured part together.
+        # The expected part is shown without pressing the measured part together.
         bottom = max(min(bottom, *(row["value"] for row in curves)), bottom / 2)
         top = min(max(top, *(row["value"] for row in curves)), 1.6 * top)
-    # A speed-up leaves room above, where its ideal line begins to run ahead.
+    # A speed-up has a margin above, where its ideal line rises beyond it.
     top = top * (1.25 if name == "speedup" else 1.08) if top > 0 else 1.0
     end = subject.axis.end
     ideal = ideal_line(name, work, subject.cells, findings, top, end) if relative else []
@@ -149,7 +148,7 @@ def _marks(findings: Findings, subject: _Subject) -> _Marks:
 
 
 def _placed(
-    findings: Findings, subject: _Subject
+    findings: Report, subject: _Subject
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Points and dots at their places along the axis, each curve in its lane; and a remark."""
     name, scale, axis = subject.name, subject.scale, subject.axis
@@ -204,7 +203,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
     y = alt.Y("value:Q", title=title, scale=y_scale, axis=alt.Axis(tickCount=6))
     low = alt.Y("low:Q", title=title, scale=y_scale)
     color, shape = signs(labels, legend_labels(labels, subject.fitted))
-    told = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
+    texts = {"description": alt.Description("text:N"), "tooltip": alt.Tooltip("text:N")}
 
     def rows_where(condition: str) -> Any:
         return alt.Chart().transform_filter(condition).encode(x=x)
@@ -225,7 +224,7 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .encode(y=y, color=color),
         rows_where("datum.kind == 'dot' && !datum.used")
         .mark_point(size=26, opacity=0.9, filled=False, strokeWidth=1.2, clip=True)
-        .encode(y=y, color=color, **told),
+        .encode(y=y, color=color, **texts),
         rows_where("datum.kind == 'point' && datum.joined")
         .mark_line(strokeWidth=1.8, clip=True, aria=False)
         .encode(y=y, color=color),
@@ -234,5 +233,5 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         .encode(y=low, y2="high:Q", color=color),
         rows_where("datum.kind == 'point' && isValid(datum.value)")
         .mark_point(filled=True, size=38, opacity=1, clip=True)
-        .encode(y=y, color=color, shape=shape, **told),
+        .encode(y=y, color=color, shape=shape, **texts),
     ]

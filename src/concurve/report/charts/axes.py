@@ -14,9 +14,9 @@ from concurve.terms import Factor
 
 # A span of values beyond this needs a logarithmic axis to be read.
 LOG_SPAN = 30.0
-_LOG2_SPAN = 8.0
+LOG2_SPAN = 8.0
 # A logarithmic axis begins at this share of the least figure, and ends as far above the greatest.
-LOG_ROOM = 0.8
+LOG_MARGIN = 0.8
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class WorkAxis:
         powers = len(levels) > 2 and all(
             level > 0 and math.log2(level).is_integer() for level in levels
         )
-        wide = levels[0] > 0 and levels[-1] / levels[0] > _LOG2_SPAN
+        wide = levels[0] > 0 and levels[-1] / levels[0] > LOG2_SPAN
         return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
     def at(self, level: float, lane: float, jitter: float | None = None) -> float:
@@ -52,13 +52,15 @@ class WorkAxis:
         """Room on both sides for the dots; the levels lie inside."""
         low, high = self.levels[0], self.end
         if self.log2:
-            room = (high / low) ** 0.02
-            return alt.Scale(type="log", base=2, domain=[low / room, high * room**2], nice=False)
-        room = (high - low) * 0.02
-        return alt.Scale(domain=[low - room, high + 2 * room], nice=False)
+            margin = (high / low) ** 0.02
+            return alt.Scale(
+                type="log", base=2, domain=[low / margin, high * margin**2], nice=False
+            )
+        margin = (high - low) * 0.02
+        return alt.Scale(domain=[low - margin, high + 2 * margin], nice=False)
 
     def axis(self, alt: Any) -> Any:
-        """Ticks at the levels themselves, as far as there is room."""
+        """Ticks at the levels themselves, as far as they fit."""
         return alt.Axis(
             values=[*self.levels, *([self.end] if self.end > self.levels[-1] else [])],
             labelOverlap="greedy",
@@ -76,7 +78,7 @@ def scale_of(findings: Findings, name: str, cells: Iterable[CellFindings]) -> fm
 def value_scale(alt: Any, bottom: float, top: float, log: bool) -> Any:
     """The axis of the values; bands do not stretch it."""
     if log:
-        domain = [bottom * LOG_ROOM, top / LOG_ROOM]
+        domain = [bottom * LOG_MARGIN, top / LOG_MARGIN]
         return alt.Scale(type="log", domain=domain, nice=False)
     return alt.Scale(domain=[min(0.0, bottom), top], nice=False)
 

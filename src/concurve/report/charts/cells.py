@@ -9,11 +9,10 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
-from concurve.report.charts.captions import alternative, capital, file_name
-from concurve.report.charts.chart import Chart
 from concurve.report.charts.marks import cut_intervals, dots_of, point_of
-from concurve.report.charts.series import Series, row_labels
+from concurve.report.charts.series import Series, alternative, capital, file_name, row_labels
 from concurve.report.charts.style import PALETTE, styled
+from concurve.report.document import Chart
 
 
 class _Rows(NamedTuple):
@@ -42,7 +41,7 @@ def of_cells(findings: Findings, name: str) -> Chart | None:
         alternative=alternative(title, rows.points, rows.series, scale),
         remarks=rows.remarks,
         wide=True,
-        spec=styled(_drawn(rows, label, scale)),
+        draw=lambda: styled(_drawn(rows, label, scale)),
     )
 
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from concurve.findings.scaling import CurvePoint, ScalingFinding
+from concurve.findings.fit import CurvePoint
+from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
 
 Fitted = dict[tuple[str, str], ScalingFinding]
@@ -81,7 +82,5 @@ def key(fitted: Fitted, colour: str) -> Any:
 
 
 def _title(item: ScalingFinding) -> str:
-    from concurve.models import MODELS
-
     assert item.fit is not None
-    return MODELS[item.fit.chosen].title
+    return item.fit.best.title

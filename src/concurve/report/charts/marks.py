@@ -10,7 +10,7 @@ from typing import Any
 from concurve.findings.cells import CellFindings, Dot
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
-from concurve.report.charts.axes import LOG_ROOM
+from concurve.report.charts.axes import LOG_MARGIN
 from concurve.report.charts.series import Series
 from concurve.terms import Factor
 
@@ -92,7 +92,7 @@ def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) ->
     bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
     for point in points:
         if point.get("low") is not None:
-            point["low"] = max(point["low"], bottom * LOG_ROOM)
+            point["low"] = max(point["low"], bottom * LOG_MARGIN)
     return bottom
 
 

@@ -1,10 +1,11 @@
-"""Cells as curves with their labels, divided among panels."""
+"""Cells as curves with their labels, divided among panels, and what charts of them are called."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
@@ -85,3 +86,31 @@ def _levels(cell: CellFindings, factors: Sequence[str]) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LABEL_LENGTH_MAX else text[: _LABEL_LENGTH_MAX - 1] + "…"
+
+
+# -- captions ---------------------------------------------------------------------------------
+
+
+def alternative(
+    title: str, points: Sequence[dict[str, Any]], series: Sequence[Series], scale: fmt.Scale
+) -> str:
+    """What the chart shows, for those who do not see it."""
+    values = [point["value"] for point in points]
+    low, high = fmt.plain(min(values)), fmt.plain(max(values))
+    curves = f" in {fmt.count(len(series), 'curve')}" if len(series) < len(points) else ""
+    return (
+        f"{title}: {fmt.count(len(points), 'cell')}{curves}, "
+        f"from {fmt.with_unit(low, scale.symbol)} to {fmt.with_unit(high, scale.symbol)}. "
+        "The table below has the same figures."
+    )
+
+
+def capital(text: str) -> str:
+    """The text as a title begins."""
+    text = fmt.clean(text)
+    return text[:1].upper() + text[1:]
+
+
+def file_name(text: str) -> str:
+    """The text in letters that every file system takes."""
+    return "".join(char if char.isalnum() and char.isascii() else "-" for char in text).strip("-")

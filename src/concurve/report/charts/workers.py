@@ -6,22 +6,46 @@ from typing import Any
 
 from concurve.findings.workers import WorkerShares
 from concurve.report import format as fmt
-from concurve.report.charts.chart import Chart
 from concurve.report.charts.style import PALETTE, styled
+from concurve.report.document import Chart
 
 _PANEL_COLUMNS = 2
 
 
 def bars(shares: WorkerShares) -> Chart:
     """A panel for each cell, all on one scale, with the mean as a line."""
-    import altair as alt
-
     panels = [_panel(shares, index) for index in range(len(shares.cells))]
     rows = [
         {"panel": panel, "worker": number + 1, "share": share}
         for panel, cell in zip(panels, shares.cells, strict=True)
         for number, share in enumerate(cell.shares)
     ]
+    remarks = ["Each panel is the trial of its cell whose spread is the middle one.",
+               "The broken line is the mean."]  # fmt: skip
+    return Chart(
+        name="each-worker",
+        title="What each client did",
+        alternative=f"{shares.label} of each client, a bar for each: "
+        + "; ".join(_span(cell.shares, panel)
+                    for panel, cell in zip(panels, shares.cells, strict=True)),
+        remarks=(*remarks, *([shares.remark] if shares.remark else [])),
+        wide=True,
+        draw=lambda: _drawn(shares, panels, rows),
+    )  # fmt: skip
+
+
+def _panel(shares: WorkerShares, index: int) -> str:
+    cell = shares.cells[index]
+    return fmt.setting({name: cell.parameters[name] for name in shares.factors})
+
+
+def _span(shares: tuple[float, ...], panel: str) -> str:
+    return f"{panel}: {fmt.plain(min(shares))} to {fmt.plain(max(shares))}"
+
+
+def _drawn(shares: WorkerShares, panels: list[str], rows: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
     base: Any = alt.Chart()
     data: Any = {"values": rows}
     bar = base.mark_bar(color=PALETTE[0]).encode(
@@ -34,24 +58,4 @@ def bars(shares: WorkerShares) -> Chart:
         .properties(width=270, height=150)
         .facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=_PANEL_COLUMNS)
     )
-    remarks = ["Each panel is the trial of its cell whose spread is the middle one.",
-               "The broken line is the mean."]  # fmt: skip
-    return Chart(
-        name="each-worker",
-        title="What each client did",
-        alternative=f"{shares.label} of each client, a bar for each: "
-        + "; ".join(_span(cell.shares, panel)
-                    for panel, cell in zip(panels, shares.cells, strict=True)),
-        remarks=(*remarks, *([shares.remark] if shares.remark else [])),
-        wide=True,
-        spec=styled(chart),
-    )  # fmt: skip
-
-
-def _panel(shares: WorkerShares, index: int) -> str:
-    cell = shares.cells[index]
-    return fmt.setting({name: cell.parameters[name] for name in shares.factors})
-
-
-def _span(shares: tuple[float, ...], panel: str) -> str:
-    return f"{panel}: {fmt.plain(min(shares))} to {fmt.plain(max(shares))}"
+    return styled(chart)

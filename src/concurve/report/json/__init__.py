@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import msgspec
 
 from concurve.fields import about
-from concurve.findings.run import Finding, Findings
+from concurve.findings.fit import Expectation
+from concurve.findings.run import Finding, Report
 from concurve.report.json.best import Best, BestSet, best_by_condition, best_overall
 from concurve.report.json.cells import Cell, Trial, cell_of
 from concurve.report.json.claims import (
@@ -27,7 +28,9 @@ from concurve.report.json.claims import (
     dependence_of,
     published_figures,
 )
+from concurve.report.json.explanation import to_json as explanation_to_json
 from concurve.report.json.facts import Fact, facts_of
+from concurve.report.json.fit import fit_export
 from concurve.report.json.run import Run, run_of
 
 FORMAT = 1
@@ -130,7 +133,7 @@ class Export(msgspec.Struct, frozen=True):
     ]
 
 
-def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
+def to_json(findings: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
     """The whole run as JSON. Records are embedded as they were stored, without parsing them."""
     trials: dict[int, list[Trial]] = {}
     for cell, block, attempt, used, cause, record in raw_trials:
@@ -153,31 +156,27 @@ def to_json(findings: Findings, raw_trials: Iterable[RawTrial] = ()) -> bytes:
     return msgspec.json.encode(export)
 
 
-def _models(findings: Findings) -> list[dict[str, Any]] | msgspec.UnsetType:
+def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
     """Fits in the form of ``concurve fit --json``, each with its group; absent where none was
     asked for or none is possible. A group without a fit has the reason instead."""
     if not findings.scaling:
         return msgspec.UNSET
-    from concurve.report.fit.json import as_dict
-    from concurve.report.fit.subject import Subject
-
     found = []
     for item in findings.scaling:
         which = {"parameters": item.group, "indicator": item.indicator}
         if item.fit is None:
             found.append({**which, "reason": item.reason})
             continue
-        predictions = [item.expected] if item.expected else []
-        fitted = as_dict(item.fit, predictions, Subject((), (), item.work, item.indicator))
-        found.append({**which, **fitted, "answers": item.answers})
+        expected = item.expected
+        known = [Expectation(n=expected.n, figure=expected.throughput)] if expected else []
+        fitted = fit_export(item.fit, item.work, item.indicator, known, item.notes)
+        found.append({**which, **msgspec.to_builtins(fitted), "answers": item.answers})
     return found
 
 
-def _explanation(findings: Findings) -> msgspec.Raw | msgspec.UnsetType:
+def _explanation(findings: Report) -> msgspec.Raw | msgspec.UnsetType:
     """What limits each cell in the form of ``concurve explain --json``; absent where no records
     were read."""
     if findings.explanation is None:
         return msgspec.UNSET
-    from concurve.report.explain.json import to_json as explained
-
-    return msgspec.Raw(explained(findings.explanation))
+    return msgspec.Raw(explanation_to_json(findings.explanation))

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from concurve.fields import Positive, about
-from concurve.findings.run import Findings
+from concurve.findings.run import Report
 from concurve.terms import Level
 
 
@@ -23,7 +23,7 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     among: Annotated[Positive, about("… among so many that have these levels.")]
 
 
-def facts_of(findings: Findings) -> list[Fact]:
+def facts_of(findings: Report) -> list[Fact]:
     """The facts as they are exported."""
     return [
         Fact(item.name, item.value, item.where, item.cells, item.among) for item in findings.facts

@@ -59,14 +59,14 @@ document.querySelectorAll("table.figures").forEach((table) => {
   });
 });
 
-// The command, copied where the browser allows it.
-(() => {
-  const button = document.getElementById("copy");
-  if (!button || !navigator.clipboard) return;
+// Commands, copied where the browser allows it.
+document.querySelectorAll(".command").forEach((command) => {
+  const button = command.querySelector(".copy");
+  if (!navigator.clipboard) return;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.querySelector("#again ~ pre code").textContent);
+    await navigator.clipboard.writeText(command.querySelector("code").textContent);
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy the command"; }, 2000);
   });
-})();
+});

@@ -1,0 +1,106 @@
+"""Scaling models of anybody's numbers: columns in, :class:`~concurve.findings.fit.Fit` out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.estimate import Estimate
+from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
+from concurve.models import fit_all, predict
+from concurve.models.predict import curve_of
+
+#: Points of a drawn curve.
+_STEPS = 80
+#: Levels that span more than this stand on a logarithmic axis, so its steps are even ones.
+AXIS_LOG_SPAN = 8.0
+
+
+class Numbers(NamedTuple):
+    """Workers and throughput of each trial, and what their columns are called.
+
+    ``is_time`` tells that the column has the times of a fixed piece of work, of which throughput
+    is the inverse. ``derived`` is N, X or R if Little's law gave it.
+    """
+
+    n: Sequence[float]
+    x: Sequence[float]
+    n_name: str
+    x_name: str
+    is_time: bool = False
+    derived: str = ""
+
+
+def fit_numbers(
+    numbers: Numbers, predict_at: Sequence[float], *, absolute: bool, confidence: float
+) -> Fit:
+    """Fit every model, and say what to expect at the numbers of workers asked for.
+
+    Raises:
+        ConcurveError: the numbers cannot be fitted.
+    """
+    result = fit_all(numbers.n, numbers.x, absolute=absolute, confidence=confidence)
+    levels = _levels(result, predict_at)
+    return Fit(
+        n=tuple(numbers.n),
+        values=tuple(1 / x if numbers.is_time else x for x in numbers.x),
+        n_name=numbers.n_name,
+        x_name=numbers.x_name,
+        is_time=numbers.is_time,
+        result=result,
+        expectations=tuple(_expectations(predict(result, predict_at), numbers.is_time)),
+        chosen=tuple(_chosen(result, levels, numbers.is_time)),
+        expected=tuple(_expectations(predict(result, levels), numbers.is_time)),
+        notes=notes_of(result, numbers.n_name, numbers.x_name, numbers.is_time, numbers.derived),
+    )
+
+
+def notes_of(
+    result: FitResult, n_name: str, x_name: str, is_time: bool = False, derived: str = ""
+) -> tuple[str, ...]:
+    """How the numbers of a fit were read."""
+    notes = [f"Error model: {result.error_model}."]
+    if result.trials > len(result.levels):
+        notes.append(
+            f"Rows of the same {n_name} are replicates: {result.trials} trials at "
+            f"{len(result.levels)} levels."
+        )
+    if is_time:
+        notes.append(f"{x_name} is a time: throughput is 1/{x_name}.")
+    if derived in ("N", "X"):
+        notes.append(f"{derived} was not measured but follows from Little's law.")
+    notes += [f"{name} is left out: {why}." for name, why in result.left_out.items()]
+    return tuple(notes)
+
+
+def _levels(result: FitResult, predict_at: Sequence[float]) -> list[float]:
+    """Even steps of the axis, from the least level to the furthest number asked for."""
+    first, top = min(result.levels), max([*result.levels, *predict_at])
+    steps = [step / _STEPS for step in range(_STEPS + 1)]
+    if first > 0 and top / first > AXIS_LOG_SPAN:
+        return [float(first * (top / first) ** step) for step in steps]
+    return [first + (top - first) * step for step in steps]
+
+
+def _chosen(
+    result: FitResult, levels: Sequence[float], is_time: bool
+) -> Iterator[tuple[float, float]]:
+    for n, x in zip(levels, curve_of(result.best, levels).tolist(), strict=True):
+        if math.isfinite(x):
+            yield n, 1 / x if is_time else x
+
+
+def _expectations(predictions: Sequence[Prediction], is_time: bool) -> Iterator[Expectation]:
+    for item in predictions:
+        figure = _inverse(item.throughput) if is_time else item.throughput
+        yield Expectation(n=item.n, figure=figure, warning=item.warning or "")
+
+
+def _inverse(figure: Estimate) -> Estimate:
+    """A throughput with its ends as a time."""
+    low = None if figure.high is None else 1 / figure.high
+    high = None if figure.low is None else 1 / figure.low
+    return msgspec.structs.replace(figure, value=1 / figure.value, low=low, high=high)

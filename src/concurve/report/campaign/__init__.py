@@ -1,1 +1,0 @@
-"""The report of a campaign: a Software Test Document in the form of document 002."""

@@ -1,0 +1,121 @@
+"""What limits a run, as a chart: the thread time of an operation, stacked by where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.report import format as fmt
+from concurve.report.charts.style import PALETTE, styled
+from concurve.report.document import Chart
+
+#: Parts as drawn, from the bottom up; the last holds what says little of a limit.
+_PARTS = {
+    "on a CPU": ("cpu",),
+    "waiting for a CPU": ("run_queue",),
+    "futex": ("futex",),
+    "disk": ("disk",),
+    "network": ("network",),
+    "polling": ("poll",),
+    "pipe": ("pipe",),
+    "blocked otherwise": ("sleep", "child", "other", "blocked"),
+}
+_DRAWN_MIN = 0.005
+_CELLS_MAX = 120
+_PANEL_COLUMNS = 3
+_LABEL_LENGTH_MAX = 44
+
+
+def composition(explanation: Explanation) -> Chart | None:
+    """The chart; ``None`` if no cell has a time."""
+    cells = [cell for cell in explanation.cells if cell.shares]
+    shown = cells[:_CELLS_MAX]
+    if not shown:
+        return None
+    scale = fmt.scale_for([cell.per_operation["total"].value for cell in shown], "ns")
+    rows = [row for cell in shown for row in _rows(cell, explanation, scale)]
+    parts = _parts(rows)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    left_out = len(cells) - len(shown)
+    return Chart(
+        name="time-per-operation",
+        title="Where the thread time of an operation goes",
+        alternative="The thread time of an operation in each cell, divided into "
+        f"{', '.join(parts)}. The table has the same figures.",
+        remarks=(f"The first {_CELLS_MAX} of {len(cells)} cells.",) if left_out else (),
+        wide=len(panels) > 1 or not explanation.work,
+        draw=lambda: _drawn(explanation, scale, rows),
+    )
+
+
+def _drawn(explanation: Explanation, scale: fmt.Scale, rows: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    parts = _parts(rows)
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
+    levels = list(dict.fromkeys(row["level"] for row in rows))
+    colours = [PALETTE[list(_PARTS).index(part)] for part in parts]
+    axis = explanation.work or ""
+    title = f"time per operation ({scale.symbol})"
+    data: Any = {"values": rows}
+    chart: Any = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("level:N", sort=levels, title=fmt.clean(axis), axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("time:Q", title=title, axis=alt.Axis(tickCount=6)),
+            color=alt.Color(
+                "part:N",
+                sort=parts,
+                scale=alt.Scale(domain=parts, range=colours),
+                legend=alt.Legend(orient="top", title=None, columns=4),
+            ),
+            order=alt.Order("order:Q"),
+            tooltip=alt.Tooltip("text:N"),
+            description=alt.Description("text:N"),
+        )
+    )
+    if not axis:
+        y = alt.Y("level:N", sort=levels, title=None, axis=alt.Axis(labelLimit=280))
+        chart = chart.encode(x=alt.X("time:Q", title=title), y=y)
+        chart = chart.properties(width=480, height={"step": 26})
+    elif len(panels) > 1:
+        chart = chart.properties(width=190, height=160).facet(
+            facet=alt.Facet("panel:N", sort=panels, title=None), columns=_PANEL_COLUMNS
+        )
+    else:
+        chart = chart.properties(width=max(240, min(560, 70 * len(levels))), height=280)
+    return styled(chart)
+
+
+def _parts(rows: list[dict[str, Any]]) -> list[str]:
+    return [part for part in _PARTS if any(row["part"] == part for row in rows)]
+
+
+def _rows(
+    cell: CellExplanation, explanation: Explanation, scale: fmt.Scale
+) -> Iterator[dict[str, Any]]:
+    """A row for each part of a cell's bar."""
+    total = cell.per_operation["total"].value
+    others = {name: cell.parameters[name] for name in explanation.factors}
+    level = others.pop(explanation.work, None) if explanation.work else None
+    panel = _cut(fmt.setting(others))
+    for order, (part, names) in enumerate(_PARTS.items()):
+        share = sum(cell.shares.get(name, 0.0) for name in names)
+        if share >= _DRAWN_MIN:
+            time = share * total / scale.divisor
+            shown = fmt.with_unit(fmt.plain(time), scale.symbol)
+            where = fmt.setting(cell.parameters)
+            yield {
+                "level": panel or explanation.study if level is None else fmt.level(level),
+                "panel": "" if level is None else panel,
+                "part": part,
+                "order": order,
+                "time": time,
+                "text": f"{where}: {part} {shown}, {fmt.percent(share)}".lstrip(": "),
+            }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LABEL_LENGTH_MAX else text[: _LABEL_LENGTH_MAX - 1] + "…"

@@ -1,0 +1,369 @@
+"""What a report is made of: sections, paragraphs, tables and charts, as frozen data.
+
+A builder in :mod:`concurve.report.sections` makes them of findings, once; the renderers
+(:mod:`~concurve.report.terminal`, :mod:`~concurve.report.markdown`, :mod:`~concurve.report.html`)
+show them and know nothing else. Texts are plain: a renderer takes control characters out and
+escapes what its format would read as markup.
+
+A block with a :class:`Detail` is meant for documents of that detail only; one without stands in
+all of them. :func:`at_detail` leaves the others out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any, TypeAlias
+
+
+class Detail(Enum):
+    """How much a document tells: ``BRIEF`` fits a terminal after a run, ``FULL`` is a report."""
+
+    BRIEF = auto()
+    FULL = auto()
+
+
+class Tone(Enum):
+    """What a text means to its reader; each renderer has its own way to show it."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    """What the reader came for: an answer."""
+    SOFT = "soft"
+    """How to read the rest: a remark, a legend."""
+    WARNING = "warning"
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Role(Enum):
+    """What a column holds."""
+
+    KEY = auto()
+    """What its rows are of, such as the level of a factor."""
+    TEXT = auto()
+    NUMBER = auto()
+    BAR = auto()
+
+
+# -- cells ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text with its meaning; ``link`` is the anchor of a place in the same document, ``hint`` an
+    explanation on demand."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    link: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A figure as text: ``spread`` follows the value (``± 0.03``), ``span`` is the interval from
+    end to end. ``order`` is the figure itself, by which a table is sorted."""
+
+    value: str
+    spread: str = ""
+    span: str = ""
+    order: float | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A figure that there is none of, for a reason if that is known."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a bar: the letter that draws it where there are no colours, its name, its share."""
+
+    letter: str
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Shares of a whole, side by side."""
+
+    parts: tuple[Part, ...]
+
+
+Cell: TypeAlias = str | Text | tuple[Text, ...] | Number | Missing | Bar
+"""An entry of a table; each of several texts has a line of its own where lines can be broken."""
+
+
+# -- blocks -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences; ``lead`` stands before them and says what they are of."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    lead: str = ""
+    detail: Detail | None = None
+
+    @property
+    def after_lead(self) -> str:
+        """What parts the lead from the text: nothing more where it is a sentence itself."""
+        return "" if not self.lead or self.lead.endswith(".") else ":"
+
+
+@dataclass(frozen=True)
+class List:
+    """Paragraphs of one kind, or links, one below the other."""
+
+    items: tuple[Paragraph | Text, ...]
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with their values; a value of several texts is a list."""
+
+    pairs: tuple[tuple[str, str | tuple[str, ...]], ...]
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, its entries in the order of the rows, and what they are.
+
+    ``short`` is a shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0
+    for a column that is always shown; of the others those with the least number come first, as far
+    as they fit.
+    """
+
+    title: str
+    cells: Sequence[Cell]
+    role: Role = Role.TEXT
+    unit: str = ""
+    short: str = ""
+    name: str = ""
+    note: str = ""
+    wanted: int = 0
+    detail: Detail | None = None
+
+
+class LateColumn(Column):
+    """A column whose unit and entries are made when they are first read: narrow views need few of
+    the columns of a long table."""
+
+    def __init__(
+        self,
+        title: str,
+        make: Callable[[], tuple[str, Sequence[Cell]]],
+        *,
+        short: str = "",
+        name: str = "",
+        note: str = "",
+        wanted: int = 0,
+    ) -> None:
+        """A column of numbers; ``make`` gives their unit and the entries."""
+        given = {"title": title, "_make": make, "role": Role.NUMBER, "short": short, "name": name,
+                 "note": note, "wanted": wanted, "detail": None}  # fmt: skip
+        self.__dict__.update(given)
+
+    @cached_property
+    def _made(self) -> tuple[str, Sequence[Cell]]:
+        make: Callable[[], tuple[str, Sequence[Cell]]] = self.__dict__["_make"]
+        return make()
+
+    @property
+    def unit(self) -> str:
+        """The unit that all entries share."""
+        return self._made[0]
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """The entries in the order of the rows."""
+        return self._made[1]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, with a tone for each row if there is any.
+
+    ``title`` describes it to those who do not see it. ``as_text``: the entries are sentences, so
+    where columns do not fit, a row is written as a sentence. ``crossed``: the first two
+    columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
+    tables are long and looked through by one column or another. ``legend`` says how to read the
+    columns that a view shows.
+    """
+
+    columns: tuple[Column, ...]
+    tones: tuple[Tone, ...] = ()
+    title: str = ""
+    as_text: bool = False
+    crossed: bool = False
+    sortable: bool = False
+    legend: Callable[[Sequence[Column]], str] | None = None
+    detail: Detail | None = None
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+    def rows(self) -> Iterator[tuple[Tone, tuple[Cell, ...]]]:
+        """Each row with its tone."""
+        tones = self.tones or (Tone.PLAIN,) * self.length
+        return zip(tones, zip(*(column.cells for column in self.columns), strict=True), strict=True)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: its file name, caption, text for those who do not see it, and remarks on what it
+    leaves out.
+
+    ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
+    ``wide`` charts hold several panels, or rows with long names, and want a line to themselves.
+    """
+
+    name: str
+    title: str
+    alternative: str
+    remarks: tuple[str, ...]
+    wide: bool
+    draw: Callable[[], Any]
+    label: str = ""
+    anchor: str = ""
+    detail: Detail | None = Detail.FULL
+
+    @cached_property
+    def spec(self) -> Any:
+        """The Altair chart."""
+        return self.draw()
+
+    def to_svg(self) -> str:
+        """Static SVG, on its own or inline."""
+        import vl_convert
+
+        return str(vl_convert.vegalite_to_svg(self.spec.to_dict()))
+
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """PNG on white at ``scale`` pixels per point."""
+        import vl_convert
+
+        spec = self.spec.properties(background="white").to_dict()
+        return bytes(vl_convert.vegalite_to_png(spec, scale=scale))
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command line to be copied."""
+
+    text: str
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The title of the table that follows, with its number and its place in the document."""
+
+    title: str
+    label: str = ""
+    anchor: str = ""
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Collapsible:
+    """Blocks that a reader opens if they are wanted, below a line that says what they are."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+    is_open: bool = False
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks below a heading. ``brief_title`` is the heading in a brief document, where it differs;
+    a section without a heading is only set apart."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    anchor: str = ""
+    brief_title: str | None = None
+    detail: Detail | None = None
+
+
+Block: TypeAlias = Paragraph | List | Facts | Table | Chart | Code | Caption | Collapsible | Section
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact of the line below the title."""
+
+    text: str
+    detail: Detail | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report. ``kicker`` says above the title of what it is; ``head`` follows the facts;
+    ``has_contents``: the sections are numbered, and a list of them leads to each."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    kicker: str = ""
+    facts: tuple[Fact, ...] = ()
+    head: tuple[Block, ...] = ()
+    footer: str = ""
+    version: str = ""
+    has_contents: bool = False
+
+    def charts(self) -> Iterator[Chart]:
+        """Every chart in it, in order."""
+        for block in walk(self.blocks):
+            if isinstance(block, Chart):
+                yield block
+
+
+def walk(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks and those inside of them, in the order of reading."""
+    for block in blocks:
+        yield block
+        if isinstance(block, (Section, Collapsible)):
+            yield from walk(block.blocks)
+
+
+def at_detail(document: Document, detail: Detail) -> Document:
+    """The document without what is meant for another detail."""
+    return replace(
+        document,
+        facts=tuple(fact for fact in document.facts if fact.detail in (None, detail)),
+        head=_kept(document.head, detail),
+        blocks=_kept(document.blocks, detail),
+    )
+
+
+def _kept(blocks: Iterable[Block], detail: Detail) -> tuple[Block, ...]:
+    meant = (block for block in blocks if block.detail in (None, detail))
+    reduced = (_reduced(block, detail) for block in meant)
+    return tuple(block for block in reduced if block is not None)
+
+
+def _reduced(block: Block, detail: Detail) -> Block | None:
+    """A block with what is meant for the detail; ``None`` for a heading without anything."""
+    if isinstance(block, Collapsible):
+        return replace(block, blocks=_kept(block.blocks, detail))
+    if isinstance(block, Table):
+        columns = tuple(item for item in block.columns if item.detail in (None, detail))
+        return replace(block, columns=columns)
+    if isinstance(block, Section):
+        blocks = _kept(block.blocks, detail)
+        is_short = detail is Detail.BRIEF and block.brief_title is not None
+        title = (block.brief_title or "") if is_short else block.title
+        return replace(block, blocks=blocks, title=title) if blocks else None
+    return block

@@ -1,0 +1,375 @@
+"""The report of a campaign: a Software Test Document in the form of document 002.
+
+Tables and figures of the source keep the source's numbers; new ones are numbered N1, N2, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from concurve.findings.campaign import CampaignFindings, StudyFindings
+from concurve.report import format as fmt
+from concurve.report.document import (
+    Block,
+    Caption,
+    Cell,
+    Chart,
+    Code,
+    Collapsible,
+    Column,
+    Detail,
+    Document,
+    Fact,
+    Facts,
+    List,
+    Missing,
+    Number,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Text,
+    Tone,
+    at_detail,
+    walk,
+)
+from concurve.report.sections.answers import paragraph
+from concurve.report.sections.machine import described
+from concurve.report.sections.published import counts
+from concurve.report.sections.run import sections
+from concurve.terms import TestCase
+
+PROTOCOL = (
+    "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
+    "After a pilot of a few blocks each cell gets as many trials as the precision asked for needs "
+    "(Stein's two stages), up to a cap and within a time allowance; the mean counts, with its 95 % "
+    "interval. A trial is redone for a cause: a program error, a wrong result, a machine that was "
+    "not ours, an outlier of more than 10 σ; at most as often as the table says, contamination and "
+    "outliers together in no more than that share of the pilot's trials. A second program error "
+    "skips the cell. Nothing rejected is thrown away."
+)
+
+COMPARED = (
+    "Times of another machine say nothing about ours. So a published figure is held against ours, "
+    "relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
+    "of ours lies within ±10 % of it (less where the source found less) and what its rounding "
+    "leaves open, differs where none of the interval does, and is undecided otherwise. Figures of "
+    "two scales that have nothing in common, such as the priorities of two systems, agree where "
+    "both lie on the same side of their base. "
+    "Where trials are in use with a doubt, a verdict stands only if the quiet ones alone give it."
+)
+
+_STATES = {"complete": Tone.STRONG, "failed": Tone.BAD, "not run": Tone.BAD}
+_VERDICTS = ("supported", "refuted", "undecided", "not testable here")
+_AGREEMENTS = ("agrees", "differs", "undecided")
+_BAD = ("refuted", "differs")
+# Sentences of a run that are shown without being asked for.
+_SENTENCES_OPEN_MAX = 4
+
+
+@dataclass
+class _Numbers:
+    """Gives labels and remembers their links for the index."""
+
+    tables: list[Text] = field(default_factory=list)
+    figures: list[Text] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+    def caption(self, title: str, label: str = "") -> Caption:
+        """The caption of a table, with the source's label or a new one."""
+        label = label or f"Table N{self._new(self.tables) + 1}"
+        anchor = self._enter(self.tables, label, title)
+        return Caption(title, label, anchor)
+
+    def figure(self, chart: Chart, study: str) -> Chart:
+        """A chart with its number, which its file is named by."""
+        title = chart.title if chart.label else f"{study}: {chart.title}"
+        label = chart.label or f"Figure N{self._new(self.figures) + 1}"
+        anchor = self._enter(self.figures, label, title)
+        return replace(chart, title=title, label=label, anchor=anchor, name=anchor)
+
+    def _enter(self, index: list[Text], label: str, title: str) -> str:
+        plain = "".join(char if char.isalnum() else "-" for char in label).lower()
+        anchor, number = plain, 0
+        while anchor in self.anchors:
+            number += 1
+            anchor = f"{plain}-{number}"
+        self.anchors.add(anchor)
+        index.append(Text(f"{label} {title}", link=anchor))
+        return anchor
+
+    @staticmethod
+    def _new(index: list[Text]) -> int:
+        return sum(entry.text.startswith(("Table N", "Figure N")) for entry in index)
+
+
+def campaign_document(findings: CampaignFindings, detail: Detail = Detail.FULL) -> Document:
+    """The report of a campaign; a brief one says what became of its studies."""
+    campaign = findings.campaign
+    took = f"{fmt.count(findings.trials, 'trial')} in {fmt.duration(findings.duration_seconds)}"
+    facts = [Fact(campaign.name, Detail.BRIEF), Fact(campaign.id, Detail.BRIEF), Fact(took),
+             Fact(campaign.effort), Fact(campaign.state, Detail.BRIEF),
+             Fact(campaign.started, Detail.FULL)]  # fmt: skip
+    if campaign.source:
+        facts.append(Fact(f"after {campaign.source}", Detail.FULL))
+    is_brief = detail is Detail.BRIEF
+    reason = f" · {campaign.reason}" if campaign.reason else ""
+    document = Document(
+        title=campaign.question if is_brief else campaign.title or campaign.question,
+        kicker=f"{campaign.name} · Software Test Document",
+        facts=tuple(facts),
+        head=tuple(_head(findings)),
+        blocks=tuple(_brief(findings) if is_brief else _full(findings)),
+        footer=f"Concurve {campaign.version} · campaign {campaign.id} · seed {campaign.seed}"
+        f"{reason}",
+        version=campaign.version,
+        has_contents=not is_brief,
+    )
+    return at_detail(document, detail)
+
+
+def _head(findings: CampaignFindings) -> Iterator[Block]:
+    campaign = findings.campaign
+    if campaign.title:
+        yield Paragraph(campaign.question, detail=Detail.FULL)
+    if campaign.state != "complete":
+        lead = f"This campaign is {campaign.state}."
+        yield Paragraph(campaign.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
+
+
+def _brief(findings: CampaignFindings) -> Iterator[Section]:
+    for study in findings.studies:
+        yield Section("", tuple(_study(study)))
+    yield Section("", (List(tuple(map(paragraph, findings.summary))),))
+    shown = next((study.run.run.id for study in findings.studies if study.run), None)
+    if shown is not None:
+        text = f"concurve show {shown} shows the first study's run; concurve report "
+        text += f"{findings.campaign.id} --export-html FILE writes the whole"
+        yield Section("", (Paragraph(text, Tone.SOFT),))
+
+
+def _study(study: StudyFindings) -> Iterator[Paragraph]:
+    head = f"{study.name} {study.state}"
+    if study.run is not None:
+        head += f" {study.run.run.id} {fmt.count(study.run.run.trials, 'trial')}"
+    tone = _STATES.get(study.state, Tone.SOFT)
+    yield Paragraph(head, tone)
+    yield Paragraph(study.test_case.objective if study.test_case else study.question)
+    if study.verdicts:
+        verdicts = ", ".join(f"{number} {verdict}" for verdict, number in study.verdicts.items())
+        yield Paragraph(f"claims: {verdicts}", Tone.SOFT)
+    agreements = counts(study.agreements)
+    if agreements:
+        yield Paragraph(f"published figures: {agreements}", Tone.SOFT)
+
+
+def _full(findings: CampaignFindings) -> Iterator[Section]:
+    """The sections that have something to say."""
+    texts, numbers = findings.texts, _Numbers()
+    results = Section("Results", tuple(_results(findings, numbers)), "results")
+    found = (
+        Section("Management summary", tuple(_summary(findings)), "summary"),
+        Section("Introduction and scope", (*_written(texts.introduction), *_written(texts.scope)),
+                "introduction"),
+        Section("Test platform", (*_written(texts.platform), described(findings.machine)),
+                "platform"),
+        Section("Procedure", tuple(_procedure(findings)), "procedure"),
+        Section("Test cases", tuple(map(_case, findings.studies)), "cases"),
+        results,
+        Section("Deviations", tuple(_deviations(findings)), "deviations"),
+        Section("Glossary", tuple(_glossary(findings)), "glossary"),
+        Section("Tables", tuple(_index(numbers)), "index"),
+        Section("Run it again", (Code(findings.campaign.again),), "again"),
+    )  # fmt: skip
+    yield from (section for section in found if section.blocks)
+
+
+def _written(text: str) -> Iterator[Block]:
+    """Paragraphs and lists of an author's text: an empty line parts them, ``-`` begins an item."""
+    for part in text.strip().split("\n\n"):
+        lines = [line.strip() for line in part.splitlines() if line.strip()]
+        if lines and all(line.startswith("- ") for line in lines):
+            yield List(tuple(Paragraph(line[2:]) for line in lines))
+        elif lines:
+            yield Paragraph(" ".join(lines))
+
+
+def _summary(findings: CampaignFindings) -> Iterator[Block]:
+    yield List(tuple(map(paragraph, findings.summary)))
+    studies = findings.studies
+    verdicts = (
+        Column(name, [_counted(study.verdicts.get(name, 0), name) for study in studies],  # type: ignore[call-overload]
+               Role.NUMBER)
+        for name in _VERDICTS
+    )  # fmt: skip
+    agreements = (
+        Column(f"figures: {name}", [_counted(study.agreements.get(name, 0), name)  # type: ignore[call-overload]
+                                    for study in studies], Role.NUMBER)
+        for name in _AGREEMENTS
+    )  # fmt: skip
+    yield Table(
+        (
+            Column("test case", [Text(_title(study), link=f"result-{study.name}")
+                                 for study in studies], Role.KEY),
+            Column("state", [_state(study) for study in studies]),
+            *verdicts,
+            *agreements,
+        ),
+        title="One row a study: the claims of the source, and its figures.",
+    )  # fmt: skip
+
+
+def _counted(number: int, name: str) -> Cell:
+    if not number:
+        return Missing()
+    return Text(str(number), Tone.BAD) if name in _BAD else Number(str(number), order=number)
+
+
+def _state(study: StudyFindings) -> Text:
+    return Text(study.state, Tone.PLAIN if study.state == "complete" else Tone.BAD)
+
+
+def _title(study: StudyFindings) -> str:
+    """``Test case 1: Degree of scaling``."""
+    case = study.test_case
+    return f"{case.name}: {case.objective}" if case else f"{study.name}: {study.question}"
+
+
+def _procedure(findings: CampaignFindings) -> Iterator[Block]:
+    campaign, studies = findings.campaign, findings.studies
+    yield from _written(findings.texts.procedure)
+    yield Paragraph(PROTOCOL)
+    yield Paragraph(COMPARED)
+    yield Paragraph(f"Effort {campaign.effort}, seed {campaign.seed}. As it was run:")
+    headings = ("cells", "blocks", "trials a cell", "precision", "redos a trial", "of the pilot",
+                "allowed", "took", "trials", "rejected")  # fmt: skip
+    rows = [_procedure_of(study) for study in studies]
+    columns = (
+        Column(title, [row[number] if row else Missing() for row in rows], Role.NUMBER)
+        for number, title in enumerate(headings)
+    )
+    why = [_stopped(study) for study in studies]
+    names = Column("study", [study.name for study in studies], Role.KEY)
+    yield Table((names, *columns, Column("why cells stopped", why)), title="One row a study.")
+
+
+def _procedure_of(study: StudyFindings) -> tuple[str, ...]:
+    how = study.procedure
+    if how is None:
+        return ()
+    return (
+        str(how.cells),
+        str(how.blocks),
+        f"{how.repeats_min} to {how.repeats_max}",
+        f"±{_share(how.precision)}",
+        str(how.redo_max),
+        _share(how.redo_share),
+        fmt.duration(how.time_allowed_seconds),
+        fmt.duration(how.duration_seconds),
+        str(how.trials),
+        str(how.rejected),
+    )
+
+
+def _stopped(study: StudyFindings) -> Cell:
+    if study.procedure is None:
+        return study.state
+    stopped = study.procedure.stopped.items()
+    return tuple(Text(f"{number} × {reason}") for reason, number in stopped)
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _case(study: StudyFindings) -> Section:
+    case = study.test_case
+    if case is None:
+        return Section(study.name, (Paragraph(study.question),))
+    return Section(case.name, (Facts(tuple(_described(case))),))
+
+
+def _described(case: TestCase) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    yield "objective", case.objective
+    for name, text in (("goal", case.goal), ("area", case.area)):
+        if text:
+            yield name, text
+    for name in ("expected", "conditions", "indicators", "steps"):
+        items: tuple[str, ...] = getattr(case, name)
+        if items:
+            yield name, items
+
+
+def _results(findings: CampaignFindings, numbers: _Numbers) -> Iterator[Section]:
+    for study in findings.studies:
+        yield Section(_title(study), tuple(_chapter(study, numbers)), f"result-{study.name}")
+
+
+def _chapter(study: StudyFindings, numbers: _Numbers) -> Iterator[Block]:
+    """What the run of a study has, its tables and charts numbered."""
+    if study.state != "complete":
+        yield Paragraph(study.reason, Tone.WARNING, lead=f"{study.state.capitalize()}.")
+    if study.run is None:
+        return
+    name = study.test_case.name if study.test_case else study.name
+    for section in sections(study.run, Detail.FULL, in_campaign=True):
+        yield from _numbered(section, name, numbers)
+    yield Paragraph(f"Run {study.run.run.id}, {study.run.run.trials} trials. Again:", Tone.SOFT)
+    yield Code(study.run.run.again)
+
+
+def _numbered(section: Section, name: str, numbers: _Numbers) -> Iterator[Block]:
+    """A section of a run, below the caption of its table instead of a heading."""
+    inside = list(walk(section.blocks))
+    title = f"{name}: {section.title[:1].lower()}{section.title[1:]}"
+    if any(isinstance(block, Caption) for block in inside):
+        yield from _with_numbers(section.blocks, name, numbers)
+    elif any(isinstance(block, Table) for block in inside):
+        yield numbers.caption(title)
+        yield from _with_numbers(section.blocks, name, numbers)
+    elif any(isinstance(block, Chart) for block in inside):
+        yield from _with_numbers(section.blocks, name, numbers)
+    else:
+        items = sum(len(block.items) for block in inside if isinstance(block, List))
+        summary = f"{section.title} ({items})" if items else section.title
+        yield Collapsible(summary, section.blocks, items <= _SENTENCES_OPEN_MAX)
+
+
+def _with_numbers(blocks: Iterable[Block], name: str, numbers: _Numbers) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Caption):
+            yield numbers.caption(block.title, block.label)
+        elif isinstance(block, Chart):
+            yield numbers.figure(block, name)
+        elif isinstance(block, (Collapsible, Section)):
+            yield replace(block, blocks=tuple(_with_numbers(block.blocks, name, numbers)))
+        else:
+            yield block
+
+
+def _deviations(findings: CampaignFindings) -> Iterator[Block]:
+    yield from _written(findings.texts.deviations)
+    found = findings.deviations
+    if not found:
+        yield Paragraph("None: every study ran as planned, and every trial was used.")
+        return
+    columns = (
+        Column("study", [item.study or "all" for item in found], Role.KEY),
+        Column("kind", [item.kind for item in found]),
+        Column("what", [item.says for item in found]),
+    )
+    yield Table(columns, title="One row a deviation.")
+
+
+def _glossary(findings: CampaignFindings) -> Iterator[Block]:
+    if findings.glossary:
+        yield Facts(tuple(findings.glossary.items()))
+
+
+def _index(numbers: _Numbers) -> Iterator[Block]:
+    yield Paragraph("Numbers are those of the source; N numbers what is new.", Tone.SOFT)
+    for title, entries in (("Tables", numbers.tables), ("Figures", numbers.figures)):
+        if entries:
+            yield Caption(title)
+            yield List(tuple(entries))

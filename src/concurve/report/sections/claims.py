@@ -1,0 +1,64 @@
+"""The claims of the source, with their verdicts."""
+
+from __future__ import annotations
+
+from concurve.findings.claims import ClaimFinding
+from concurve.findings.run import Report
+from concurve.report import format as fmt
+from concurve.report.document import Column, Role, Section, Table, Text, Tone
+
+_TONES = {
+    "supported": Tone.GOOD,
+    "refuted": Tone.BAD,
+    "undecided": Tone.WARNING,
+    "not testable here": Tone.SOFT,
+}
+
+
+def section(report: Report) -> Section | None:
+    """A row a claim: our figure with its interval, the bound, the published figure; why a verdict
+    was withheld, and what limits the cell that it is about."""
+    claims = report.claims
+    if not claims:
+        return None
+    limits = [_limit(claim, report) for claim in claims]
+    columns = [
+        Column(
+            "verdict", [Text(claim.verdict, _TONES[claim.verdict]) for claim in claims], Role.KEY
+        ),
+        Column("claim", [claim.says for claim in claims], Role.KEY),
+        Column("where", [claim.source for claim in claims]),
+        Column("measured", [_measured(claim) for claim in claims]),
+        Column("asked for", [claim.threshold for claim in claims]),
+        Column("published", [_published(claim) for claim in claims]),
+    ]
+    if any(limits):
+        columns.append(Column("what limits it", limits, short="what limits it:"))
+    tones = tuple(_TONES[claim.verdict] for claim in claims)
+    table = Table(tuple(columns), tones, title="One row a claim.", as_text=True)
+    return Section("Claims of the source", (table,), anchor="claims")
+
+
+def _measured(claim: ClaimFinding) -> tuple[Text, ...]:
+    """The figure with what casts doubt on it, or the reason why there is none."""
+    figure = claim.estimate
+    if figure is None:
+        return (Text(claim.reason),)
+    shown = fmt.estimate(figure, fmt.scale_for([figure.value], figure.unit)).text
+    return (Text(shown), Text(claim.doubt, Tone.SOFT)) if claim.doubt else (Text(shown),)
+
+
+def _published(claim: ClaimFinding) -> str:
+    return "" if claim.published is None else f"{claim.published:g}"
+
+
+def _limit(claim: ClaimFinding, report: Report) -> str:
+    """What limits the cell of a claim on time, where the records were read."""
+    if report.explanation is None or claim.indicator not in (report.primary, "cpu_seconds"):
+        return ""
+    cells = [
+        cell
+        for cell in report.explanation.cells
+        if claim.cell and claim.cell.items() <= cell.parameters.items()
+    ]
+    return f"{cells[0].cause}: {cells[0].evidence}" if len(cells) == 1 else ""

@@ -1,0 +1,110 @@
+"""The report of a comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from concurve.estimate import Estimate
+from concurve.findings.comparison import CellComparison, Comparison
+from concurve.report import format as fmt
+from concurve.report.document import (
+    Block,
+    Cell,
+    Column,
+    Detail,
+    Document,
+    Missing,
+    Number,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Tone,
+    at_detail,
+)
+from concurve.terms import IndicatorInfo
+
+_TONES = {
+    "faster": Tone.GOOD,
+    "slower": Tone.BAD,
+    "same": Tone.PLAIN,
+    "undecided": Tone.WARNING,
+}
+_WORDS = {"same": "no difference worth the name"}
+# Cells that a remark names.
+_NAMED_MAX = 3
+
+
+def comparison_document(comparison: Comparison, detail: Detail = Detail.BRIEF) -> Document:
+    """Indicator by indicator, cell by cell, and what it all says."""
+    sections = [_section(comparison, info) for info in comparison.indicators]
+    reading = Section("", tuple(_reading(comparison)))
+    document = Document(
+        title=f"{comparison.new} against {comparison.base}", blocks=(*sections, reading)
+    )
+    return at_detail(document, detail)
+
+
+def _section(comparison: Comparison, info: IndicatorInfo) -> Section:
+    cells = [cell for cell in comparison.cells if cell.indicator == info.name]
+    title = f"{info.label or info.name}, {info.better} is better"
+    return Section(title, (_table(comparison, cells, info), *_notes(cells)), anchor=info.name)
+
+
+def _table(comparison: Comparison, cells: Sequence[CellComparison], info: IndicatorInfo) -> Table:
+    known = [figure for cell in cells for figure in (cell.base, cell.new) if figure]
+    scale = fmt.scale_for([figure.value for figure in known], info.unit)
+    keys = (
+        Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
+        for name in comparison.factors
+    )
+    base, new = ([_value(figure, scale) for figure in side] for side in
+                 ([cell.base for cell in cells], [cell.new for cell in cells]))  # fmt: skip
+    return Table(
+        (
+            *keys,
+            Column("base", base, Role.NUMBER, scale.symbol, wanted=1),
+            Column("new", new, Role.NUMBER, scale.symbol, wanted=2),
+            Column("ratio", [_value(cell.ratio, None) for cell in cells], Role.NUMBER),
+            Column("95 % interval", [_span(cell.ratio) for cell in cells]),
+            Column("verdict", [cell.verdict for cell in cells]),
+        ),
+        tuple(_TONES[cell.verdict] for cell in cells),
+        title="One row a cell.",
+    )
+
+
+def _value(figure: Estimate | None, scale: fmt.Scale | None) -> Cell:
+    if figure is None:
+        return Missing()
+    return Number(fmt.estimate(figure, scale).value, order=figure.value)
+
+
+def _span(ratio: Estimate | None) -> str:
+    return fmt.estimate(ratio).span if ratio else ""
+
+
+def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
+    for note in dict.fromkeys(cell.note for cell in cells if cell.note):
+        where = [fmt.setting(cell.parameters) for cell in cells if cell.note == note]
+        more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
+        yield Paragraph(f"{note} ({'; '.join(where[:_NAMED_MAX])}{more})", Tone.WARNING)
+
+
+def _reading(comparison: Comparison) -> Iterator[Block]:
+    """How many of each verdict, and what they mean."""
+    counts = Counter(cell.verdict for cell in comparison.cells)
+    said = ", ".join(f"{n} {_WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
+    yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
+    effect = f"{100 * comparison.effect:.2g} %"
+    yield Paragraph(
+        "The ratio is new over base. Verdicts are of all cells together (false discovery rate "
+        f"5 %), intervals of each alone; less than {effect} is no difference worth the name.",
+        Tone.SOFT,
+    )
+    if counts["undecided"]:
+        text = f"To decide more: more trials (--repeats), or an --effect above {effect}."
+        yield Paragraph(text, Tone.SOFT)
+    for warning in comparison.warnings:
+        yield Paragraph(warning, Tone.WARNING)

@@ -1,0 +1,51 @@
+"""How the ratios of a simulation depend on its assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from concurve.estimate import Estimate
+from concurve.findings.claims import Dependence
+from concurve.findings.run import Report
+from concurve.report import format as fmt
+from concurve.report.document import Block, Column, Paragraph, Role, Section, Table, Tone
+
+_HOW = (
+    "Each assumption by itself: the geometric mean over all settings of the others, and how many "
+    "times that at the first level it is, both block by block."
+)
+
+
+def section(report: Report) -> Section | None:
+    """Claim by claim the ratio at each level of each assumption."""
+    if not report.dependences:
+        return None
+    blocks: list[Block] = []
+    for _, group in groupby(report.dependences, lambda item: item.claim):
+        items = list(group)
+        blocks += [Paragraph(items[0].says), _table(items)]
+    blocks.append(Paragraph(_HOW, Tone.SOFT))
+    return Section("On what the ratios depend", tuple(blocks), anchor="dependences")
+
+
+def _table(items: Sequence[Dependence]) -> Table:
+    above = (None, *items)
+    factors = [
+        "" if before is not None and before.factor == item.factor else item.factor
+        for before, item in zip(above, items, strict=False)
+    ]
+    return Table(
+        (
+            Column("assumption", factors, Role.KEY),
+            Column("at", [str(item.level) for item in items], Role.KEY),
+            Column("ratio of the claim", [_shown(item.ratio) for item in items], short="ratio"),
+            Column("times the first", [_shown(item.change) for item in items]),
+        )
+    )
+
+
+def _shown(figure: Estimate | None) -> str:
+    if figure is None:
+        return ""
+    return fmt.estimate(figure, fmt.scale_for([figure.value], figure.unit)).text

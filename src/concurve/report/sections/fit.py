@@ -1,0 +1,127 @@
+"""The report of a fit of measured numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from concurve.estimate import Estimate
+from concurve.findings.fit import Fit, ModelFit
+from concurve.report import format as fmt
+from concurve.report.charts.fit import fit_chart
+from concurve.report.document import (
+    Block,
+    Column,
+    Detail,
+    Document,
+    List,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Tone,
+    at_detail,
+)
+
+
+def fit_document(fit: Fit, detail: Detail = Detail.BRIEF) -> Document:
+    """Models, what they say, what to expect, and how to read it."""
+    result = fit.result
+    what = f"1/{fit.x_name}" if fit.is_time else fit.x_name
+    counted = fmt.count(len(result.levels), "level")
+    if result.trials > len(result.levels):
+        counted += f", {fmt.count(result.trials, 'trial')}"
+    document = Document(
+        title=f"{what} against {fit.n_name}: {counted}",
+        blocks=(
+            Section("Models", tuple(_models(fit)), brief_title=""),
+            Section("What they say", (List(tuple(map(Paragraph, result.answers))),),
+                    brief_title=""),
+            *_expected(fit),
+            *_warnings(fit),
+            Section("Chart", (fit_chart(fit),)),
+            Section("How to read it", tuple(_notes(fit)), brief_title=""),
+        ),
+    )  # fmt: skip
+    return at_detail(document, detail)
+
+
+def _models(fit: Fit) -> Iterator[Block]:
+    """A row a parameter, the models in the order of their weights."""
+    result = fit.result
+    models = sorted(result.models, key=lambda m: (m.name != result.chosen, -m.weight))
+    rows: list[tuple[str, ...]] = []
+    tones: list[Tone] = []
+    for item in models:
+        figures = {**item.parameters, **({"peak N": item.peak.n} if item.peak else {})}
+        standing = (_name(fit, item), *_standing(item))
+        for number, (name, figure) in enumerate(figures.items()):
+            model, *rest = ("", "", "", "") if number else standing
+            rows.append((model, name, *_figure(figure), *rest))
+            tones.append(Tone.PLAIN if item.name == result.chosen else Tone.SOFT)
+    aicc = "AICc" if result.criterion == "aicc" else "AICc (none)"
+    headings = (
+        ("model", Role.TEXT), ("parameter", Role.TEXT), ("value", Role.NUMBER),
+        ("interval", Role.TEXT), (aicc, Role.NUMBER), ("weight", Role.NUMBER),
+        ("last left out", Role.NUMBER),
+    )  # fmt: skip
+    columns = (
+        Column(title, [row[number] for row in rows], role)
+        for number, (title, role) in enumerate(headings)
+    )
+    yield Table(tuple(columns), tuple(tones), title="One row a parameter.")
+    yield Paragraph(f"* chosen: {result.best.formula}", Tone.SOFT)
+
+
+def _name(fit: Fit, item: ModelFit) -> str:
+    return f"{item.name} *" if item.name == fit.result.chosen else item.name
+
+
+def _standing(item: ModelFit) -> tuple[str, str, str]:
+    last = item.last_left_out
+    return (
+        fmt.MISSING if item.aicc is None else f"{item.aicc:.1f}",
+        f"{100 * item.weight:.0f} %",
+        fmt.MISSING if last is None else f"{100 * last:+.1f} %",
+    )
+
+
+def _figure(figure: Estimate) -> tuple[str, str]:
+    """Value and interval with the digits that the interval justifies."""
+    if math.isinf(figure.value):
+        return "∞", f"{_end(figure.low)} to ∞"
+    shown = fmt.estimate(figure)
+    if shown.half:
+        return shown.value, shown.span
+    return f"{figure.value:.4g}", f"{_end(figure.low)} to {_end(figure.high)}"
+
+
+def _end(value: float | None) -> str:
+    if value is None:
+        return fmt.MISSING
+    return ("∞" if value > 0 else "-∞") if math.isinf(value) else f"{value:.4g}"
+
+
+def _expected(fit: Fit) -> Iterator[Section]:
+    if fit.expectations:
+        figures = [_figure(item.figure) for item in fit.expectations]
+        columns = (
+            Column(fit.n_name, [f"{item.n:g}" for item in fit.expectations], Role.NUMBER),
+            Column(f"expected {fit.x_name}", [value for value, _ in figures], Role.NUMBER),
+            Column("band", [band for _, band in figures]),
+        )
+        yield Section("What to expect", (Table(columns),), brief_title="")
+
+
+def _warnings(fit: Fit) -> Iterator[Section]:
+    said = [*fit.result.warnings, *(item.warning for item in fit.expectations if item.warning)]
+    if said:
+        warnings = tuple(Paragraph(sentence, Tone.WARNING) for sentence in said)
+        yield Section("Warnings", warnings, brief_title="")
+
+
+def _notes(fit: Fit) -> Iterator[Paragraph]:
+    level = f"{100 * fit.result.confidence:g} %"
+    yield Paragraph(f"Intervals are {level} profile-likelihood intervals.", Tone.SOFT)
+    for note in fit.notes:
+        yield Paragraph(note, Tone.SOFT)

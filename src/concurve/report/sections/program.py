@@ -1,0 +1,34 @@
+"""What the measured program said of itself."""
+
+from __future__ import annotations
+
+from concurve.findings.run import Report
+from concurve.findings.workers import ProgramFact
+from concurve.report import format as fmt
+from concurve.report.document import Collapsible, Column, Role, Section, Table
+
+# So many facts are shown without being asked for.
+_OPEN_MAX = 12
+
+
+def section(report: Report) -> Section | None:
+    """A row a fact: its value, and the cells in which it was said."""
+    facts = report.facts
+    if not facts:
+        return None
+    columns = (
+        Column("what", [fact.name.replace("_", " ") for fact in facts], Role.KEY),
+        Column("value", [fact.value for fact in facts]),
+        Column("in", [_where(fact) for fact in facts]),
+    )
+    table = Table(columns, title="One row a fact.")
+    shown = Collapsible(fmt.count(len(facts), "fact"), (table,), len(facts) <= _OPEN_MAX)
+    return Section("What the program said", (shown,), anchor="program")
+
+
+def _where(fact: ProgramFact) -> str:
+    of = f"{fact.cells} of {fact.among} cells"
+    if not fact.where:
+        return "all cells" if fact.cells == fact.among else of
+    setting = fmt.setting(fact.where)
+    return setting if fact.cells == fact.among else f"{setting} ({of})"

@@ -1,0 +1,86 @@
+"""What was rejected, and what was used with a doubt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from concurve.findings.cells import Reject
+from concurve.findings.run import Report
+from concurve.report import format as fmt
+from concurve.report.document import (
+    Block,
+    Collapsible,
+    Column,
+    Detail,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Tone,
+)
+
+# Trials listed one by one; further ones are counted.
+_LISTED_MAX = 200
+# So many are shown without being asked for.
+_OPEN_MAX = 12
+
+
+def section(report: Report) -> Section:
+    """Causes and trials; in a brief report the causes."""
+    blocks = tuple(_blocks(report))
+    return Section("What was rejected", blocks, anchor="rejected", brief_title="")
+
+
+def _blocks(report: Report) -> Iterator[Block]:
+    redone = Counter(item.cause for item in report.rejects if not item.used)
+    doubted = Counter(item.cause for item in report.rejects if item.used)
+    for counter, what in ((redone, "rejected"), (doubted, "used with a doubt")):
+        if counter:
+            causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())
+            yield Paragraph(f"{fmt.count(counter.total(), 'trial')} {what}: {causes}")
+    if not report.rejects:
+        yield Paragraph("Nothing: every trial was used.", detail=Detail.FULL)
+        return
+    kept = "Nothing rejected was thrown away: the records stand in the run."
+    yield Paragraph(kept, Tone.SOFT, detail=Detail.FULL)
+    both = _with_and_without(report)
+    if both.length:
+        yield both
+    trials: list[Block] = [_trials(report.rejects[:_LISTED_MAX])]
+    more = len(report.rejects) - _LISTED_MAX
+    if more > 0:
+        trials.append(Paragraph(f"and {more:,} more", Tone.SOFT))
+    is_open = len(report.rejects) <= _OPEN_MAX
+    yield Collapsible("Each trial and its cause", tuple(trials), is_open, detail=Detail.FULL)
+
+
+def _with_and_without(report: Report) -> Table:
+    """The primary figure of the cells that have rejects, without and with them."""
+    names, without, with_them = [], [], []
+    for cell in report.cells:
+        figure = cell.indicators.get(report.primary)
+        if cell.including_rejects is not None and figure is not None:
+            scale = fmt.scale_for([figure.value], figure.unit)
+            names.append(fmt.setting(cell.parameters))
+            without.append(fmt.estimate(figure, scale).text)
+            with_them.append(fmt.estimate(cell.including_rejects, scale).text)
+    columns = (
+        Column("cell", names, Role.KEY),
+        Column("without rejects", without),
+        Column("with them", with_them),
+    )
+    return Table(columns, detail=Detail.FULL)
+
+
+def _trials(rejects: tuple[Reject, ...]) -> Table:
+    return Table(
+        (
+            Column("cell", [fmt.setting(item.parameters) for item in rejects], Role.KEY),
+            Column("block", [str(item.block + 1) for item in rejects]),
+            Column("attempt", [str(item.attempt + 1) for item in rejects]),
+            Column("cause", [item.cause for item in rejects]),
+            Column("detail", [item.detail for item in rejects]),
+            Column("used", ["yes" if item.used else "no" for item in rejects]),
+        )
+    )

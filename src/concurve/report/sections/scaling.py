@@ -1,0 +1,103 @@
+"""Scaling models fitted to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from concurve.findings.run import Report
+from concurve.findings.scaling import ScalingFinding
+from concurve.report import format as fmt
+from concurve.report.document import (
+    Cell,
+    Column,
+    Detail,
+    List,
+    Missing,
+    Paragraph,
+    Role,
+    Section,
+    Table,
+    Tone,
+)
+
+#: Groups that a full report describes in sentences; all of them stand in its table.
+GROUPS_IN_SENTENCES = 8
+
+
+def section(report: Report) -> Section | None:
+    """The models in sentences, and as a table where there are several groups of cells."""
+    found = report.scaling
+    if not found:
+        return None
+    sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES])))
+    more = List(tuple(_sentences(found[GROUPS_IN_SENTENCES:])), detail=Detail.BRIEF)
+    blocks = [sentences, *([more] if more.items else [])]
+    table = [_table(found)] if len(found) > 1 else []
+    how = Paragraph(_subject(found), Tone.SOFT, detail=Detail.FULL)
+    return Section("Scaling models", (*blocks, *table, how), anchor="models")
+
+
+def _sentences(found: Sequence[ScalingFinding]) -> Iterator[Paragraph]:
+    for item in found:
+        group = fmt.setting(item.group)
+        if item.answers:
+            yield Paragraph(" ".join(item.answers), lead=group)
+        elif item.fit is None:
+            yield Paragraph(f"No model fitted: {item.reason}.", Tone.WARNING, lead=group)
+        for sentence in item.warnings:
+            yield Paragraph(sentence, Tone.WARNING)
+
+
+def _table(found: Sequence[ScalingFinding]) -> Table:
+    return Table(
+        (
+            Column("cells", [fmt.setting(item.group) for item in found], Role.KEY),
+            Column("model (weight)", [_model(item) for item in found]),
+            Column("parameters", [item.parameters for item in found]),
+            Column("peak N", [_peak(item) for item in found]),
+            Column(_expected_heading(found), [_expected(item) for item in found]),
+        ),
+        title="One row a group of cells.",
+        detail=Detail.FULL,
+    )
+
+
+def _model(item: ScalingFinding) -> Cell:
+    if item.fit is None:
+        return Missing(item.reason)
+    best = item.fit.best
+    return f"{best.title} ({100 * best.weight:.0f} %), {best.formula}"
+
+
+def _peak(item: ScalingFinding) -> str:
+    if item.fit is None:
+        return ""
+    peak = item.fit.best.peak
+    if peak is None or not peak.established:
+        return "not established"
+    shown = fmt.estimate(peak.n)
+    return f"{shown.value} ({shown.span})"
+
+
+def _expected(item: ScalingFinding) -> Cell:
+    if item.expected is None:
+        return "" if item.fit is None else Missing()
+    shown = fmt.estimate(item.expected.throughput)
+    return f"{fmt.with_unit(shown.value, shown.unit)} ({shown.span})"
+
+
+def _expected_heading(found: Sequence[ScalingFinding]) -> str:
+    """What the column of expectations is of; greatest levels may differ between groups."""
+    places = {(item.work, item.expected.n) for item in found if item.expected}
+    if len(places) != 1:
+        return "expected at twice the greatest level"
+    work, n = places.pop()
+    return f"expected at {work}={n:g}"
+
+
+def _subject(found: Sequence[ScalingFinding]) -> str:
+    """What was fitted, and how to read it."""
+    first = found[0]
+    confidence = next((f"{100 * item.fit.confidence:g} %" for item in found if item.fit), "")
+    read = f" Intervals are {confidence} profile-likelihood intervals." if confidence else ""
+    return f"Seven models of {first.label} ({first.indicator}) against {first.work}.{read}"

@@ -1,0 +1,115 @@
+"""Stored runs and campaigns → their reports. The records of a run are read once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from concurve.analysis.campaign import campaign_findings
+from concurve.analysis.program import ProgramFacts
+from concurve.analysis.records import FirstRecord, Reader, StoredRecord, read_records
+from concurve.analysis.run import StoredRun, analyse, findings_of, stored_run
+from concurve.analysis.workers import ShareReader
+from concurve.findings.campaign import CampaignFindings
+from concurve.findings.run import Findings, Report
+from concurve.report.json import RawTrial
+from concurve.store import Store
+from concurve.store.rows import CampaignRow, RunRow, TrialKey
+
+
+def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:
+    """The report of a run, with its scaling models, what limits each cell, what single workers did
+    and what the measured program said of itself. ``raw`` also keeps each record as it is stored."""
+    from concurve.analysis.scaling import scaling_of
+    from concurve.explain import AccountReader, explained, may_explain
+
+    run = stored_run(store, row)
+    first, facts, shares = FirstRecord(run.first_key), ProgramFacts(run), ShareReader(run)
+    accounts = AccountReader(run) if may_explain(run) else None
+    readers: list[Reader] = [first, facts, shares]
+    readers += [accounts] if accounts is not None else []
+    if raw is not None:
+        raw.begin(run)
+        readers.append(raw)
+    read_records(store, row.id, readers)
+    findings = analyse(run, first.record)
+    return Report.of(
+        findings,
+        scaling=scaling_of(findings),
+        explanation=explained(findings, run.head, accounts),
+        facts=facts.found(findings.cells),
+        shares=shares.found(),
+    )
+
+
+def figures_of(
+    store: Store, row: RunRow, best_by: str = "", *, models: bool = False, dots: bool = False
+) -> Report:
+    """A report of the figures alone, without what its records say; with scaling models if they are
+    asked for: they take every trial, and time.
+
+    Raises:
+        RunError: no trial has the indicator ``best_by``.
+    """
+    findings = findings_of(store, row, best_by, dots=dots or models)
+    if not models:
+        return Report.of(findings)
+    from concurve.analysis.scaling import scaling_of
+
+    return Report.of(findings, scaling=scaling_of(findings))
+
+
+def campaign_of(
+    store: Store, row: CampaignRow, raw: dict[str, RawRecords] | None = None
+) -> CampaignFindings:
+    """A campaign with the whole report of each of its runs; ``raw`` gets their records by the
+    run's id."""
+
+    def read(run: RunRow) -> Report:
+        records = None if raw is None else raw.setdefault(run.id, RawRecords())
+        return report_of(store, run, records)
+
+    return campaign_findings(store, row, read)
+
+
+@dataclass
+class RawRecords:
+    """Every record of a run as it is stored."""
+
+    _cells: Collection[int] = ()
+    _records: dict[TrialKey, bytes] = field(default_factory=dict)
+
+    def begin(self, run: StoredRun) -> None:
+        """The records of this run are to be kept."""
+        self._cells = range(len(run.plan.cells))
+
+    def cells(self) -> Collection[int]:
+        """All of them."""
+        return self._cells
+
+    def wants(self, key: TrialKey) -> bool:
+        """Every one."""
+        return True
+
+    def take(self, stored: StoredRecord) -> None:
+        """Keep it."""
+        self._records[stored.key] = stored.raw
+
+    def has_all(self, cell: int) -> bool:
+        """Never: the next one may come."""
+        return False
+
+    def of(self, findings: Findings) -> Iterator[RawTrial]:
+        """Every raw trial with what became of it, in the form that the JSON export takes."""
+        return raw_trials(findings, self._records.items())
+
+
+def raw_trials(findings: Findings, records: Iterable[tuple[TrialKey, bytes]]) -> Iterator[RawTrial]:
+    """Raw trials with what became of them, in the form that the JSON export takes."""
+    used = {(dot.cell, dot.block, dot.attempt) for dot in findings.dots if dot.used}
+    causes = {
+        (reject.cell, reject.block, reject.attempt): f"{reject.cause}: {reject.detail}"
+        for reject in findings.rejects
+    }
+    for key, record in records:
+        yield (key.cell, key.block, key.attempt, tuple(key) in used, causes.get(key), record)

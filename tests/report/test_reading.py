@@ -1,0 +1,93 @@
+"""Every record of a run is read once for its reports, whatever these are written as."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve import exports
+from concurve.definition.study import Indicator, Rules
+from concurve.explain import explain_run
+from concurve.measuring.laboratory import Runner
+from concurve.measuring.run_head import new_head
+from concurve.reporting import report_of
+from concurve.store import Store
+from concurve.store.rows import RecordRow, TrialKey
+from concurve.wire.report import IndicatorLine
+from concurve.wire.spec import TrialSpec
+from tests.helpers.explaining import record, role, thread
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+
+TRIALS = Rules(repeats_min=4, repeats_max=4)
+
+
+class Engine(FakeEngine):
+    """Threads wait for one another; each reports its own work, and all of them a fact."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        n = int(spec.roles[0].argv[1])
+        shares = tuple(IndicatorLine("work", 100.0 + i, worker=f"w{i}") for i in range(n))
+        made = role([thread(1 / n, futex=1 - 1 / n)] * n)
+        indicators = (*made.indicators, *shares)
+        made = msgspec.structs.replace(made, indicators=indicators, facts={"jit": "on"})
+        return msgspec.json.encode(msgspec.structs.replace(record(made), trial=spec.trial))
+
+
+class CountingStore(Store):
+    """A store that counts which records were read."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.read: Counter[TrialKey] = Counter()
+
+    def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
+        for row in super().records(run, cell):
+            self.read[row.key] += 1
+            yield row
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CountingStore:
+    store = CountingStore(str(tmp_path / "s.db"))
+    asked = (Indicator(name="wall_seconds", better="lower", unit="s"), Indicator(name="work_cv"))
+    study = msgspec.structs.replace(small_study(TRIALS, threads=(1, 2, 4)), indicators=asked)
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, Engine(), clock=FakeClock(0.001)).start()
+    store.read.clear()
+    return store
+
+
+def test_a_report_reads_each_record_once(store: CountingStore) -> None:
+    report = report_of(store, store.find_run("last"))
+    assert report.explanation is not None
+    assert [fact.name for fact in report.facts] == ["jit"]
+    assert report.shares is not None and report.shares.cells[0].shares == (100, 101, 102, 103)
+    assert report.scaling and report.scaling[0].fit is not None
+    assert len(store.read) == 12 and set(store.read.values()) == {1}
+
+
+def test_all_its_files_do_with_one_reading(store: CountingStore, tmp_path: Path) -> None:
+    files: dict[exports.Format, Path] = {
+        "json": tmp_path / "r.json", "csv": tmp_path / "r.csv",
+        "markdown": tmp_path / "r.md", "html": tmp_path / "r.html",
+    }  # fmt: skip
+    exports.write_run(store, "last", files)
+    assert set(store.read.values()) == {1}
+    exported = json.loads(files["json"].read_bytes())
+    assert [len(cell["trials"]) for cell in exported["cells"]] == [4, 4, 4]
+    assert "explanation" in exported and "What limits it" in files["html"].read_text()
+
+
+def test_an_explanation_reads_each_record_once(store: CountingStore) -> None:
+    assert len(explain_run(store, store.find_run("last")).cells) == 3
+    assert set(store.read.values()) == {1}
+
+
+def test_views_of_figures_alone_read_one_record(store: CountingStore) -> None:
+    exports.write_run(store, "last", {"csv": Path(store.url.partition("///")[2] + ".csv")})
+    assert store.read.total() == 1, "the first, for what is absent and why"
