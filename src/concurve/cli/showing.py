@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from concurve.report import terminal
-from concurve.reporting import figures_of
-from concurve.store import Store
 
 if TYPE_CHECKING:
     from concurve.report.document import Document
+    from concurve.store import Store
 
 
 def note(text: str) -> None:
@@ -31,6 +30,7 @@ def show_run(
     ``models`` asks for scaling models."""
     from concurve.report.document import Detail
     from concurve.report.sections.run import run_document
+    from concurve.reporting import figures_of
 
     found = figures_of(store, store.find_run(run), best_by, models=models)
     print_document(run_document(found, Detail.BRIEF), report)
@@ -41,6 +41,7 @@ def show_campaign(store: Store, campaign: str, report: Path | None = None) -> No
     from concurve.analysis.campaign import campaign_findings
     from concurve.report.document import Detail
     from concurve.report.sections.campaign import campaign_document
+    from concurve.reporting import figures_of
 
     row = store.find_campaign(campaign)
     assert row is not None

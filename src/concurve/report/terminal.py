@@ -172,6 +172,9 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
     if not shown or not table.length:
         yield from wrapped(Line("no figures yet", "dim"), width)
         return
+    if _total(shown) > width:
+        yield from _as_text(table, width)
+        return
     sizes = [item.width for item in shown]
     heading, *rows = (
         _GAP.join(
