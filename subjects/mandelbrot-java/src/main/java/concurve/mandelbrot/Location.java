@@ -13,7 +13,7 @@ import java.util.Map;
  * The bookmark: which part of the plane is computed, and how deeply.
  *
  * <p>Lines of {@code key = number}, {@code #} comments and empty lines: the part of TOML that the
- * bookmark files of the native kernel use. Decision 21 says why no library reads them. It replaces
+ * bookmark files of the native kernel use. Decision 24 says why no library reads them. It replaces
  * the {@code benchmark-location.xml} of document 002, §7.1.1.
  *
  * @param iterations greatest number of iterations of a pixel at each depth, unsigned
