@@ -9,13 +9,17 @@ JAVA_SOURCES := $(JAVA)/pom.xml scripts/maven.sh $(shell find $(JAVA)/src subjec
 JAR := $(JAVA)/target/concurve-mandelbrot.jar
 JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
+# Where cargo leaves the programs that the tests run.
+CHECKED := $(CURDIR)/target/checked
+UNIT_TESTS := $(addprefix tests/,analysis definition models readings report stats tree wire)
+
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The same cases of the property tests everywhere; others: make test PROPTEST_RNG_SEED=7
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-rust test-python test-java bench coverage soak demo lint format clean tools
+.PHONY: help build check test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -50,16 +54,22 @@ demo: build ## Run the packaged study thread-scaling quickly, and write its repo
 	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
 	@echo "the run is kept in $(CONCURVE_DB): $(BIN)/concurve show last --db $(CONCURVE_DB)"
 
+check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
+	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak" $(UNIT_TESTS)
+	@cargo test --workspace --lib --profile checked --quiet
+
 test: test-rust test-python test-java ## Run the tests of every language
 
-test-rust: build
+# Programs and tests in one profile: compiled once, and with the checks of a debug build.
+test-rust: $(STAMPS)/venv
 	@cargo test --workspace --profile checked --quiet
 
 # Two files at a time: each waits for processes for half of its time. A file's tests share servers.
-test-python: build
-	@$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
+test-python: $(STAMPS)/venv $(JAR)
+	@cargo build --package concurve-native --profile checked --quiet
+	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
 
-test-java: build
+test-java: $(JAR)
 	@rm -rf $(JAVA)/target/surefire-reports
 	@scripts/maven.sh "the tests of the JVM kernel" test
 	@cat $(JAVA)/target/surefire-reports/*.txt 2>/dev/null | grep 'Tests run' || true
@@ -73,10 +83,15 @@ coverage: build ## Simulate how often the models' intervals hold; rewrites docs/
 soak: build ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
 
-lint: build ## Check formatting, lint and types
+schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
+	@$(BIN)/python scripts/generate_schemas.py
+
+lint: $(STAMPS)/venv ## Check formatting, lint, types and the contract of imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/import_circles.py
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --quiet -- -D warnings
 

@@ -13,7 +13,7 @@ from measuring.showing import alone
 import concurve
 from concurve.analysis.comparison import compare_levels
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 FALSE_MAX = 0.05
 FOUND_MIN = 0.90

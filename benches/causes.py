@@ -20,7 +20,7 @@ from concurve.api import Run
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.explanation import CellExplanation, Explanation
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 RUNS = 20
 RIGHT_MIN = 0.95

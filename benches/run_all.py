@@ -22,7 +22,7 @@ import kernel_modes
 import latches
 import light
 import load
-import monitor
+import postgres
 import probing
 import scale
 import server
@@ -32,7 +32,7 @@ from measuring.figures import Bench
 from measuring.showing import exit_code, quiet_warning, show
 
 import models
-import postgres
+import monitor
 from concurve.host.machine import allowed_cpus, describe_machine
 
 SUBJECTS: dict[str, Bench] = {

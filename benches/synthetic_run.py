@@ -20,11 +20,12 @@ import sqlalchemy as sa
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
-from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey
-from concurve.measuring.run_head import RunHead, new_head
+from concurve.measuring.protocol import Protocol, Stop
+from concurve.measuring.run_head import new_head, plan_of
 from concurve.readings.measures import measure
 from concurve.store import Store
-from concurve.store.rows import RunRow
+from concurve.store.rows import Outcome, RunRow, TrialKey
+from concurve.store.run_head import RunHead
 from concurve.wire.record import (
     Exit,
     InstrumentRecord,
@@ -73,7 +74,7 @@ def head_of(cells: int, repeats: int, seed: int) -> RunHead:
 def write_trials(store_path: Path, head: RunHead, seed: int) -> None:
     """Play the protocol to its end and write what it asked for."""
     rng = random.Random(seed)
-    plan = head.plan()
+    plan = plan_of(head)
     protocol = Protocol(plan)
     bodies = [zlib.compress(msgspec.json.encode(record(f"{head.id}/{n}", rng, 8)), 1)
               for n in range(DISTINCT_RECORDS)]  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from concurve.stats.best import best_set
 from concurve.stats.changes import change_points
 from concurve.stats.comparison import LogRatio, Method, compared, compared_in_pairs, directions
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import t_quantile
 
 PILOT, CAP, PRECISION, EFFECT = 5, 30, 0.02, 0.02
 SEED = 1

@@ -6,12 +6,17 @@ A file imports another where it names an item that the other defines; a re-expor
 the definition. Imports inside functions and for type checking alone count, those of unit tests do
 not. Two files that import each other are allowed, because two types may define each other; a
 circle of three files or more is printed, and the exit code is 1.
+
+Rust is read without a compiler, so some things are not seen: methods of types that are not named
+(they need no import), macros used by their bare name, names that a macro makes up, and modules in
+a place that a ``#[path]`` names.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +30,8 @@ from tree_sitter import Language, Node, Parser
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_ALLOWED = 2
+#: Re-exports of re-exports that are followed.
+DEEPEST = 20
 
 Module = tuple[str, ...]
 Edges = dict[str, set[str]]
@@ -38,7 +45,7 @@ def main(arguments: list[str]) -> int:
         for path in (ROOT / folder).glob("*/Cargo.toml")
         if not arguments or path.parent.name in arguments
     )
-    graphs = {str(crate.relative_to(ROOT)): rust_imports(crate / "src") for crate in crates}
+    graphs = {str(crate.relative_to(ROOT)): rust_imports(crate) for crate in crates}
     if not arguments or "concurve" in arguments:
         graphs["src/concurve"] = python_imports("concurve")
     found = 0
@@ -74,58 +81,106 @@ def python_imports(package: str) -> Edges:
     return {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
 
 
-class File(NamedTuple):
-    """One Rust file as a module: its children and what it imports."""
+class Scope(NamedTuple):
+    """A Rust module: a file, or a module with a body inside one."""
 
-    name: str
+    file: str
+    #: Modules that are declared in it.
     children: dict[str, Module]
-    #: Local name -> path it stands for, of each ``pub use``; ``*`` names are kept as lists.
-    exports: dict[str, list[str]]
+    #: Items that are defined in it.
+    items: set[str]
+    #: Local name -> path that it stands for, of each ``use``.
+    names: dict[str, list[str]]
+    #: Paths before ``::*``, whose names are local names as well.
     globs: list[list[str]]
+    #: All paths that it names.
     paths: list[list[str]]
 
 
-def rust_imports(source: Path) -> Edges:
-    """What each file below a crate's ``src`` imports from the same crate."""
-    files: dict[Module, File] = {}
-    roots = [path for path in (source / "lib.rs", source / "main.rs") if path.exists()]
-    if roots:
-        _read(source, roots[0], (), files)
-    graph: Edges = {file.name: set() for file in files.values()}
-    for module, file in files.items():
-        for path in file.paths:
-            if (target := _resolve(files, module, path)) and target != module:
-                graph[file.name].add(files[target].name)
+Scopes = dict[Module, Scope]
+
+
+def rust_imports(crate: Path) -> Edges:
+    """What each file below a crate's ``src`` imports from the same crate, or the same binary."""
+    graph: Edges = {}
+    for root in _roots(crate):
+        scopes: Scopes = {}
+        _read_file(crate / "src", root, (), scopes)
+        for module, scope in scopes.items():
+            imported = graph.setdefault(scope.file, set())
+            for path in scope.paths:
+                target = _resolve(scopes, module, path)
+                if target is not None and scopes[target].file != scope.file:
+                    imported.add(scopes[target].file)
     return graph
 
 
-def _read(source: Path, path: Path, module: Module, files: dict[Module, File]) -> None:
-    text = _code(path.read_bytes())
-    children = {
-        name: (*module, name) for name in re.findall(r"\bmod\s+(?:r#)?(\w+)\s*;", text)
-    }
-    exports: dict[str, list[str]] = {}
-    globs: list[list[str]] = []
-    paths: list[list[str]] = []
-    for visible, tree in re.findall(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([\w:{][^;]*);", text):
-        for used, local in _used(tree):
-            paths.append(used)
-            if visible and local == "*":
-                globs.append(used[:-1])
-            elif visible:
-                exports[local] = used
-    plain = re.sub(r"\buse\s+[^;]+;", "", text)
-    names = "|".join(["crate", "self", "super", *children])
-    paths += [
-        found.replace(" ", "").split("::")
-        for found in re.findall(rf"(?<![\w:])(?:{names})(?:::\w+)+", plain)
-    ]
-    files[module] = File(str(path.relative_to(source)), children, exports, globs, paths)
-    folder = path.parent if path.name in ("lib.rs", "main.rs", "mod.rs") else path.with_suffix("")
-    for name, child in children.items():
-        for place in (folder / f"{name}.rs", folder / name / "mod.rs"):
+def _roots(crate: Path) -> list[Path]:
+    """The root file of the library and of each binary."""
+    manifest = tomllib.loads((crate / "Cargo.toml").read_text())
+    places = [manifest.get("lib", {}).get("path", "src/lib.rs"), "src/main.rs"]
+    places += [binary["path"] for binary in manifest.get("bin", []) if "path" in binary]
+    files = [crate / place for place in dict.fromkeys(places)]
+    return [*filter(Path.exists, files), *sorted(crate.glob("src/bin/*.rs"))]
+
+
+def _read_file(source: Path, path: Path, module: Module, scopes: Scopes) -> None:
+    text = path.read_bytes()
+    root = _PARSER.parse(text).root_node
+    if any(it.type == "inner_attribute_item" and _is_for_tests(it) for it in root.children):
+        return
+    is_root = not module or path.name == "mod.rs"
+    folder = path.parent if is_root else path.with_suffix("")
+    _read_scope(source, path, folder, module, root, bytearray(text), scopes)
+
+
+def _read_scope(
+    source: Path,
+    path: Path,
+    folder: Path,
+    module: Module,
+    node: Node,
+    text: bytearray,
+    scopes: Scopes,
+) -> None:
+    """Read a module's own text; ``text`` is the file's, of which what is read is blanked."""
+    _blank_what_is_not_code(node, text)
+    name = str(path.relative_to(source))
+    scopes[module] = scope = Scope(name, {}, set(), {}, [], [])
+    for child in node.children:
+        named = child.child_by_field_name("name")
+        if named is None or not text[child.start_byte : child.end_byte].strip():
+            continue
+        item = (named.text or b"").decode().removeprefix("r#")
+        if child.type != "mod_item":
+            scope.items.add(item)
+            continue
+        scope.children[item] = (*module, item)
+        body = child.child_by_field_name("body")
+        if body is not None:
+            below = (*module, item)
+            _read_scope(source, path, folder / item, below, body, text, scopes)
+            _blank(text, body)
+            continue
+        for place in (folder / f"{item}.rs", folder / item / "mod.rs"):
             if place.exists():
-                _read(source, place, child, files)
+                _read_file(source, place, (*module, item), scopes)
+    _read_paths(scope, bytes(text[node.start_byte : node.end_byte]).decode())
+
+
+def _read_paths(scope: Scope, text: str) -> None:
+    text = text.replace("r#", "")
+    for tree in re.findall(r"\buse\s+([\w:{][^;]*);", text):
+        for used, local in _used(tree):
+            scope.paths.append(used)
+            if local == "*":
+                scope.globs.append(used[:-1])
+            elif local != "_":
+                scope.names[local] = used
+    plain = re.sub(r"\bpub\s*\([^)]*\)", "", re.sub(r"\buse\s+[^;]+;", "", text))
+    scope.paths.extend(
+        found.split("::") for found in re.findall(r"(?<![\w:.])[a-zA-Z_]\w*(?:::\w+)+", plain)
+    )
 
 
 def _used(tree: str) -> Iterator[tuple[list[str], str]]:
@@ -156,57 +211,98 @@ def _parts(text: str) -> list[str]:
     return [part for part in [*parts, text[start:]] if part.strip()]
 
 
-def _resolve(
-    files: dict[Module, File], module: Module, path: list[str], depth: int = 0
-) -> Module | None:
+def _resolve(scopes: Scopes, module: Module, path: list[str], depth: int = 0) -> Module | None:
     """The module that defines what a path names; none where it leads out of the crate."""
-    if depth > 20:
+    head = path[0]
+    if depth > DEEPEST:
         return None
-    at, rest = module, list(path)
-    if rest[0] == "crate":
-        at, rest = (), rest[1:]
-    elif rest[0] in ("self", "super"):
+    if head == "crate":
+        return _descend(scopes, (), path[1:], depth)
+    if head in ("self", "super"):
+        rest = list(path)
         while rest and rest[0] in ("self", "super"):
-            at = at[:-1] if rest.pop(0) == "super" else at
-    elif rest[0] not in files[module].children:
-        return None
-    while rest:
-        file = files.get(at)
-        if file is None:
-            return None
-        name = rest[0]
-        if name in file.children and file.children[name] in files:
-            at, rest = file.children[name], rest[1:]
-        elif name in file.exports:
-            return _resolve(files, at, file.exports[name] + rest[1:], depth + 1) or at
+            module = module[:-1] if rest.pop(0) == "super" else module
+        return _descend(scopes, module, rest, depth)
+    scope = scopes[module]
+    if head in scope.names and scope.names[head] != path:
+        return _resolve(scopes, module, scope.names[head] + path[1:], depth + 1)
+    return _descend(scopes, module, path, depth) if head in scope.children else None
+
+
+def _descend(scopes: Scopes, at: Module, rest: list[str], depth: int) -> Module | None:
+    """The module that defines what a path below a module names."""
+    while rest and at in scopes:
+        scope, name = scopes[at], rest[0]
+        if name in scope.children:
+            at, rest = scope.children[name], rest[1:]
+        elif name in scope.names and name not in scope.items:
+            found = scope.names[name] + rest[1:]
+            return _resolve(scopes, at, found, depth + 1) if found != rest else None
+        elif name in scope.items or name == "*":
+            return at
         else:
-            return at if at in files else None
-    return at if at in files else None
+            return _through_globs(scopes, at, rest, depth) or at
+    return at if at in scopes else None
 
 
-def _code(text: bytes) -> str:
-    """The text without comments, strings, attributes and what is compiled for tests alone."""
-    blank = bytearray(text)
-    for start, end in _left_out(_PARSER.parse(text).root_node):
-        blank[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
-    return blank.decode()
+def _through_globs(scopes: Scopes, module: Module, rest: list[str], depth: int) -> Module | None:
+    for glob in scopes[module].globs:
+        target = _resolve(scopes, module, glob, depth + 1)
+        if target is None or target == module:
+            continue
+        scope = scopes[target]
+        if rest[0] in scope.children or rest[0] in scope.items or rest[0] in scope.names:
+            return _resolve(scopes, target, ["self", *rest], depth + 1)
+        found = _through_globs(scopes, target, rest, depth + 1) if depth < DEEPEST else None
+        if found is not None:
+            return found
+    return None
 
 
-def _left_out(node: Node) -> Iterator[tuple[int, int]]:
+def _blank_what_is_not_code(node: Node, text: bytearray) -> None:
+    """Blank comments, strings and what is compiled for tests alone."""
     for_tests = False
     for child in node.children:
         if child.type in ("line_comment", "block_comment", "string_literal", "raw_string_literal"):
-            yield child.start_byte, child.end_byte
-            continue
-        if child.type == "attribute_item":
-            for_tests |= re.search(rb"\bcfg\(.*\btest\b", child.text or b"") is not None
-            yield child.start_byte, child.end_byte
-            continue
-        if for_tests:
-            yield child.start_byte, child.end_byte
+            _blank(text, child)
+        elif child.type == "attribute_item":
+            for_tests |= _is_for_tests(child)
+            _blank_strings(child, text)
+        elif for_tests:
+            _blank(text, child)
+            for_tests = False
         else:
-            yield from _left_out(child)
-        for_tests = False
+            _blank_what_is_not_code(child, text)
+
+
+def _blank_strings(attribute: Node, text: bytearray) -> None:
+    """Blank an attribute's strings, but keep the paths in those of serde: ``with = "a::b"``."""
+    start, end = attribute.start_byte, attribute.end_byte
+    content = bytes(text[start:end])
+    is_serde = re.match(rb"#\[\s*serde\b", content) is not None
+
+    def kept(string: re.Match[bytes]) -> bytes:
+        path = string[0][1:-1]
+        if is_serde and re.fullmatch(rb"\w+(::\w+)+", path):
+            return b" " + path + b" "
+        return b" " * len(string[0])
+
+    text[start:end] = re.sub(rb'"(?:[^"\\]|\\.)*"', kept, content, flags=re.DOTALL)
+
+
+def _is_for_tests(attribute: Node) -> bool:
+    """Whether an attribute is ``cfg(test)``, alone or in an ``all``."""
+    text = re.sub(rb"\s+|\"[^\"]*\"", b"", attribute.text or b"")
+    condition = re.fullmatch(rb"#!?\[cfg\((.*)\)\]", text)
+    if attribute.type not in ("attribute_item", "inner_attribute_item") or condition is None:
+        return False
+    parts = re.fullmatch(rb"all\((.*)\)", condition[1])
+    return b"test" in (parts[1] if parts else condition[1]).split(b",")
+
+
+def _blank(text: bytearray, node: Node) -> None:
+    start, end = node.start_byte, node.end_byte
+    text[start:end] = re.sub(rb"[^\n]", b" ", bytes(text[start:end]))
 
 
 _PARSER = Parser(Language(tree_sitter_rust.language()))

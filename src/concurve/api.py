@@ -25,12 +25,12 @@ from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import draw_seed, new_head
 from concurve.report.csv import Rows, cell_rows, trial_rows
 from concurve.store import Store
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 

@@ -66,6 +66,6 @@ class CampaignError(ConcurveError):
 
 
 class VerdictError(ConcurveError):
-    """A comparison came out as ``--fail-on`` asked to be told of."""
+    """A comparison has the verdict that ``--fail-on`` names."""
 
     exit_code = 10

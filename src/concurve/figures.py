@@ -1,4 +1,4 @@
-"""Figures of trials as they are kept beside the records: packed, so that long runs show at once.
+"""Figures of trials as they are stored beside the records: packed, for fast reading.
 
 A trial's figures are their names as a JSON array, a zero byte, and the values as little-endian
 doubles. Trials of a run nearly always have the same names, so a whole run is read as one table.
@@ -42,9 +42,9 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
     import numpy as np
 
     blobs = list(blobs)
-    alike = _alike(blobs)
-    if alike is not None:
-        return alike
+    same = _same_names(blobs)
+    if same is not None:
+        return same
     bodies: dict[bytes, list[bytes]] = {}
     places: dict[bytes, list[int]] = {}
     count = 0
@@ -68,7 +68,7 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
     return FigureTable(names, values)
 
 
-def _alike(blobs: list[bytes]) -> FigureTable | None:
+def _same_names(blobs: list[bytes]) -> FigureTable | None:
     """The figures of trials that all have the same names, read as one block; ``None`` of others."""
     import numpy as np
 

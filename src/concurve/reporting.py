@@ -12,10 +12,9 @@ from concurve.analysis.run import StoredRun, analyse, findings_of, stored_run
 from concurve.analysis.workers import ShareReader
 from concurve.findings.campaign import CampaignFindings
 from concurve.findings.run import Findings, Report
-from concurve.measuring.protocol import TrialKey
 from concurve.report.json import RawTrial
 from concurve.store import Store
-from concurve.store.rows import CampaignRow, RunRow
+from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
 
 def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:

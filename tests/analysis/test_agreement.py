@@ -11,10 +11,10 @@ from concurve.analysis.agreement import published_tables
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings.published import PublishedComparison, PublishedTable
-from concurve.findings.study import Level
 from concurve.measuring.plan import describe
 from concurve.report.charts.published import comparison_chart
 from concurve.report.sections.published import how, not_comparable, published_row
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
 FIVE = (-0.01, -0.005, 0.0, 0.005, 0.01)
@@ -51,7 +51,7 @@ def compared(
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         assert parameters["kernel"] == "jvm"
         if parameters["n"] not in ours:
-            raise MissingError(f"{describe(dict(parameters))} was not run at effort quick")
+            raise MissingError("was not run at effort quick", describe(dict(parameters)))
         return ours[int(parameters["n"])]
 
     study = msgspec.structs.replace(small_study(), published=tuple(figures))

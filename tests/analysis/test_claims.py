@@ -11,12 +11,13 @@ import pytest
 from concurve.analysis.claims import judge_claims
 from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.definition.claim_kinds import check_claims
+from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
 from concurve.stats.best import best_set
-from concurve.stats.variation import variation_estimate
+from concurve.stats.intervals import variation_estimate
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
 TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)
@@ -31,7 +32,7 @@ def judged(kind: str, cells: dict[Level, list[float]], /, **test: Any) -> ClaimF
     """The verdict on one claim over the levels of ``threads``."""
     claim = Claim(id="c", says="It is so.", kind=kind, test=test)
     study = msgspec.structs.replace(small_study(threads=tuple(cells)), claims=(claim,))
-    check_claims(study, "test")
+    check_claims(study, Origins("test"))
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         if parameters["threads"] not in cells:
@@ -89,7 +90,7 @@ def two_by_two(kind: str, cells: dict[tuple[int, int], list[float]], **test: Any
     study = msgspec.structs.replace(
         study, claims=(Claim(id="c", says="It is so.", kind=kind, test=test),)
     )
-    check_claims(study, "test")
+    check_claims(study, Origins("test"))
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         return cells[int(parameters["cpus"]), int(parameters["threads"])]
@@ -187,7 +188,7 @@ def test_a_claim_that_no_run_could_test_is_refused(
     claim = Claim(id="c", says="", kind=kind, test=test)
     study = msgspec.structs.replace(small_study(), claims=(claim,))
     with pytest.raises(StudyError, match=what):
-        check_claims(study, "test")
+        check_claims(study, Origins("test"))
 
 
 def test_the_coefficient_of_variation_has_its_published_interval() -> None:

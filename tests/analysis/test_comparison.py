@@ -18,7 +18,6 @@ from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.report.json.comparison import to_json
 from concurve.report.sections.comparison import comparison_document
@@ -30,6 +29,7 @@ from concurve.stats.comparison import (
     directions,
 )
 from concurve.store import Store
+from concurve.terms import Level
 from tests.helpers.made import made_run
 
 SCHEMA = json.loads(

@@ -14,7 +14,6 @@ from concurve.analysis.dependence import dependences, sentences
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Claim
 from concurve.findings.claims import Dependence
-from concurve.findings.study import Level
 from concurve.report.document import Detail, Paragraph, Table
 from concurve.report.html import to_html
 from concurve.report.json import to_json
@@ -22,6 +21,7 @@ from concurve.report.markdown import to_markdown
 from concurve.report.sections import dependence as shown
 from concurve.report.sections.run import run_document
 from concurve.report.terminal import lines
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 from tests.report.samples import single_cell as sample
 

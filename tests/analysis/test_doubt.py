@@ -14,7 +14,6 @@ from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison
-from concurve.findings.study import Level
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.report.document import Detail
@@ -22,6 +21,7 @@ from concurve.report.sections.run import run_document
 from concurve.report.terminal import lines
 from concurve.reporting import figures_of
 from concurve.store import Store
+from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 

@@ -12,11 +12,12 @@ import pytest
 from concurve.analysis.claims import judge_claims
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import check_claims
+from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
-from concurve.stats.interaction import ratio_of_ratios
+from concurve.stats.intervals import ratio_of_ratios
+from concurve.terms import Level
 from tests.helpers.fakes import small_study
 
 Reading = Callable[[str, int], Sequence[float]]
@@ -35,7 +36,7 @@ def judged(kind: str, reading: Reading = windows, /, **test: Any) -> list[ClaimF
     claim = Claim(id="c", says="It is so.", kind=kind, test={"indicator": "priority", **test})
     factors: dict[str, tuple[Level, ...]] = {"class": CLASSES, "priority": PRIORITIES}
     study = msgspec.structs.replace(small_study(None, **factors), claims=(claim,))
-    check_claims(study, "test")
+    check_claims(study, Origins("test"))
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         class_, priority = parameters["class"], parameters["priority"]

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 
 from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.cli import app
+from concurve.definition.measured import INDICATORS
 from concurve.exports import export_run, render
 from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
-from concurve.readings.indicators import INDICATORS
 from concurve.report.charts import charts
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown

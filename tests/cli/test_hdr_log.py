@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from concurve import hdr_log
 from concurve.errors import ConcurveError
-from concurve.wire.record import HistogramLine, Outcome, PhaseRecord, RoleRecord, TrialRecord
+from concurve.wire.record import Outcome, PhaseRecord, RoleRecord, TrialRecord
+from concurve.wire.report import HistogramLine
 
 HOUR_NS = 3_600_000_000_000
 SECOND = 1_000_000_000

@@ -14,7 +14,7 @@ from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import Study
 from concurve.definition.study_file import load_study
 from concurve.errors import StudyError
-from concurve.findings.study import TestCase as Case
+from concurve.terms import TestCase as Case
 from tests.helpers.campaigns import CAMPAIGN, PUBLISHED, STUDY, write_campaign
 
 HEADING = "table,figure_row,figure_column,value,unit,indicator,parameters,base,compare\n"

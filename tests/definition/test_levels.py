@@ -6,7 +6,7 @@ import pytest
 
 from concurve.definition.levels import LEVELS_MAX, parse_levels, resolve_levels
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 GOOD: dict[str, tuple[Level, ...]] = {
     "1,2,4,8": (1, 2, 4, 8),

@@ -11,28 +11,29 @@ import pytest
 
 from concurve.definition.study import Role, Study
 from concurve.explain.accounts import Account, account
+from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.cells import Picture, picture
 from concurve.explain.parts import Parts, parts_of
-from concurve.explain.threads import dealer_of
+from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
-from concurve.wire.record import IndicatorLine, MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.record import MachineRecord, RoleRecord, TrialRecord, Usage
+from concurve.wire.report import IndicatorLine
 from tests.helpers.explaining import WALL, Thread, record, role, thread
 from tests.helpers.fakes import small_study
 
 PARTS = Parts("target", (), False)
 
 
-def cell(make: Callable[[float], TrialRecord], trials: int = 5, parts: Parts = PARTS) -> Picture:
+def cell(make: Callable[[float], TrialRecord], trials: int = 5, parts: Parts = PARTS) -> Breakdown:
     """A cell of trials that differ a little."""
     rng = random.Random(1)
     accounts = [account(make(1 + 0.002 * rng.random()), parts) for _ in range(trials)]
-    found = picture([each for each in accounts if each is not None])
+    found = breakdown([each for each in accounts if each is not None])
     assert found is not None
     return found
 
 
-def of(threads: Sequence[Thread], operations: float | None = 1000.0, **more: Any) -> Picture:
+def of(threads: Sequence[Thread], operations: float | None = 1000.0, **more: Any) -> Breakdown:
     """A cell of one role."""
     machine = {name: more.pop(name) for name in ("steal", "foreign") if name in more}
     trials = more.pop("trials", 5)
@@ -129,9 +130,9 @@ def test_words_of_their_own_are_a_lock_where_work_is_conserved() -> None:
 @pytest.mark.parametrize("words", [[(380, 4)], [(95, 1)] * 4])
 def test_an_idle_pool_is_no_lock(words: list[tuple[int, int]]) -> None:
     """Whether its threads wait at one condition or each at a word of its own."""
-    dealer = thread(0.02, sleep=0.98, name="pool", tid=100, switches=4000)
-    pool = [*[thread(0.02, futex=0.98)] * 4, dealer]
-    base = of([thread(0.08, futex=0.92), dealer])
+    dispatcher = thread(0.02, sleep=0.98, name="pool", tid=100, switches=4000)
+    pool = [*[thread(0.02, futex=0.98)] * 4, dispatcher]
+    base = of([thread(0.08, futex=0.92), dispatcher])
     said = cause_of(of(pool, 1000, words=words), base)
     assert said.cause == "none" and "no work for them" in said.words
 
@@ -143,9 +144,9 @@ def test_an_idle_pool_is_idle_on_a_busy_machine_too() -> None:
 
 def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
     """1.6 of 8 threads have work: somebody deals it out, who waits for events, not for takers."""
-    dealer = thread(0.1, poll=0.9, name="acceptor", switches=9000)
-    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
-    said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dealer]))
+    dispatcher = thread(0.1, poll=0.9, name="acceptor", switches=9000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]
+    said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dispatcher]))
     assert said.cause == "none" and "acceptor deals it out" in said.words
 
 
@@ -155,10 +156,10 @@ def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
     assert cause_of(pool, of([thread(0.4, futex=0.6)])).cause == "none"
 
 
-def test_a_dealer_that_is_used_up_is_the_limit() -> None:
-    dealer = thread(0.98, name="acceptor", switches=2000)
-    pool = [*[thread(0.2, futex=0.8)] * 8, dealer]
-    said = cause_of(of(pool, 1000, words=[(640, 8)]), of([thread(0.9, futex=0.1), dealer]))
+def test_a_dispatcher_that_is_used_up_is_the_limit() -> None:
+    dispatcher = thread(0.98, name="acceptor", switches=2000)
+    pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]
+    said = cause_of(of(pool, 1000, words=[(640, 8)]), of([thread(0.9, futex=0.1), dispatcher]))
     assert said.cause == "cpu" and "acceptor runs 98 % of the time" in said.words
 
 
@@ -171,13 +172,13 @@ def test_a_dealer_that_is_used_up_is_the_limit() -> None:
     ],
 )
 def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) -> None:
-    dealer = thread(0.2, poll=0.8, name="acceptor", switches=9000)
+    dispatcher = thread(0.2, poll=0.8, name="acceptor", switches=9000)
     parts = Parts("target", ("load",), True)
 
-    def made(workers: list[Thread], done: float, words: list[tuple[int, int]]) -> Picture:
+    def made(workers: list[Thread], done: float, words: list[tuple[int, int]]) -> Breakdown:
         return cell(
             lambda noise: record(
-                role([*workers, dealer], done, words=words, noise=noise),
+                role([*workers, dispatcher], done, words=words, noise=noise),
                 role([load], None, "load", noise=noise),
             ),
             parts=parts,
@@ -189,9 +190,9 @@ def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) 
 
 
 def test_a_lock_behind_a_queue_that_is_full() -> None:
-    dealer = thread(0.2, futex=0.8, name="reader", switches=9000)
-    locked = of([*[thread(0.3, futex=0.7)] * 4, dealer], 1250, words=[(280, 4), (80, 1)])
-    assert cause_of(locked, of([thread(0.99), dealer])).cause == "lock"
+    dispatcher = thread(0.2, futex=0.8, name="reader", switches=9000)
+    locked = of([*[thread(0.3, futex=0.7)] * 4, dispatcher], 1250, words=[(280, 4), (80, 1)])
+    assert cause_of(locked, of([thread(0.99), dispatcher])).cause == "lock"
 
 
 def test_a_lock_that_is_handed_over_leaves_the_cpus_idle() -> None:
@@ -276,7 +277,7 @@ def test_parts_sum_to_the_time_of_the_active_threads() -> None:
     assert found.threads == 2 and found.idle == 1
     assert found.thread_ns == 2 * WALL
     assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == found.thread_ns
-    assert found.readings["futex"] == 60 and not found.dealer
+    assert found.readings["futex"] == 60 and not found.dispatcher
 
 
 def test_whose_threads_are_explained() -> None:
@@ -332,7 +333,10 @@ def test_workers_that_outlive_the_phase_explain_it_in_part() -> None:
         usage = Usage(cpu_ns=round(0.95 * count * WALL), run_queue_ns=0)
         phase = msgspec.structs.replace(made.phases[0], usage=usage)
         found = only(record(msgspec.structs.replace(made, phases=(phase,))))
-        assert (found.threads, found.thread_ns) == (count, count * WALL) and found.dealer is None
+        assert (found.threads, found.thread_ns) == (
+            count,
+            count * WALL,
+        ) and found.dispatcher is None
 
 
 def test_a_main_thread_that_works_like_the_others_is_none_of_the_bystanders() -> None:
@@ -468,7 +472,7 @@ def test_a_thread_that_deals_out_work_runs_no_more_than_all_the_time() -> None:
     first = thread(0.9, name="main", tid=100, lived=3.0, switches=3000)
     workers = [thread(0.3, futex=0.7, lived=3.0, name=f"worker-{n}") for n in (1, 2)]
     listed = role([first, *workers]).threads.listed
-    found = dealer_of(listed, [], listed[1:], WALL)
+    found = dispatcher_of(listed, [], listed[1:], WALL)
     assert found is not None and found.ran == pytest.approx(0.9)
 
 
@@ -483,7 +487,7 @@ def test_what_others_took_is_not_known_where_nobody_says() -> None:
 
 
 def test_no_operations_no_picture() -> None:
-    assert picture([only(record(role([thread(1.0)], 0.0)))]) is None
+    assert breakdown([only(record(role([thread(1.0)], 0.0)))]) is None
 
 
 def test_a_run_that_reports_no_operations_is_one() -> None:

@@ -6,13 +6,12 @@ import msgspec
 import pytest
 
 from concurve.explain.accounts import account
+from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.cells import Picture, picture
 from concurve.explain.parts import Parts
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
 from concurve.wire.record import (
     GrantedControls,
-    IndicatorLine,
     MachineRecord,
     Outcome,
     PhaseRecord,
@@ -22,6 +21,7 @@ from concurve.wire.record import (
     TrialRecord,
     Usage,
 )
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import Controls
 
 SECOND = 1_000_000_000
@@ -69,14 +69,14 @@ def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
 
 
 def test_a_cell_that_is_served_names_its_limit_or_who_used_how_much() -> None:
-    def cell(cpu: float, load: float) -> Picture:
+    def cell(cpu: float, load: float) -> Breakdown:
         server = role("target", cpu, {"worker": cpu}, (0, 1))
         done = IndicatorLine(indicator="operations", value=1000.0)
         client = msgspec.structs.replace(role("load", load, {}, (0, 1)), indicators=(done,))
         parts = Parts("target", ("load",), True)
         found = account(trial(server, client), parts)
         assert found is not None
-        made = picture([found, found])
+        made = breakdown([found, found])
         assert made is not None
         return made
 

@@ -21,8 +21,8 @@ class Attended:
         reads, writes = os.pipe()
         self.port = port
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "concurve.servers.attend", name, file, "--port", str(port),
-             *arguments],
+            [sys.executable, "-m", "concurve.attendants.servers.attend", name, file, "--port",
+             str(port), *arguments],
             env={**os.environ, **env, "CONCURVE_REPORT": str(writes)},
             pass_fds=[writes],
             stderr=subprocess.PIPE,

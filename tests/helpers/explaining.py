@@ -9,7 +9,6 @@ from concurve.explain.waiting import KINDS
 from concurve.wire.record import (
     FutexWaits,
     GrantedControls,
-    IndicatorLine,
     MachineRecord,
     Outcome,
     PhaseRecord,
@@ -20,6 +19,7 @@ from concurve.wire.record import (
     Usage,
     Waits,
 )
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import FORMAT
 
 WALL = 1_000_000_000

@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
 from concurve.host.machine import allowed_cpus
-from concurve.host.native import command
+from concurve.measuring.packaged import command
 from concurve.measuring.plan import Cell, trial_spec
-from concurve.measuring.run_head import RunHead, new_head
+from concurve.measuring.run_head import new_head, plan_of
 from concurve.readings.measures import measure
 from concurve.store import Store
+from concurve.store.run_head import RunHead
 from tests.helpers.fakes import record_of, small_study
 
 #: Trials of a cell differ from its mean by these shares in turn; they add up to nothing.
@@ -45,7 +46,7 @@ def fill(path: Path, threads: int, repeats: int) -> RunHead:
     store = Store(str(path))
     store.add_run(head.row()._replace(state="complete", reason="all trials done"))
     store.close()
-    plan = head.plan()
+    plan = plan_of(head)
     rows: list[dict[str, object]] = []
     records: list[dict[str, object]] = []
     bodies = {
@@ -74,7 +75,7 @@ def fill(path: Path, threads: int, repeats: int) -> RunHead:
 
 def _body(head: RunHead, cell: Cell, block: int) -> tuple[bytes, bytes]:
     """Figures and record of a trial, as stored."""
-    spec = trial_spec(head.plan(), cell, f"{head.id}/{cell.index}", allowed_cpus(), command)
+    spec = trial_spec(plan_of(head), cell, f"{head.id}/{cell.index}", allowed_cpus(), command)
     record = record_of(spec, wall_seconds(cell, block))
-    figures = measure(record, "target", (), head.plan().workers(cell)).values
+    figures = measure(record, "target", (), plan_of(head).workers(cell)).values
     return encode_figures(figures), zlib.compress(msgspec.json.encode(record), 1)

@@ -1,5 +1,5 @@
-"""A run with a deterministic engine, to be killed: what :mod:`tests.measuring.test_resume_after_kill`
-starts as a process of its own."""
+"""A run with a deterministic engine, to be killed:
+:mod:`tests.measuring.test_resume_after_kill` starts it as a process of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from concurve.definition.study import Rules
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import RunHead
 from concurve.store import Store
+from concurve.store.run_head import FORMAT, RunHead
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
@@ -26,6 +26,7 @@ RULES = Rules(precision=0.02, repeats_min=60, repeats_max=200)
 def head() -> RunHead:
     """The same for every process."""
     return RunHead(
+        format=FORMAT,
         id=RUN,
         study=small_study(RULES, threads=(1, 2, 3, 4, 5, 6)),
         effort="normal",

@@ -10,11 +10,11 @@ import msgspec
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.findings.study import Level
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.reporting import figures_of
 from concurve.store import Store
+from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 FIVE = Rules(repeats_min=5, repeats_max=5)

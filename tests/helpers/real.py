@@ -14,9 +14,22 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-BIN = Path(sys.executable).parent
-CONCURVE = str(BIN / "concurve")
-TARGETS = str(BIN / "concurve-targets")
+from concurve.errors import HostError
+from concurve.host import native
+
+#: The command line, beside the Python that runs the tests.
+CONCURVE = str(Path(sys.executable).parent / "concurve")
+
+
+def _program(name: str) -> str:
+    """Path of one of our compiled programs; its mere name where it is not built."""
+    try:
+        return str(native.binary(name))
+    except HostError:
+        return name
+
+
+TARGETS = _program("concurve-targets")
 
 #: Every process of a laboratory started here inherits it.
 MARK = "CONCURVE_TEST_MARK"
@@ -37,9 +50,9 @@ def let_others_through(folder: Path) -> None:
 
 def missing() -> str | None:
     """Why the real laboratory cannot be started here, or ``None``."""
-    for name in ("concurve", "concurve-trial", "concurve-targets"):
-        if not (BIN / name).exists() and shutil.which(name) is None:
-            return f"{name} is not built: make build"
+    for program in (CONCURVE, _program("concurve-trial"), TARGETS):
+        if shutil.which(program) is None:
+            return f"{program} is not built: make build"
     return None
 
 

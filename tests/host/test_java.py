@@ -9,8 +9,9 @@ import pytest
 from concurve.definition.study import with_java
 from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
-from concurve.host import java, native
+from concurve.host import java
 from concurve.host.java import find_java, parse_version
+from concurve.measuring import packaged
 
 TEMURIN = """openjdk version "25.0.1" 2025-10-21 LTS
 OpenJDK Runtime Environment Temurin-25.0.1+8 (build 25.0.1+8-LTS)
@@ -100,12 +101,12 @@ def test_the_command_line_of_a_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     jar = tmp_path / "k.jar"
     monkeypatch.setenv("CONCURVE_JAR", str(jar))
     with pytest.raises(HostError, match=r"(?s)concurve-mandelbrot\.jar is not built.*maven"):
-        native.command("mandelbrot-java", "x", str(home))
+        packaged.command("mandelbrot-java", "x", str(home))
     jar.touch()
-    head = native.command("mandelbrot-java", "x", str(home), ["-XX:+UseSerialGC"])
+    head = packaged.command("mandelbrot-java", "x", str(home), ["-XX:+UseSerialGC"])
     assert head[0] == str(home / "bin" / "java")
     assert head[-3:] == ("-XX:+UseSerialGC", "-jar", str(jar))
-    described = native.describe("mandelbrot-java", "x", str(home))
+    described = packaged.describe("mandelbrot-java", "x", str(home))
     assert described["path"] == str(jar)
     assert described["java"]["version"] == "21"
 

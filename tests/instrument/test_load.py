@@ -130,7 +130,7 @@ def test_a_log_from_a_stored_run(url: str, tmp_path: Path) -> None:
     assert greatest == pytest.approx(max(said), rel=2e-3)
 
 
-def test_a_run_without_histograms_says_so(tmp_path: Path) -> None:
+def test_a_run_without_histograms_is_refused_by_name(tmp_path: Path) -> None:
     lab = real.Lab(tmp_path)
     assert lab.run("sweep", "--repeats", "2..2", "--", "true").returncode == 0
     done = lab.run("export", "last", "--format", "hdr")
@@ -203,7 +203,7 @@ def test_a_search_shows_what_it_tries(url: str) -> None:
 # -- what goes wrong -------------------------------------------------------------------------
 
 
-def test_nobody_is_there() -> None:
+def test_no_server_is_there() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         done = load(f"redis://127.0.0.1:{free.getsockname()[1]}", "--transactions", "1")
@@ -211,7 +211,7 @@ def test_nobody_is_there() -> None:
     assert "is the server up?" in done.stderr
 
 
-def test_somebody_else_is_there() -> None:
+def test_another_service_is_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -262,7 +262,7 @@ def test_the_soft_limit_of_open_files_is_raised(url: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_help_and_nonsense() -> None:
+def test_help_and_wrong_options() -> None:
     helped = load("--help")
     assert helped.returncode == 0 and "--slo" in helped.stdout
     nonsense = load("redis://127.0.0.1", "--sessions", "many")

@@ -20,13 +20,14 @@ from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
 from concurve.findings.campaign import CampaignFindings
 from concurve.host.lock import measurement_lock
-from concurve.measuring.campaign_head import CampaignHead, new_campaign_head
+from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report import terminal
 from concurve.report.document import Detail
 from concurve.report.sections.campaign import campaign_document
 from concurve.reporting import figures_of
 from concurve.store import Store
+from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT
 from concurve.store.rows import CampaignRow, MemberRow
 from concurve.wire.spec import TrialSpec

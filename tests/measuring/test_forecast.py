@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.measuring.plan import Plan, make_plan
 from concurve.measuring.run_head import new_head
 from concurve.store import Store
+from concurve.store.run_head import FORMAT
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 
@@ -53,6 +55,15 @@ def test_an_earlier_run_tells_the_time(store: Store) -> None:
         plan_of(study_of(repeats_min=10, repeats_max=40, time_allowed_seconds=15)), store
     )
     assert capped is not None and capped.longest_seconds == 15.0
+
+
+def test_a_run_of_a_newer_version_tells_nothing_and_stops_nobody(store: Store) -> None:
+    run = measured(store, study_of())
+    newer = store.find_run(run)
+    head = json.loads(newer.head) | {"format": FORMAT + 1}
+    store.add_run(newer._replace(id=f"{run}-newer", head=json.dumps(head).encode()))
+    expected = forecast(plan_of(study_of()), store)
+    assert expected is not None and expected.run == run
 
 
 def test_fewer_cells_need_less(store: Store) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from concurve.analysis.sentences import sentences
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.origins import Origins
 from concurve.definition.study import Role, Study
 from concurve.definition.study_check import check
 from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
-from concurve.host import machine, native
-from concurve.measuring import run_head
+from concurve.host import machine
+from concurve.measuring import packaged, run_head
 from concurve.measuring.granted import granted
 from concurve.measuring.plan import make_plan, trial_spec
 from tests.helpers.fakes import small_study
@@ -79,7 +80,7 @@ def test_levels_that_are_not_there_are_refused() -> None:
     for optional, said in (({"servre": ("x",)}, "servre is no factor"),
                            ({"server": ("x",)}, "'x' is no level")):  # fmt: skip
         with pytest.raises(StudyError, match=said):
-            check(served(**optional), "test")
+            check(served(**optional), Origins("test"))
 
 
 FILE = """
@@ -131,16 +132,16 @@ def test_a_hook_has_no_port() -> None:
 
 
 def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "command", find)
+    monkeypatch.setattr(packaged, "command", find)
     monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
     monkeypatch.setattr(run_head, "_programs", lambda plan: {})
     head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
-    assert len(head.plan().cells) == 4
+    assert len(run_head.plan_of(head).cells) == 4
     from concurve.measuring.protocol import replay
 
     said = [
         item.sentence
-        for item in sentences(head, replay(head.plan(), [], "r"), (), (), "complete", ())
+        for item in sentences(head, replay(run_head.plan_of(head), [], "r"), (), (), "complete", ())
     ]
     assert any(
         text.startswith("Not measured: server=redis. role target: redis is not installed; apt-get")

@@ -14,11 +14,12 @@ from concurve.definition.study import Extract, Hooks, Indicator, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.protocol import TrialKey
-from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
+from concurve.measuring.run_head import new_head, with_allowance
 from concurve.store import Store
+from concurve.store.rows import TrialKey
+from concurve.store.run_head import RunHead, decode_head
 from concurve.wire import decode_record
-from concurve.wire.record import IndicatorLine
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from concurve.definition.study import Rules
 from concurve.measuring.plan import make_plan
-from concurve.measuring.protocol import Outcome, Protocol, Stop, TrialKey, Verdict, replay
-from concurve.stats.moments import mean, stdev
-from concurve.stats.students import t_quantile
+from concurve.measuring.protocol import Protocol, Stop, replay
+from concurve.stats.moments import mean, stdev, t_quantile
+from concurve.store.rows import Outcome, TrialKey, Verdict
 from tests.helpers.fakes import small_study
 
 Answer = Callable[[TrialKey], tuple[Verdict, float | None]]

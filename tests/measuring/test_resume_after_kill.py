@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from concurve.analysis.run import findings_of
-from concurve.measuring.protocol import TrialKey
 from concurve.store import Store
-from concurve.store.rows import RecordRow, TrialRow
+from concurve.store.rows import RecordRow, TrialKey, TrialRow
 from concurve.wire import decode_record
 from tests.helpers import killed
 from tests.helpers.real import TARGETS, Lab, missing, wait_until

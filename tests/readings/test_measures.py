@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.definition.measured import INDICATORS
 from concurve.definition.study import Extract
 from concurve.readings.extracts import MissedExtractError
-from concurve.readings.indicators import INDICATORS
 from concurve.readings.measures import is_probed, measure
 from concurve.wire import decode_record
-from concurve.wire.record import IndicatorLine, Output, PhaseRecord, TrialRecord, Usage
+from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
+from concurve.wire.report import IndicatorLine
 from tests.helpers.fakes import record_of
 from tests.readings.test_contamination import SPEC
 

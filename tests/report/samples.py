@@ -15,8 +15,8 @@ from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
 from concurve.findings.run import Finding, Report, RunInfo
-from concurve.findings.study import Factor, IndicatorInfo, Level
 from concurve.findings.workers import ProgramFact
+from concurve.terms import Factor, IndicatorInfo, Level
 
 HOSTILE = '<script>alert("x")</script> | `tick` \x1b[31mred\x1b[0m\nline'
 

@@ -8,9 +8,9 @@ import msgspec
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.findings.study import Factor, Level
 from concurve.report.charts import charts
 from concurve.store import Store
+from concurve.terms import Factor, Level
 from tests.helpers.made import made_run
 from tests.report import samples
 

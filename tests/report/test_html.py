@@ -12,12 +12,12 @@ import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.findings.study import Level
 from concurve.report.charts import charts, write_charts
 from concurve.report.document import Chart
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
 from concurve.store import Store
+from concurve.terms import Level
 from tests.helpers.made import made_run
 from tests.report import samples
 

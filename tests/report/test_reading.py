@@ -14,12 +14,11 @@ from concurve import exports
 from concurve.definition.study import Indicator, Rules
 from concurve.explain import explain_run
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.protocol import TrialKey
 from concurve.measuring.run_head import new_head
 from concurve.reporting import report_of
 from concurve.store import Store
-from concurve.store.rows import RecordRow
-from concurve.wire.record import IndicatorLine
+from concurve.store.rows import RecordRow, TrialKey
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from concurve.stats.blocks import without_block_effects
+from concurve.stats.best import without_block_effects
 from concurve.stats.intervals import paired_ratio, ratio_estimate
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from concurve.readings.fairness_measures import fairness_info
 from concurve.readings.measures import measure
 from concurve.stats.fairness import fairness, poisson_floor, windows
-from concurve.wire.record import IndicatorLine
+from concurve.wire.report import IndicatorLine
 from tests.helpers.fakes import record_of
 from tests.readings.test_contamination import SPEC
 

@@ -12,10 +12,10 @@ from scipy import stats
 from concurve.definition.study import Rules
 from concurve.estimate import Estimate
 from concurve.measuring.plan import Plan, make_plan
-from concurve.measuring.protocol import Outcome, Protocol, Stop
+from concurve.measuring.protocol import Protocol, Stop
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
-from concurve.stats.moments import mean, median_deviation, stdev
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import mean, median_deviation, stdev, t_quantile
+from concurve.store.rows import Outcome
 from tests.helpers.fakes import small_study
 
 #: A coverage of 95 % in 2000 simulations has a standard error of 0.5 %.

@@ -11,10 +11,11 @@ import pytest
 from concurve.analysis.run import findings_of
 from concurve.estimate import Estimate
 from concurve.findings.run import Findings
-from concurve.measuring.run_head import RunHead
+from concurve.measuring.run_head import plan_of
 from concurve.report import csv
 from concurve.reporting import raw_trials
 from concurve.store import Store
+from concurve.store.run_head import RunHead
 from tests.helpers import generate
 from tests.helpers.real import Lab, missing
 
@@ -36,8 +37,8 @@ def findings(large: tuple[Lab, RunHead]) -> Findings:
 def test_every_figure_is_right(large: tuple[Lab, RunHead], findings: Findings) -> None:
     assert findings.run.trials == THREADS * REPEATS
     assert findings.rejects == ()
-    base = generate.mean_seconds(large[1].plan().cells[0])
-    for cell, planned in zip(findings.cells, large[1].plan().cells, strict=True):
+    base = generate.mean_seconds(plan_of(large[1]).cells[0])
+    for cell, planned in zip(findings.cells, plan_of(large[1]).cells, strict=True):
         truth = generate.mean_seconds(planned)
         wall, speedup = cell.indicators["wall_seconds"], cell.indicators["speedup"]
         assert (cell.status, wall.n) == ("ok", REPEATS)

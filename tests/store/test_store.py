@@ -15,11 +15,10 @@ import sqlalchemy as sa
 
 from concurve.errors import StoreError
 from concurve.figures import decode_figures, encode_figures
-from concurve.measuring.protocol import Outcome, TrialKey
 from concurve.store import Store
 from concurve.store.database import STORE_FORMAT
 from concurve.store.place import default_url
-from concurve.store.rows import RunRow
+from concurve.store.rows import Outcome, RunRow, TrialKey
 from tests.helpers.postgres import Server
 from tests.helpers.real import PATIENCE, let_others_through
 

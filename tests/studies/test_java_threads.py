@@ -28,11 +28,12 @@ from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
 from concurve.errors import HostError
-from concurve.findings.study import Level
 from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
+from concurve.measuring import packaged
 from concurve.measuring.plan import Plan, make_plan, trial_spec
 from concurve.readings.thread_measures import thread_figures
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec
@@ -411,7 +412,7 @@ def why_not() -> str | None:
         return "needs the right to become another user"
     try:
         native.runner()
-        native.command("mandelbrot-java", "test")
+        packaged.command("mandelbrot-java", "test")
     except HostError as error:
         return str(error)
     return None
@@ -421,7 +422,7 @@ def run_cell(study: Study, **parameters: Level) -> RoleRecord:
     plan = plan_of(study, "quick")
     wanted = {name.replace("_", "-"): level for name, level in parameters.items()}
     (cell,) = [c for c in plan.cells if wanted.items() <= c.parameters.items()]
-    spec = trial_spec(plan, cell, f"test/{uuid.uuid4().hex}", allowed_cpus(), native.command)
+    spec = trial_spec(plan, cell, f"test/{uuid.uuid4().hex}", allowed_cpus(), packaged.command)
     record = decode_record(LocalEngine().run(spec))
     assert record.outcome.kind == "ok", record.outcome
     role = record.role("target")

@@ -13,6 +13,7 @@ from concurve.definition.study_file import load_study, parse_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, HostError, RunError, StudyError
 from concurve.host import java, native
+from concurve.measuring import packaged
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.store import Store
@@ -72,9 +73,11 @@ def test_a_broken_java_is_named_with_what_it_said(
 
 def test_a_class_that_stands_for_nothing_is_refused(tmp_path: Path) -> None:
     text = (FOLDER / "tc04" / "study.toml").read_text().replace('"high", ', '"high", "turbo", ', 1)
-    (tmp_path / "study.toml").write_text(text)
+    (tmp_path / "tc04").mkdir()
+    (tmp_path / "tc04" / "study.toml").write_text(text)
+    (tmp_path / "shared.toml").write_text((FOLDER / "shared.toml").read_text())
     with pytest.raises(StudyError) as refused:
-        load_study(tmp_path / "study.toml", 2)
+        load_study(tmp_path / "tc04" / "study.toml", 2)
     assert "'turbo' stands for nothing" in refused.value.what
     assert "levels.class" in refused.value.what and refused.value.remedy
 
@@ -96,7 +99,7 @@ def why_not() -> str | None:
     """Why the kernel cannot be run here, or ``None``."""
     try:
         native.runner()
-        native.command("mandelbrot-java", "test")
+        packaged.command("mandelbrot-java", "test")
     except HostError as error:
         return str(error)
     return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
@@ -150,7 +150,8 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
         file = tmp_path / "campaign" / name / "study.toml"
         text = file.read_text(encoding="utf-8")
         tiny = f'[effort.quick]\nfactors = {{ {factors} }}\nrepeats = 1\ntime_allowed = "1h"\n\n'
-        text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", tiny, text, flags=re.DOTALL)
+        text, count = re.subn(r"\[effort\.quick\].*?\n\n(?=\[)", tiny, text, flags=re.DOTALL)
+        assert count == 1, name
         text = re.sub(r"^clients = \[", "clients = [4, ", text, flags=re.MULTILINE)
         file.write_text(text.replace("[4, 1, 2, 4, ", "[1, 2, 4, "), encoding="utf-8")
     (tmp_path / "campaign" / "published.csv").unlink()

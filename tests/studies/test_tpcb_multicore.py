@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve import servers
+from concurve.attendants import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
@@ -142,16 +142,24 @@ LACKING = {
 }
 
 
+def replace(file: Path, old: str, new: str) -> None:
+    """Change a study file that has the old text."""
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[real.Lab]:
     laboratory = real.Lab(tmp_path)
     shutil.copytree(FOLDER, tmp_path / "campaign")
     for file in (tmp_path / "campaign").glob("*/study.toml"):
         text = file.read_text(encoding="utf-8")
-        text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", TINY, text, flags=re.DOTALL)
+        text, count = re.subn(r"\[effort\.quick\].*?\n(?=\n\[)", TINY, text, flags=re.DOTALL)
+        assert count == 1, file
         text = text.replace("sessions = [8, 16,", "sessions = [4, 8, 16,")
-        text = text.replace("sets = 1, scale = 96", "sets = 1, scale = 4")
         file.write_text(text, encoding="utf-8")
+    replace(tmp_path / "campaign" / "shared.toml", "sets = 1, scale = 96", "sets = 1, scale = 4")
     yield laboratory
     laboratory.end()
     remove_abandoned()
@@ -184,12 +192,13 @@ def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
 def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
     """A second load that the ledger knows nothing of: its history has no acknowledgement."""
     file = lab.folder / "campaign" / "embedded" / "study.toml"
-    text = file.read_text(encoding="utf-8")
+    text = (lab.folder / "campaign" / "shared.toml").read_text(encoding="utf-8")
     role = text[text.index('[[roles]]\nname = "verify"') : text.index("[protocol]")]
     unknown = role.replace('"verify"', '"background"').replace('"--verify-only", ', "")
     unknown = unknown.replace('"--ledger", "{trial_folder}/ledger"', '"--transactions", "10"')
-    late = role.replace('after = ["target"]', 'after = ["background"]')
-    file.write_text(text.replace(role, unknown + late), encoding="utf-8")
+    late = role.replace('after = ["{with.load}"]', 'after = ["background"]')
+    assert late != role
+    replace(file, '[[roles]]\nuse = ["verify"]\n', unknown + late)
     done = lab.run("run", str(file), "--effort", "quick",
                    XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
     assert done.returncode != 0
@@ -212,8 +221,7 @@ def test_a_killed_trial_leaves_no_server_and_no_folder(
 ) -> None:
     places = {"TMPDIR": str(passable), "XDG_CACHE_HOME": str(lab.folder / "cache")}
     file = lab.folder / "campaign" / "postgresql" / "study.toml"
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace('"--duration", "0.4s"', '"--duration", "20s"'), encoding="utf-8")
+    replace(lab.folder / "campaign" / "shared.toml", '"--duration", "0.4s"', '"--duration", "20s"')
     running = lab.start("run", str(file), "--effort", "quick", **places)
 
     def pid_of(*words: str) -> int | None:

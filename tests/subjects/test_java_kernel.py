@@ -14,8 +14,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from concurve.errors import HostError
-from concurve.host import native
 from concurve.host.java import find_java
+from concurve.measuring import packaged
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--width", "53", "--height", "37", "--iterations", "300")
@@ -25,7 +25,7 @@ SECONDS = 120.0
 def missing(version: str) -> str | None:
     """Why the kernel cannot run on this Java here, or ``None``."""
     try:
-        native.command("mandelbrot-java", "test", version)
+        packaged.command("mandelbrot-java", "test", version)
     except HostError as error:
         return error.what
     return None
@@ -48,7 +48,7 @@ def some_java() -> str:
 
 
 def argv(java: str, *arguments: str, jvm: Sequence[str] = ()) -> list[str]:
-    return [*native.command("mandelbrot-java", "test", java, jvm), *arguments]
+    return [*packaged.command("mandelbrot-java", "test", java, jvm), *arguments]
 
 
 def run(java: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ def reported(java: str, *arguments: str) -> list[dict[str, Any]]:
 
 def test_the_pixel_sum_is_that_of_the_native_kernel(java: str) -> None:
     try:
-        kernel = str(native.program("mandelbrot", "test"))
+        kernel = str(packaged.program("mandelbrot", "test"))
     except HostError as error:
         pytest.skip(error.what)
     ours = subprocess.run([kernel, *SMALL], capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""The record service as its clients meet it: transactions, waiting, status codes, bad company."""
+"""The record service seen by clients: transactions, waiting, status codes, misbehaving clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.helpers.resp import (
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-DIALS = {
+VARIANTS = {
     "worker": ("--execution", "worker", "--latching", "global", "--durability", "group"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     "processes": ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
@@ -39,12 +39,14 @@ DIALS = {
 }
 
 
-@pytest.fixture(scope="module", params=DIALS)
+@pytest.fixture(scope="module", params=VARIANTS)
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("records")
-    with serving("--service", "records", "--folder", str(folder), *DIALS[request.param]) as running:
+    with serving(
+        "--service", "records", "--folder", str(folder), *VARIANTS[request.param]
+    ) as running:
         yield running
 
 
@@ -92,7 +94,7 @@ def change(client: Client, file: str, number: int, by: int) -> None:
 # -- transactions -------------------------------------------------------------------------------
 
 
-def test_a_transaction_is_done_whole_or_not_at_all(clients: list[Client], file: str) -> None:
+def test_a_transaction_is_atomic(clients: list[Client], file: str) -> None:
     one, other, _ = clients
     for end, expected in (("ABORT", 0), ("END", 7)):
         assert one("BEGIN") == "OK"
@@ -107,7 +109,7 @@ def test_a_transaction_is_done_whole_or_not_at_all(clients: list[Client], file: 
     assert other("SUM", file, 12, 12) == 7
 
 
-def test_every_refusal_has_its_status(clients: list[Client], file: str) -> None:
+def test_every_error_has_its_status(clients: list[Client], file: str) -> None:
     one, other, _ = clients
     value = f"{1:012}"
     refusals = {
@@ -145,7 +147,7 @@ def test_every_refusal_has_its_status(clients: list[Client], file: str) -> None:
     assert other.refused("UPDATE", file, record(1, 5)) == "CONFLICT"
 
 
-def test_records_come_in_order_and_many_at_once(clients: list[Client], file: str) -> None:
+def test_records_are_read_in_order_and_many_at_once(clients: list[Client], file: str) -> None:
     one = clients[0]
     assert one("GET", "FIRST", file, 0) == record(0, 0)
     assert one("GET", "NEXT", file) == record(1, 0)
@@ -160,7 +162,7 @@ def test_records_come_in_order_and_many_at_once(clients: list[Client], file: str
 # -- waiting ------------------------------------------------------------------------------------
 
 
-def test_who_waits_is_served_when_the_other_ends_and_others_are_meanwhile(
+def test_a_waiting_client_is_answered_when_the_other_ends_and_delays_no_one_else(
     clients: list[Client], file: str
 ) -> None:
     one, other, third = clients
@@ -170,20 +172,22 @@ def test_who_waits_is_served_when_the_other_ends_and_others_are_meanwhile(
     other.send(*get(file, 1, "SINGLE"))
     other.send("END")
     assert not has_something_to_read(other.socket, 0.05), "it waits"
-    assert balance(third, file, 2) == 0, "and nobody else does"
+    assert balance(third, file, 2) == 0, "and no other client does"
     assert one("END") == "OK"
     assert other.reply() == [record(1, 3), 3]
     assert other.reply() == "OK"
 
 
-def test_of_a_ring_one_is_told_and_the_others_go_on(clients: list[Client], file: str) -> None:
+def test_a_deadlock_has_one_victim_and_the_others_continue(
+    clients: list[Client], file: str
+) -> None:
     for number, client in enumerate(clients):
         client("BEGIN")
         change(client, file, number, 1)
     for number, client in enumerate(clients):
         client.send(*get(file, (number + 1) % 3, "SINGLE"))
-    # One is told, and by its abort the one before it goes on, which ends, and so on.
-    told = 0
+    # The abort of the victim lets the client before it continue and end, and so on.
+    victims = 0
     waiting = list(clients)
     while waiting:
         ready = [it for it in waiting if has_something_to_read(it.socket, 0.01)]
@@ -194,10 +198,10 @@ def test_of_a_ring_one_is_told_and_the_others_go_on(clients: list[Client], file:
             except ReplyError as error:
                 assert error.code == "DEADLOCK"
                 assert client("ABORT") == "OK"
-                told += 1
+                victims += 1
             else:
                 assert client("END") == "OK"
-    assert told == 1
+    assert victims == 1
     with contextlib.closing(Client(int(clients[0].socket.getpeername()[1]))) as client:
         assert client("SUM", file, 12, 12) == 2
 
@@ -212,7 +216,7 @@ def test_a_lost_connection_aborts_its_transaction(
     change(lost, file, 1, 9)
     waiting("BEGIN")
     waiting.send(*get(file, 1, "SINGLE"))
-    # In the queue, before anybody else can be.
+    # In the queue, before the other client can be.
     wait_until(lambda: figures(one)["waiting"] == "1", "the one waits for the other's lock")
     if how == "quit":
         lost("QUIT")
@@ -221,7 +225,7 @@ def test_a_lost_connection_aborts_its_transaction(
     lost.close()
     one.send(*get(file, 1, "SINGLE"))
     assert waiting.reply() == [record(1, 0), 0]
-    # Who waits and goes away is not granted anything.
+    # A client that waits and disconnects is granted nothing.
     waiting.close()
     assert one.reply() == [record(1, 0), 0]
     one("UNLOCK", file)
@@ -236,7 +240,7 @@ def test_a_pipeline_is_answered_in_order(clients: list[Client], file: str) -> No
         assert [one.reply() for _ in range(3)] == ["OK", [record(1, 0), 0], "OK"]
 
 
-def test_many_clients_move_money_and_no_sum_changes(server: Server, file: str) -> None:
+def test_concurrent_transfers_keep_the_sum(server: Server, file: str) -> None:
     errors: list[BaseException] = []
 
     def trade(seed: int) -> None:
@@ -274,7 +278,7 @@ def test_many_clients_move_money_and_no_sum_changes(server: Server, file: str) -
 
 
 class Histories:
-    """What committed transactions read and wrote, as versions: the number of who wrote them."""
+    """The versions that committed transactions read and wrote: the number of the writer."""
 
     def __init__(self) -> None:
         self.readers: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -310,7 +314,7 @@ class Histories:
         return False
 
 
-def test_the_checker_finds_a_planted_anomaly() -> None:
+def test_the_checker_finds_anomalies() -> None:
     skew = Histories()
     skew.add(1, {0: 0, 1: 0}, {0})
     skew.add(2, {0: 0, 1: 0}, {1})
@@ -326,7 +330,7 @@ def test_the_checker_finds_a_planted_anomaly() -> None:
 
 
 @pytest.mark.parametrize("isolated", [True, False])
-def test_random_transactions_have_a_serial_order_and_without_transactions_they_have_none(
+def test_random_operations_have_a_serial_order_in_transactions_only(
     server: Server, file: str, isolated: bool
 ) -> None:
     """A record's balance is its version: the number of the transaction that wrote it."""
@@ -374,16 +378,16 @@ def test_random_transactions_have_a_serial_order_and_without_transactions_they_h
     assert histories.has_cycle() is not isolated
 
 
-# -- limits, statistics, bad company --------------------------------------------------------------
+# -- limits, statistics, misbehaving clients ------------------------------------------------------
 
 
 def figures(client: Client) -> dict[str, str]:
-    """What INFO says."""
+    """The fields of INFO."""
     lines = client("INFO").splitlines()
     return dict(line.split(":", maxsplit=1) for line in lines if ":" in line)
 
 
-def test_it_says_what_it_did(server: Server, clients: list[Client], file: str) -> None:
+def test_info_counts_operations(server: Server, clients: list[Client], file: str) -> None:
     before = figures(clients[1])
     clients[0]("BEGIN")
     change(clients[0], file, 1, 1)
@@ -398,12 +402,12 @@ def test_it_says_what_it_did(server: Server, clients: list[Client], file: str) -
     assert not {"lock", "set", "eval"} & listed
 
 
-def test_rude_clients_are_closed_and_the_others_served(tmp_path: Path) -> None:
+def test_misbehaving_clients_are_closed_and_the_others_served(tmp_path: Path) -> None:
     options = ("--stalled-s", "1", "--request-bytes-max", "4096", "--clients-max", "4")
     with serving("--service", "records", "--folder", str(tmp_path), *options) as server:
-        polite = Client(server.port)
-        polite("CREATE", "f", 24, "KEY", "0:12:text")
-        polite("INSERT", "f", record(1, 0))
+        well_behaved = Client(server.port)
+        well_behaved("CREATE", "f", 24, "KEY", "0:12:text")
+        well_behaved("INSERT", "f", record(1, 0))
         slow = Client(server.port)
         slow("BEGIN")
         slow(*get("f", 1, "SINGLE"))
@@ -411,14 +415,16 @@ def test_rude_clients_are_closed_and_the_others_served(tmp_path: Path) -> None:
         huge = Client(server.port)
         huge.socket.sendall(b"*3\r\n$6\r\nINSERT\r\n$1\r\nf\r\n$99999999\r\n")
         assert closed_by_server(huge.socket)
-        assert balance(polite, "f", 1, "SINGLE") == 0, "who stalls is closed, and its lock with it"
+        assert balance(well_behaved, "f", 1, "SINGLE") == 0, (
+            "a stalled client is closed, and its lock released"
+        )
         assert closed_by_server(slow.socket)
-        polite("UNLOCK", "f")
+        well_behaved("UNLOCK", "f")
         crowd = [Client(server.port) for _ in range(5)]
         closed = [it for it in crowd if b"max number of clients" in first_bytes(it.socket)]
         assert closed
-        assert polite("PING") == "PONG"
-        for client in (*crowd, slow, huge, polite):
+        assert well_behaved("PING") == "PONG"
+        for client in (*crowd, slow, huge, well_behaved):
             client.close()
     assert server.process.returncode == 0
     indicators = {name for name, _ in server.indicators()}
@@ -429,7 +435,7 @@ def first_bytes(connection: socket.socket) -> bytes:
     return connection.recv(100) if has_something_to_read(connection, 0.2) else b""
 
 
-def test_a_password_is_asked_for(tmp_path: Path) -> None:
+def test_a_password_is_required(tmp_path: Path) -> None:
     options = ("--service", "records", "--folder", str(tmp_path))
     with serving(*options, CONCURVE_PASSWORD="secret") as server:
         client = Client(server.port)
@@ -439,7 +445,7 @@ def test_a_password_is_asked_for(tmp_path: Path) -> None:
         client.close()
 
 
-def test_what_a_start_refuses(tmp_path: Path) -> None:
+def test_invalid_options_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with serving("--service", "records", "--folder", str(folder)) as first:
         assert first.facts()["durability"] == "group"
@@ -459,7 +465,7 @@ def test_what_a_start_refuses(tmp_path: Path) -> None:
             assert why in server.end(signal.SIGKILL), options
 
 
-def test_it_stops_amid_transactions_and_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_it_stops_during_transactions_and_recovers(tmp_path: Path) -> None:
     options = ("--service", "records", "--folder", str(tmp_path))
     for by, recovers in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
         with serving(*options) as server:

@@ -1,4 +1,4 @@
-"""Engine processes of the record service that are killed under load: nothing committed is lost."""
+"""Engine processes of the record service, killed under load: no committed transaction is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make(server: Server) -> None:
 
 
 class RecordTeller(Teller):
-    """Has a record of the history for each transaction, with its number."""
+    """Writes a history record with the number of each transaction."""
 
     def found(self, client: Client) -> int:
         try:
@@ -56,13 +56,13 @@ class RecordTeller(Teller):
 def kill_engines_under_load(
     folder: Path, durability: str, kills: int, patience_s: float, pause_s: float
 ) -> None:
-    """No committed transaction is lost, all sums hold, and nobody waits for ever."""
+    """No committed transaction is lost, all sums hold, and no client waits for ever."""
     with serving(*options(folder, durability)) as server:
         make(server)
         tellers = [RecordTeller(it, server.port, patience_s) for it in range(1, TELLERS + 1)]
         kill_engines_under(tellers, server, kills, pause_s)
     assert server.process.returncode == 0
-    # And on the disk, for a server of the other kind.
+    # Also on the disk, for a server with threads.
     threads = ("--service", "records", "--folder", str(folder))
     with serving(*threads) as server, contextlib.closing(Client(server.port)) as client:
         assert client("SUM", "accounts", 12, 12) == 0
@@ -78,5 +78,5 @@ def test_kills_of_engines_under_load(tmp_path: Path, durability: str) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("durability", ["group", "each"])
 def test_twenty_kills_of_engines_under_load(tmp_path: Path, durability: str) -> None:
-    # Engines that keep dying within a second of their start would be given up.
+    # Engines that keep dying within a second of their start are not restarted.
     kill_engines_under_load(tmp_path, durability, kills=20, patience_s=5.0, pause_s=1.1)

@@ -19,7 +19,7 @@ from tests.helpers.resp import DEADLINE_S, Client, ReplyError, Server, missing, 
 
 
 def unavailable() -> str | None:
-    """Why a server cannot be put under load here, or ``None``."""
+    """Why no load test is possible here, or ``None``."""
     try:
         native.binary("concurve-load")
     except HostError as error:
@@ -30,7 +30,7 @@ def unavailable() -> str | None:
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
 
 #: One after the other, so that each recovers what another setting left.
-DIALS = (
+VARIANTS = (
     ("--execution", "worker", "--latching", "global"),
     ("--engines", "processes", "--engine-count", "2", "--latching", "record"),
     ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
@@ -53,21 +53,21 @@ def finished(running: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def commits(server: Server) -> int:
-    """How many transactions this server has committed."""
+    """The number of transactions that this server has committed."""
     with contextlib.closing(Client(server.port)) as client:
         lines = client("INFO").splitlines()
     return next(int(line.split(":")[1]) for line in lines if line.startswith("commits:"))
 
 
 def kill_under_load(folder: Path, rounds: range, durability: str) -> None:
-    """No acknowledged transaction is lost, none is there that was not asked for, all sums hold."""
+    """No acknowledged transaction is lost, no unrequested one exists, and all sums hold."""
     options = ("--service", "records", "--folder", str(folder), "--durability", durability)
     ledger = folder / "ledger"
     with serving(*options) as server:
         assert finished(load(server, "--init-only")) == (0, "")
     draw = random.Random(durability)
     for kill in rounds:
-        with serving(*options, *DIALS[kill % len(DIALS)]) as server:
+        with serving(*options, *VARIANTS[kill % len(VARIANTS)]) as server:
             running = load(server, "--sessions", "8", "--duration", "600s", "--ledger", str(ledger))
             try:
                 wait_for_commits(server, running, draw.randrange(1, 400))
@@ -76,7 +76,7 @@ def kill_under_load(folder: Path, rounds: range, durability: str) -> None:
             finally:
                 running.kill()
             assert code == 1 and "no session is left" in text, text
-        with serving(*options, *DIALS[(kill + 1) % len(DIALS)]) as server:
+        with serving(*options, *VARIANTS[(kill + 1) % len(VARIANTS)]) as server:
             code, text = finished(load(server, "--verify-only", "--ledger", str(ledger)))
             assert code == 0, f"kill {kill}: {text}"
 
@@ -104,7 +104,7 @@ def test_fifty_kills_under_load(tmp_path: Path, durability: str) -> None:
 
 
 def test_a_verification_finds_what_is_wrong(tmp_path: Path) -> None:
-    """A change behind the workload's back, and a history with more than was asked for."""
+    """A change that is not by the workload, and a history with an unrequested transaction."""
     ledger = tmp_path / "ledger"
     with serving("--service", "records", "--folder", str(tmp_path / "data")) as server:
         assert finished(load(server, "--init-only"))[0] == 0
@@ -120,7 +120,7 @@ def test_a_verification_finds_what_is_wrong(tmp_path: Path) -> None:
                 code, text = finished(load(server, *check))
                 assert (code == 0) is right, text
                 assert right or "concurve_tellers_1" in text
-            # Of nobody, and no sum is another one by it.
+            # A record of no client, which changes no sum.
             client("INSERT", "concurve_history_1", "0" * 60)
             code, text = finished(load(server, *check))
             assert code == 1 and "51 are found" in text, text
@@ -145,9 +145,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("dials", DIALS[:3], ids=["worker", "processes", "inline"])
-def test_a_full_disk_is_an_error_and_no_damage(small_disk: Path, dials: tuple[str, ...]) -> None:
-    options = ("--service", "records", "--folder", str(small_disk / "data"), *dials)
+@pytest.mark.parametrize("variant", VARIANTS[:3], ids=["worker", "processes", "inline"])
+def test_a_full_disk_is_an_error_without_damage(small_disk: Path, variant: tuple[str, ...]) -> None:
+    options = ("--service", "records", "--folder", str(small_disk / "data"), *variant)
     options += ("--checkpoint-mib", "1")
     rest = "x" * 88
     done = 0
@@ -167,7 +167,7 @@ def test_a_full_disk_is_an_error_and_no_damage(small_disk: Path, dials: tuple[st
     assert "the record engine stopped" in stderr and "No space left" in stderr
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     with serving(*options) as server, contextlib.closing(Client(server.port)) as client:
-        # The one that was refused may have come into the log, whole.
+        # The refused transaction may be in the log, complete.
         assert client("COUNT", "f") in (done, done + 1000)
         last = client("GET", "LAST", "f", 0)
         assert int(last[:12]) == client("COUNT", "f")

@@ -31,7 +31,7 @@ from tests.helpers.resp import (
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-DIALS = {
+THREAD_MODELS = {
     "worker": ("--execution", "worker"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     "spinning": ("--io-threads", "3", "--engine-count", "2", "--idle", "spin:50"),
@@ -40,9 +40,9 @@ DIALS = {
 }
 
 
-@pytest.fixture(scope="module", params=DIALS)
+@pytest.fixture(scope="module", params=THREAD_MODELS)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with serving(*DIALS[request.param]) as running:
+    with serving(*THREAD_MODELS[request.param]) as running:
         yield running
 
 
@@ -183,7 +183,7 @@ def test_a_full_table_says_who_holds_most() -> None:
         other("LOCK", "T", "a", "S")
         for _ in range(5):
             assert other.refused("LOCK", "T", "c", "S") == "FULL"
-        assert one("LOCK", "T", "a", "S") == 2, "cumulating needs no room"
+        assert one("LOCK", "T", "a", "S") == 2, "cumulating needs no capacity"
         (overflow,) = other("OVERFLOWS")
         figures = dict(zip(overflow[::2], overflow[1::2], strict=True))
         assert figures["refused"] == 5
@@ -454,7 +454,7 @@ class Owner(threading.Thread):
     def step(self, key: str) -> None:
         self.in_doubt = key
         if key in self.held:
-            # No longer ours once the request is under way: somebody else may be granted it.
+            # Not held any more once the request is sent: another client may be granted it.
             del self.ledger[key]
             assert self.client("UNLOCK", "K", key, "E") == 0
             self.held.discard(key)
@@ -515,19 +515,19 @@ def found(server: Server) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("durability", ["process", "power"])
-@pytest.mark.parametrize("dials", DIALS)
+@pytest.mark.parametrize("model", THREAD_MODELS)
 def test_kills_under_load_lose_nothing_and_bring_nothing_back(
-    tmp_path: Path, dials: str, durability: str
+    tmp_path: Path, model: str, durability: str
 ) -> None:
     # As many as it takes to find replies that leave before their record is on file.
-    kill_under_load(tmp_path / "locks", 10, *DIALS[dials], "--durability", durability)
+    kill_under_load(tmp_path / "locks", 10, *THREAD_MODELS[model], "--durability", durability)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("durability", ["process", "power"])
-@pytest.mark.parametrize("dials", DIALS)
-def test_twenty_kills_under_load(tmp_path: Path, dials: str, durability: str) -> None:
-    kill_under_load(tmp_path / "locks", 20, *DIALS[dials], "--durability", durability)
+@pytest.mark.parametrize("model", THREAD_MODELS)
+def test_twenty_kills_under_load(tmp_path: Path, model: str, durability: str) -> None:
+    kill_under_load(tmp_path / "locks", 20, *THREAD_MODELS[model], "--durability", durability)
 
 
 def test_dialog_parts_are_not_kept_and_a_backup_needs_a_file(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def info(client: Client) -> dict[str, str]:
 
 
 def is_generation(server: Server, number: int) -> bool:
-    """Whether engines of this generation answer; those before may live a moment longer."""
+    """Whether engines of this generation answer; earlier ones may live a little longer."""
     try:
         with clients(server, 1) as (client,):
             return info(client)["generation"] == str(number)
@@ -177,7 +177,7 @@ class Owner(Returning):
 
 
 def kill_engines_under_load(folder: Path, kills: int, patience_s: float, pause_s: float) -> None:
-    """No backed-up lock is lost, none is granted twice, and nobody waits for ever."""
+    """No backed-up lock is lost, none is granted twice, and no client waits for ever."""
     ledger: dict[str, str] = {}
     with serving(*PROCESSES, "--backup", str(folder / "locks")) as server:
         owners = [Owner(number, server.port, ledger, patience_s) for number in range(OWNERS)]

@@ -1,6 +1,6 @@
 """The reference server for a long time under mixed load: no error, no memory or descriptor lost.
 
-``CONCURVE_SOAK_SECONDS`` sets how long ``make soak`` takes here (600 unless told otherwise).
+``CONCURVE_SOAK_SECONDS`` sets how long ``make soak`` takes here (default: 600).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 SOAK_SECONDS = float(os.environ.get("CONCURVE_SOAK_SECONDS", "600"))
 
-#: A thousand sessions: locks given back, keys of Redlock, crowds of shared and of generic locks.
+#: A thousand sessions: locks taken and released, keys of Redlock, many shared and generic locks.
 LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
     "exact": (500, ("LOCK T {key}.{session} E", "UNLOCK T {key}.{session} E")),
     "generic": (100, ("LOCK G {session}.@@@ S", "LOCK G {session}.123 S", "UNLOCKALL")),
@@ -33,7 +33,7 @@ LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
     "keys": (200, ("SET {key}.{session} v NX PX 30000", "DEL {key}.{session}")),
 }
 
-#: Growth over the second half that is not told from none: pages that a heap takes at its leisure.
+#: Growth over the second half that counts as none: a heap may take some more pages at any time.
 SLACK_BYTES = 2 << 20
 
 
@@ -170,22 +170,22 @@ def test_a_leak_is_told_from_noise() -> None:
         assert_flat(leaking)
 
 
-DIALS = {
+THREAD_MODELS = {
     "worker": ("--io-threads", "2"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
 }
 
 
-@pytest.mark.parametrize("dials", DIALS)
-def test_a_few_seconds_of_mixed_load(tmp_path: Path, dials: str) -> None:
-    soak(2.0, "--backup", str(tmp_path / "locks"), *DIALS[dials])
+@pytest.mark.parametrize("model", THREAD_MODELS)
+def test_a_few_seconds_of_mixed_load(tmp_path: Path, model: str) -> None:
+    soak(2.0, "--backup", str(tmp_path / "locks"), *THREAD_MODELS[model])
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_SECONDS + 300)
-@pytest.mark.parametrize("dials", DIALS)
-def test_a_thousand_sessions_for_ten_minutes(tmp_path: Path, dials: str) -> None:
-    samples = soak(SOAK_SECONDS, "--backup", str(tmp_path / "locks"), *DIALS[dials])
+@pytest.mark.parametrize("model", THREAD_MODELS)
+def test_a_thousand_sessions_for_ten_minutes(tmp_path: Path, model: str) -> None:
+    samples = soak(SOAK_SECONDS, "--backup", str(tmp_path / "locks"), *THREAD_MODELS[model])
     assert_flat(samples)
     descriptors = [it.descriptors for it in samples[len(samples) // 2 :]]
     assert max(descriptors) < 1500

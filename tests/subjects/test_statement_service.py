@@ -1,4 +1,4 @@
-"""The statement service as its clients meet it: prepared or not, caches, transactions, refusals."""
+"""The statement service seen by clients: prepared statements, caches, transactions, errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.helpers.resp import (
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-DIALS = {
+VARIANTS = {
     "worker": ("--execution", "worker", "--statement-cache", "single", "--durability", "group"),
     "inline": ("--execution", "inline", "--io-threads", "2", "--latching", "record"),
     "answering": ("--replies", "engine", "--io-threads", "2", "--engine-count", "2"),
@@ -42,13 +42,13 @@ BALANCE = "GET {} balance KEY ?"
 ALL = "FROM -9223372036854775808 TO 9223372036854775807"
 
 
-@pytest.fixture(scope="module", params=DIALS)
+@pytest.fixture(scope="module", params=VARIANTS)
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("statements")
-    dials = DIALS[request.param]
-    with serving("--service", "statements", "--folder", str(folder), *dials) as running:
+    variant = VARIANTS[request.param]
+    with serving("--service", "statements", "--folder", str(folder), *variant) as running:
         yield running
 
 
@@ -74,7 +74,7 @@ def clients(server: Server) -> Iterator[list[Client]]:
 
 
 def figures(client: Client, *sections: str) -> dict[str, str]:
-    """What INFO says."""
+    """The fields of INFO."""
     lines = client("INFO", *sections).splitlines()
     return dict(line.split(":", maxsplit=1) for line in lines if ":" in line)
 
@@ -86,7 +86,7 @@ def balance(client: Client, file: str, key: int) -> int:
 # -- statements ---------------------------------------------------------------------------------
 
 
-def test_each_statement_does_what_it_says_prepared_or_not(clients: list[Client], file: str) -> None:
+def test_each_statement_has_its_effect_prepared_or_not(clients: list[Client], file: str) -> None:
     one = clients[0]
     steps: list[tuple[str, list[int], object]] = [
         (BALANCE.format(file), [2], 10),
@@ -112,7 +112,7 @@ def test_each_statement_does_what_it_says_prepared_or_not(clients: list[Client],
     assert one("DEALLOCATE", "*") == 1
 
 
-def test_every_refusal_says_what_is_wrong(clients: list[Client], file: str) -> None:
+def test_every_error_says_what_is_wrong(clients: list[Client], file: str) -> None:
     one = clients[0]
     one("PREPARE", "get", BALANCE.format(file))
     refusals: dict[tuple[str | int, ...], str] = {
@@ -155,7 +155,7 @@ def test_every_refusal_says_what_is_wrong(clients: list[Client], file: str) -> N
             one(*words)
         assert str(refused.value).startswith(why), words
     assert balance(one, file, 1) == 10
-    # What was refused holds no lock.
+    # A refused statement holds no lock.
     assert clients[1]("RUN", f"ADD {file} balance 1 KEY 1") == 11
     one("BEGIN")
     for words in (("CREATE", "y", "id"), ("DROP", file), ("FILL", file, 8, 9, 0)):
@@ -181,7 +181,7 @@ def test_a_database_and_a_user_have_plans_of_their_own(clients: list[Client], fi
     assert other("EXECUTE", "get", 1) == 10
 
 
-def test_a_file_that_is_made_anew_has_new_plans(clients: list[Client], file: str) -> None:
+def test_a_file_that_is_created_again_has_new_plans(clients: list[Client], file: str) -> None:
     one, other, _ = clients
     one("PREPARE", "get", BALANCE.format(file))
     assert one("EXECUTE", "get", 1) == 10
@@ -195,7 +195,7 @@ def test_a_file_that_is_made_anew_has_new_plans(clients: list[Client], file: str
 # -- transactions and waiting -------------------------------------------------------------------
 
 
-def test_a_transaction_is_done_whole_or_not_at_all(clients: list[Client], file: str) -> None:
+def test_a_transaction_is_atomic(clients: list[Client], file: str) -> None:
     one, other, _ = clients
     for end, expected in (("ABORT", 10), ("END", 17)):
         assert one("BEGIN") == "OK"
@@ -207,12 +207,12 @@ def test_a_transaction_is_done_whole_or_not_at_all(clients: list[Client], file: 
     assert other("RUN", f"COUNT {file} {ALL}") == 3
 
 
-def test_a_transaction_that_was_refused_something_is_not_done(
+def test_a_transaction_with_a_failed_statement_is_not_committed(
     clients: list[Client], file: str
 ) -> None:
     one, other, _ = clients
     for wrong in (f"INSERT {file} 1 1", "GET nowhere x KEY 1", f"ADD {file} balance ? KEY 1"):
-        # All at once, as one round trip.
+        # All at once, in one round trip.
         for words in (
             ("BEGIN",),
             ("RUN", f"ADD {file} balance 1 KEY 1"),
@@ -234,7 +234,7 @@ def test_a_transaction_that_was_refused_something_is_not_done(
         assert [balance(other, file, key) for key in (1, 2)] == [10, 10]
 
 
-def test_who_waits_is_served_when_the_other_ends(clients: list[Client], file: str) -> None:
+def test_a_waiting_client_is_answered_when_the_other_ends(clients: list[Client], file: str) -> None:
     one, other, third = clients
     one("BEGIN")
     one("RUN", f"ADD {file} balance 1 KEY 2")
@@ -252,7 +252,7 @@ def test_who_waits_is_served_when_the_other_ends(clients: list[Client], file: st
     assert [client.reply() for client in waiting] == ["PONG", "PONG"]
 
 
-def test_a_pipeline_is_answered_in_order_each_with_its_own_answer(
+def test_a_pipeline_is_answered_in_order_with_the_right_answers(
     clients: list[Client], file: str
 ) -> None:
     one = clients[0]
@@ -264,7 +264,7 @@ def test_a_pipeline_is_answered_in_order_each_with_its_own_answer(
         assert [one.reply() for _ in requests] == [number, number, "PONG"]
 
 
-def test_many_clients_move_money_and_no_sum_changes(server: Server, file: str) -> None:
+def test_concurrent_transfers_keep_the_sum(server: Server, file: str) -> None:
     errors: list[BaseException] = []
 
     def trade(seed: int) -> None:
@@ -299,7 +299,7 @@ def test_many_clients_move_money_and_no_sum_changes(server: Server, file: str) -
         assert client("COMPARE", file, "balance", "BY", "id", "WITH", file, "balance") > 0
 
 
-def test_the_load_leaves_data_that_holds_in_every_shape(server: Server) -> None:
+def test_data_are_consistent_after_a_load_in_every_shape(server: Server) -> None:
     load = [str(native.binary("concurve-load")), f"statements://127.0.0.1:{server.port}"]
     for options in (
         ["--workload", "loop", "--new-statements", "0.3", "--sessions", "6"],
@@ -326,7 +326,7 @@ def counters(client: Client) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("caching", ["off", "single", "striped"])
-def test_the_caches_tell_what_they_did(tmp_path: Path, caching: str) -> None:
+def test_the_caches_count_their_use(tmp_path: Path, caching: str) -> None:
     options = ("--statement-cache", caching, "--procedure-cache", "16", "--spin", "only")
     service = ("--service", "statements", "--folder", str(tmp_path), *options)
     with serving(*service) as server, contextlib.closing(Client(server.port)) as client:
@@ -334,10 +334,10 @@ def test_the_caches_tell_what_they_did(tmp_path: Path, caching: str) -> None:
         client("PREPARE", "get", "GET f x KEY ?")
         for number in range(20):
             client("EXECUTE", "get", number)
-            # A new text each, and there is room for 8 plans.
+            # A new text each time; the cache has pages for 8 plans.
             assert client("RUN", f"GET f x KEY {number}") is None
         done = counters(client)
-        # A plan of more pages than there are.
+        # A plan that needs more pages than there are.
         with pytest.raises(ReplyError) as refused:
             client("RUN", f"GET f x KEY {' ' * 20_000}1")
         assert str(refused.value).startswith("EXHAUSTED 701: ")
@@ -355,7 +355,7 @@ def test_the_caches_tell_what_they_did(tmp_path: Path, caching: str) -> None:
     assert facts["spin"] == "only"
 
 
-def test_a_connection_prepares_so_many_statements_and_no_more(server: Server, file: str) -> None:
+def test_the_prepared_statements_of_a_connection_are_limited(server: Server, file: str) -> None:
     with contextlib.closing(Client(server.port)) as client:
         for number in range(1000):
             client.send("PREPARE", f"s{number}", BALANCE.format(file))
@@ -368,7 +368,7 @@ def test_a_connection_prepares_so_many_statements_and_no_more(server: Server, fi
 # -- starts and ends ----------------------------------------------------------------------------
 
 
-def test_what_was_acknowledged_is_there_after_a_kill_with_the_names_of_fields(
+def test_acknowledged_data_and_field_names_survive_a_kill(
     tmp_path: Path,
 ) -> None:
     options = ("--service", "statements", "--folder", str(tmp_path), "--durability", "group")
@@ -389,7 +389,13 @@ def test_what_was_acknowledged_is_there_after_a_kill_with_the_names_of_fields(
 
 
 def test_killed_engines_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    options = ("--service", "statements", "--folder", str(tmp_path / "data"), *DIALS["processes"])
+    options = (
+        "--service",
+        "statements",
+        "--folder",
+        str(tmp_path / "data"),
+        *VARIANTS["processes"],
+    )
     with serving(*options) as server:
         address = f"statements://127.0.0.1:{server.port}"
         load = [str(native.binary("concurve-load")), address, "--workload", "loop",
@@ -418,13 +424,13 @@ def test_killed_engines_lose_nothing_that_was_acknowledged(tmp_path: Path) -> No
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(DEADLINE_S)
-            wait_until(lambda: loops(server.port) >= 0, "somebody who serves")
+            wait_until(lambda: loops(server.port) >= 0, "engines that serve")
             finished([*load, "--verify-only", *ledger])
     assert server.process.returncode == 0
 
 
 def loops(port: int) -> int:
-    """How many loops of a load are done; -1 if nobody answers."""
+    """The number of finished loops of a load; -1 if no engine answers."""
     try:
         with contextlib.closing(Client(port)) as client:
             return int(client("RUN", f"COUNT concurve_history_1 {ALL}"))
@@ -437,7 +443,7 @@ def finished(command: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_a_start_refuses(tmp_path: Path) -> None:
+def test_invalid_options_are_refused(tmp_path: Path) -> None:
     folder = ("--folder", str(tmp_path))
     refusals = {
         ("--service", "statements"): "--service statements needs --folder",
@@ -453,7 +459,7 @@ def test_what_a_start_refuses(tmp_path: Path) -> None:
         assert why in server.end(signal.SIGKILL), options
 
 
-def test_a_load_says_what_it_cannot_do() -> None:
+def test_a_load_refuses_what_it_cannot_do() -> None:
     load = str(native.binary("concurve-load"))
     for words, why in (
         (["records://127.0.0.1:1", "--workload", "loop", "--new-statements", "0.5"], "prepared"),

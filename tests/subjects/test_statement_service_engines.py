@@ -1,4 +1,4 @@
-"""Engine processes of the statement service that are killed under load: no commit is lost."""
+"""Engine processes of the statement service, killed under load: no commit is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY = 100_000_000
 
 
 def options(folder: Path, durability: str) -> tuple[str, ...]:
-    """A small procedure cache: plans come and go in both of its parts while engines die."""
+    """A small procedure cache, so that plans are dropped in both of its parts while engines die."""
     service = ("--service", "statements", "--folder", str(folder), "--durability", durability)
     caches = ("--statement-cache", "striped", "--procedure-cache", "64")
     return (*service, *PROCESSES, "--latching", "record", *caches)
@@ -33,7 +33,7 @@ def make(server: Server) -> None:
 
 
 class StatementTeller(Teller):
-    """Has a record of the history for each transaction, with its number."""
+    """Writes a history record with the number of each transaction."""
 
     def found(self, client: Client) -> int:
         first = self.number * MANY
@@ -44,7 +44,7 @@ class StatementTeller(Teller):
         amount = draw.randrange(1, 1000)
         one, other = draw.sample(range(1, ACCOUNTS + 1), 2)
         client("EXECUTE", "add", -amount, one)
-        # A text that is new more often than not.
+        # A text that is usually new.
         client("RUN", f"ADD accounts balance {amount} KEY {other}")
         number = self.number * MANY + self.acknowledged + 1
         client("RUN", "INSERT history ? ?", number, amount)
@@ -53,13 +53,13 @@ class StatementTeller(Teller):
 def kill_engines_under_load(
     folder: Path, durability: str, kills: int, patience_s: float, pause_s: float
 ) -> None:
-    """No committed transaction is lost, all sums hold, and nobody waits for ever."""
+    """No committed transaction is lost, all sums hold, and no client waits for ever."""
     with serving(*options(folder, durability)) as server:
         make(server)
         tellers = [StatementTeller(it, server.port, patience_s) for it in range(1, TELLERS + 1)]
         kill_engines_under(tellers, server, kills, pause_s)
     assert server.process.returncode == 0
-    # And on the disk, for a server of the other kind.
+    # Also on the disk, for a server with threads.
     threads = ("--service", "statements", "--folder", str(folder))
     with serving(*threads) as server, contextlib.closing(Client(server.port)) as client:
         assert client("RUN", f"SUM accounts balance FROM 1 TO {ACCOUNTS}") == 0
@@ -75,5 +75,5 @@ def test_kills_of_engines_under_load(tmp_path: Path, durability: str) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("durability", ["group", "each"])
 def test_twenty_kills_of_engines_under_load(tmp_path: Path, durability: str) -> None:
-    # Engines that keep dying within a second of their start would be given up.
+    # Engines that keep dying within a second of their start are not restarted.
     kill_engines_under_load(tmp_path, durability, kills=20, patience_s=5.0, pause_s=1.1)

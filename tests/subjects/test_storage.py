@@ -1,4 +1,4 @@
-"""Document 003's load and streams: into PostgreSQL, and as studies on real volumes."""
+"""The load and streams of document 003: into PostgreSQL, and as studies on real volumes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from concurve import volumes
+from concurve.attendants import volumes
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS
+from concurve.attendants.volumes.journal import VARIABLE, repair
+from concurve.attendants.volumes.steps import Detach, Unmount
 from concurve.definition import catalogue
 from concurve.errors import HostError
 from concurve.host import native
-from concurve.volumes import blocks
-from concurve.volumes.file_systems import FILE_SYSTEMS
-from concurve.volumes.journal import VARIABLE, repair
-from concurve.volumes.steps import Detach, Unmount
 from tests.helpers import real
 from tests.helpers.postgres import Server
 
@@ -80,7 +80,7 @@ def test_postgresql_holds_what_was_exported(postgres: Server, exports: Path) -> 
             for (name,) in tables
         ]
     assert sum(counts) == sum(int(words[3]) for words in lines)
-    # Again: the tables are there already.
+    # The second time, the tables exist already.
     again = storage("load", "postgres", url, "--exports", str(exports))
     assert again.returncode == 1
     assert re.search(r"cannot load table t\d+: .*already exists", again.stderr)
@@ -143,21 +143,24 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop_devices: None) -> 
 
 
 def tiny_study(lab: real.Lab, name: str, **factors: list[str]) -> None:
-    """A packaged study, tiny, with these levels of its factors."""
-    text = (STUDIES / name / "study.toml").read_text(encoding="utf-8")
+    """A packaged study with what it shares with others, tiny, with these levels of its factors."""
     levels = ", ".join(
         f"{name.replace('_', '-')} = {json.dumps(it)}" for name, it in factors.items()
     )
     quick = TINY % f"{{ {levels} }}"
-    text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", quick, text, flags=re.DOTALL)
-    text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
-    text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, volume-mib = 96, '
-                  'write-mib = 200 }', text)  # fmt: skip
-    text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
-    text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
-    text = text.replace('"--size-mib", "256"', '"--size-mib", "48"')
-    text = re.sub(r'"--depth", "(\{depth\}|32)"', '"--depth", "4"', text)
-    (lab.folder / "study.toml").write_text(text, encoding="utf-8")
+    for file in (STUDIES / name / "study.toml", STUDIES / "shared.toml"):
+        text = file.read_text(encoding="utf-8")
+        text = re.sub(r"\[effort\.quick\].*?(?=\[effort\.normal\])", quick, text, flags=re.DOTALL)
+        text = text.replace("../shared.toml", "shared.toml")
+        text = text.replace("/run/concurve/volume", str(lab.folder / "mount"))
+        text = re.sub(r'quick = \{ size = .*', 'quick = { size = "2M", tables = 34, '
+                      'volume-mib = 96, write-mib = 200 }', text)  # fmt: skip
+        text = re.sub(r"quick = \{ seconds = \d \}", "quick = { seconds = 0.2 }", text)
+        text = text.replace('"--file-size", "4M"', '"--file-size", "1.1M"')
+        text = text.replace('volume-mib = "256"', 'volume-mib = "48"')
+        text = text.replace('"--depth", "{with.depth}"', '"--depth", "4"')
+        text = text.replace('depth = "32"\n', "")
+        (lab.folder / file.name).write_text(text, encoding="utf-8")
 
 
 def ran(lab: real.Lab) -> dict[str, Any]:
@@ -186,7 +189,7 @@ def test_a_small_load_runs_under_each_scheduler(lab: real.Lab) -> None:
         assert indicators["load_seconds"]["value"] > indicators["closing_seconds"]["value"] > 0
         assert indicators["device_write_bytes"]["value"] > 2_000_000
         assert indicators["seek_ratio"]["value"] > 0
-    # Which scheduler there was, as the program read it, is a level, and so not told again.
+    # The scheduler that the program read is a level of the study, and therefore no fact.
     facts = {(fact["name"], fact["value"]) for fact in exported["facts"]}
     assert {name for name, _ in facts} >= {"seeks"}
     assert facts >= {("loaders_are", "processes"), ("loaders_are", "threads")}

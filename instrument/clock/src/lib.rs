@@ -1,4 +1,4 @@
-//! The kernel's clocks, in nanoseconds: for what measures and for what is measured.
+//! The kernel's clocks, in nanoseconds, for the instrument and for measured programs.
 #![allow(unsafe_code)]
 
 /// Time since boot that never jumps (`CLOCK_MONOTONIC`).
@@ -21,7 +21,7 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// A clock of CPU time that others may read than those whose time it counts.
+/// A clock of CPU time that other threads or processes may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuClock(libc::clockid_t);
 
@@ -49,7 +49,7 @@ impl CpuClock {
         Self(number)
     }
 
-    /// To be kept in memory that processes share; never 0.
+    /// Its number, to be stored in memory that processes share; never 0.
     pub fn number(self) -> i32 {
         self.0
     }
@@ -125,7 +125,7 @@ mod tests {
         assert!(process.read_ns() >= seen_ns);
         drop(end);
         thread.join().unwrap();
-        // Who joins it is told a little before the kernel has forgotten it.
+        // `join` returns shortly before the kernel has removed the thread's clock.
         while clock.read_ns().is_some() {
             std::thread::yield_now();
         }

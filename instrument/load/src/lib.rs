@@ -1,7 +1,8 @@
-//! Load on a server from many sessions: closed loop or open, with every latency counted.
+//! Load on a server or an embedded engine from many sessions: closed loop or open, with every latency
+//! counted.
 //!
-//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused as asked wrongly, 130 or 143
-//! stopped by SIGINT or SIGTERM.
+//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused because of wrong options, 130 or
+//! 143 stopped by SIGINT or SIGTERM.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,58 +10,37 @@ use std::sync::Arc;
 use clap::Parser;
 use concurve_reporter::Reporter;
 
-use crate::data::{Books, Upkeep};
-use crate::figures::Figures;
+use crate::command_line::Arguments;
+use crate::dataset::{DatasetUnderLoad, Verified};
+use crate::drive::{raise_open_file_limit, run_child};
+use crate::figures::intervals::IntervalObservers;
+use crate::figures::{Figures, fail_if_all_lost, json, report, text};
 use crate::plan::Plan;
-use crate::slo::Objective;
 use crate::stop::Stop;
-use crate::watch::Watch;
 
-mod arrivals;
-mod cli;
-mod client;
-mod connecting;
+mod address;
+mod admin;
+mod command_line;
 mod connection;
-mod counting;
-mod crew;
-mod data;
-mod desk;
-mod embedded;
+mod counts;
+mod dataset;
+mod drive;
+mod engine;
 mod error;
 mod figures;
-mod hdr_log;
-mod histogram;
-mod intervals;
-mod json;
-mod limits;
-mod marks;
-mod numbers;
-mod open_loop;
 mod plan;
-mod process;
-mod progress;
 mod protocol;
-mod reach;
-mod report;
-mod run;
-mod session;
 mod slo;
-mod span;
 mod stop;
-mod tally;
-mod target;
-mod task;
-mod text;
-mod url;
-mod usage;
-mod watch;
+mod terminal_line;
+mod units;
 mod workload;
 
 pub use error::Error;
 
 /// Entry point of the binary.
 pub fn main() -> ExitCode {
-    match load(cli::Arguments::parse()) {
+    match load(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("concurve-load: {error}");
@@ -69,38 +49,38 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
-    let part = arguments.part();
+fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     let plan = Arc::new(arguments.plan()?);
-    limits::fit_open_files(&plan)?;
+    raise_open_file_limit(&plan)?;
     let stop = Stop::new().map_err(Error::Signals)?;
-    if let Some(number) = part {
-        return match process::child(&plan, number, &stop) {
-            // Who stopped it says so.
+    if let Some(number) = arguments.part {
+        return match run_child(&plan, number, &stop) {
+            // The parent reports that it was stopped.
             Ok(()) | Err(Error::Stopped) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(error),
         };
     }
     stop.on_signals().map_err(Error::Signals)?;
     let reporter = Reporter::from_environment()?;
-    let upkeep = arguments.bank().upkeep();
-    if arguments.bank().is_verify_only() {
-        verify_only(&plan, &upkeep, &reporter, &stop)?;
+    if arguments.dataset.verify_only {
+        verify_only(&plan, arguments, &reporter, &stop)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let ground = plan.ground.as_ref();
-    let mut books = ground.map(|it| it.prepare(&upkeep, &stop)).transpose()?;
-    if arguments.bank().is_init_only() {
+    let dataset = plan.dataset.as_ref();
+    let mut dataset = dataset
+        .map(|it| it.prepare(&arguments.dataset, &stop))
+        .transpose()?;
+    if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
     }
-    match arguments.objectives() {
-        [] => measure(&plan, &arguments, books.as_mut(), &reporter, &stop)?,
-        objectives => search(&plan, objectives, &arguments, &reporter, &stop)?,
+    match arguments.slo.is_empty() {
+        true => measure(&plan, arguments, dataset.as_mut(), &reporter, &stop)?,
+        false => search(&plan, arguments, &reporter, &stop)?,
     }
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
         Some(signal) => {
-            let verified = match upkeep.verify {
+            let verified = match arguments.dataset.verify {
                 true => ", and the data are not verified",
                 false => "",
             };
@@ -110,65 +90,70 @@ fn load(arguments: cli::Arguments) -> Result<ExitCode, Error> {
     })
 }
 
+/// One run: measures, shows the figures, and verifies the data.
 fn measure(
     plan: &Arc<Plan>,
-    arguments: &cli::Arguments,
-    books: Option<&mut Books<'_>>,
+    arguments: &Arguments,
+    dataset: Option<&mut DatasetUnderLoad<'_>>,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let watch = Watch::new(plan, arguments.hdr())?;
-    let counted = run::run(plan, reporter, stop, watch)?;
-    let figures = Figures::of(plan, counted);
+    let observers = IntervalObservers::new(plan, arguments.hdr.as_deref())?;
+    let tallies = drive::run(plan, reporter, stop, observers)?;
+    let figures = Figures::of(plan, tallies);
     report::write(plan, &figures, reporter)?;
-    match arguments.json() {
+    match arguments.json {
         true => println!("{:#}", json::figures(plan, &figures)),
         false => print!("{}", text::table(plan, &figures)),
     }
-    let Some(books) = books else {
-        return Error::if_all_lost(plan, &figures.all.lost);
+    let Some(dataset) = dataset else {
+        return fail_if_all_lost(plan, &figures.all.lost);
     };
-    books.note(figures.all.acknowledged, figures.all.in_doubt)?;
-    Error::if_all_lost(plan, &figures.all.lost)?;
+    dataset.record(figures.all.acknowledged, figures.all.in_doubt)?;
+    fail_if_all_lost(plan, &figures.all.lost)?;
     if stop.signal().is_none()
-        && let Some(verified) = books.verify()?
+        && let Some(verified) = dataset.verify()?
     {
-        report::verified(&verified, reporter)?;
-        if !arguments.json() {
-            println!("{}", text::verified(&verified));
-        }
+        show_verified(&verified, reporter, !arguments.json)?;
     }
     Ok(())
 }
 
+/// Searches the greatest rate that keeps the objectives.
 fn search(
     plan: &Arc<Plan>,
-    objectives: &[Objective],
-    arguments: &cli::Arguments,
+    arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let found = slo::find(plan, objectives, reporter, stop)?;
+    let found = slo::find_rate(plan, &arguments.slo, reporter, stop)?;
     slo::report(plan, &found, reporter)?;
-    match arguments.json() {
+    match arguments.json {
         true => println!("{:#}", slo::json(plan, &found)),
         false => print!("{}", slo::text(plan, &found)),
     }
-    Error::if_all_lost(plan, &found.lost)
+    fail_if_all_lost(plan, &found.lost)
 }
 
-/// Holds the data against what an earlier load has noted, without any load.
+/// Verifies the data by the ledger of an earlier load, without any load.
 fn verify_only(
     plan: &Plan,
-    upkeep: &Upkeep,
+    arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
     reporter.ready()?;
-    if let Some(ground) = &plan.ground {
-        let verified = ground.verify(upkeep, stop)?;
-        report::verified(&verified, reporter)?;
-        println!("{}", text::verified(&verified));
+    if let Some(dataset) = &plan.dataset {
+        let verified = dataset.verify(&arguments.dataset, stop)?;
+        show_verified(&verified, reporter, true)?;
+    }
+    Ok(())
+}
+
+fn show_verified(verified: &Verified, reporter: &Reporter, prints: bool) -> Result<(), Error> {
+    report::verified(verified, reporter)?;
+    if prints {
+        println!("{}", text::verified(verified));
     }
     Ok(())
 }

@@ -12,17 +12,17 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A word to all threads. Whoever waits on descriptors waits for this one too: it becomes readable,
-/// and stays so.
+/// A request to all threads to end. Threads that wait for descriptors add this one: it becomes
+/// readable, and stays so.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     event: EventFd,
-    /// The same for those who look often.
+    /// The same for threads that check it often.
     is_set: AtomicBool,
-    /// The signal that asked for it; 0 without one.
+    /// The signal that caused it; 0 if none did.
     signal: AtomicI32,
 }
 
@@ -35,8 +35,9 @@ impl Stop {
         })))
     }
 
-    /// SIGINT and SIGTERM stop; a second one ends the program at once. To be called before any
-    /// other thread is started: threads and processes that follow leave the signals to this one.
+    /// Stops at SIGINT and SIGTERM; a second one ends the process at once. Must be called before any
+    /// other thread is started: threads and processes that are started later inherit the signal mask
+    /// and leave the signals to this thread.
     pub fn on_signals(&self) -> io::Result<()> {
         let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
         signals.thread_block()?;
@@ -60,23 +61,23 @@ impl Stop {
         self.0
             .event
             .write(1)
-            .expect("a counter that is hardly used takes one more");
+            .expect("the counter of the eventfd does not overflow");
     }
 
-    /// The signal that asked to stop.
+    /// The signal that caused it, if one did.
     pub fn signal(&self) -> Option<i32> {
         Some(self.0.signal.load(Ordering::SeqCst)).filter(|it| *it != 0)
     }
 
-    /// Waits until it is time, on CLOCK_MONOTONIC; `true` if it is to stop before.
-    pub fn by(&self, at_ns: u64) -> bool {
+    /// Waits until a time on CLOCK_MONOTONIC; `true` if the run is stopped before.
+    pub fn wait_until(&self, at_ns: u64) -> bool {
         let ns = at_ns.saturating_sub(monotonic_ns());
         let timeout = Timespec {
             tv_sec: (ns / 1_000_000_000) as i64,
             tv_nsec: (ns % 1_000_000_000) as i64,
         };
-        let mut waited = [PollFd::new(&self.0.event, PollFlags::IN)];
-        matches!(poll(&mut waited, Some(&timeout)), Ok(ready) if ready > 0)
+        let mut descriptors = [PollFd::new(&self.0.event, PollFlags::IN)];
+        matches!(poll(&mut descriptors, Some(&timeout)), Ok(ready) if ready > 0)
     }
 
     pub fn is_set(&self) -> bool {
@@ -95,11 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_hears_it() {
+    fn a_waiting_thread_is_woken() {
         let stop = Stop::new().unwrap();
-        assert!(!stop.is_set() && !stop.by(monotonic_ns() + 1_000_000));
+        assert!(!stop.is_set() && !stop.wait_until(monotonic_ns() + 1_000_000));
         let other = stop.clone();
-        let waiting = thread::spawn(move || other.by(u64::MAX / 4));
+        let waiting = thread::spawn(move || other.wait_until(u64::MAX / 4));
         stop.now();
         assert!(waiting.join().unwrap() && stop.is_set());
         assert_eq!(stop.signal(), None);

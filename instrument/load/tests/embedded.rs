@@ -58,7 +58,7 @@ fn a_number_is_done_exactly_and_the_invariants_hold() {
 }
 
 #[test]
-fn every_workload_is_said_to_every_engine() {
+fn every_workload_runs_on_every_engine() {
     for engine in ENGINES {
         for workload in ["tpcb-rw3", "read", "update"] {
             let folder = made(engine, workload, 1);
@@ -71,7 +71,7 @@ fn every_workload_is_said_to_every_engine() {
 }
 
 #[test]
-fn many_who_write_all_come_to_their_turn() {
+fn sessions_that_all_write_all_make_progress() {
     for engine in ENGINES {
         let folder = made(engine, "tpcb-rw3", 1);
         // Many sessions at few branches.
@@ -129,7 +129,7 @@ fn sessions_of_sqlite_and_lmdb_may_be_processes() {
 }
 
 #[test]
-fn the_end_of_measuring_is_told_while_a_session_is_at_its_transaction() {
+fn the_end_of_measuring_is_reported_while_a_transaction_is_under_way() {
     let folder = made(SQLITE, "update", 1);
     // Nobody else writes while this is open.
     let other = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();

@@ -42,9 +42,9 @@ fn a_fixed_number_is_done_exactly_by_all_sessions() {
 
 #[test]
 fn sessions_may_be_threads_or_processes() {
-    for crew in ["--threads 6", "--processes"] {
+    for workers in ["--threads 6", "--processes"] {
         let server = Server::start(ok);
-        let arguments = format!("--workload set --sessions 6 --transactions 200 {crew}");
+        let arguments = format!("--workload set --sessions 6 --transactions 200 {workers}");
         let ended = load(&server.address, &arguments).ok();
         assert_eq!(
             (server.requests(), ended.indicator("operations")),
@@ -124,12 +124,12 @@ fn a_log_that_cannot_be_written_is_refused_before_anything_is_sent() {
 fn an_interrupt_ends_it_with_the_figures_so_far() {
     use nix::sys::signal::{Signal, kill};
 
-    for crew in ["--threads 2", "--processes"] {
+    for workers in ["--threads 2", "--processes"] {
         let server = Server::start(ok);
         let child = Command::new(PROGRAM)
             .arg(&server.address)
             .args("--sessions 4 --duration 1h --json".split(' '))
-            .args(crew.split(' '))
+            .args(workers.split(' '))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -264,7 +264,7 @@ fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
 }
 
 #[test]
-fn a_search_says_what_rate_keeps_the_objectives() {
+fn a_search_finds_the_rate_that_keeps_the_objectives() {
     let server = Server::start(ok);
     let arguments = "--slo p99=10ms,errors=5% --sessions 4 --duration 4s --json";
     let ended = load(&server.address, arguments).ok();
@@ -278,13 +278,13 @@ fn a_search_says_what_rate_keeps_the_objectives() {
 }
 
 #[test]
-fn an_objective_that_is_never_kept_is_said_to_be() {
+fn an_objective_that_is_never_kept_is_reported() {
     let server = Server::start(|_, _| {
         thread::sleep(Duration::from_millis(5));
         Some("+OK\r\n".to_owned())
     });
-    for crew in ["--threads 1", "--processes"] {
-        let arguments = format!("--slo p50=1ms --sessions 4 --duration 20s {crew}");
+    for workers in ["--threads 1", "--processes"] {
+        let arguments = format!("--slo p50=1ms --sessions 4 --duration 20s {workers}");
         let ended = load(&server.address, &arguments).ok();
         let said = ended.stdout();
         assert!(said.contains("p50=1ms is not kept at any rate"), "{said}");
@@ -372,8 +372,8 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
 
 #[test]
 fn the_server_is_told_of_the_measured_phase_and_of_nothing_else() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let all = heard.clone();
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let all = received.clone();
     let server = Server::start_with(move |stream, _| {
         let (mut reader, mut writer) = (BufReader::new(stream), stream);
         while let Some(words) = request(&mut reader) {
@@ -383,10 +383,13 @@ fn the_server_is_told_of_the_measured_phase_and_of_nothing_else() {
     });
     let arguments = "--workload set --sessions 3 --warm-up 20ms --transactions 9 --mark-phase";
     load(&server.address, arguments).ok();
-    let heard = heard.lock().unwrap();
-    let marks: Vec<_> = heard.iter().filter(|it| it.starts_with("PHASE")).collect();
+    let received = received.lock().unwrap();
+    let marks: Vec<_> = received
+        .iter()
+        .filter(|it| it.starts_with("PHASE"))
+        .collect();
     assert_eq!(marks, ["PHASE BEGIN", "PHASE END"]);
-    assert_eq!(heard.last().unwrap(), "PHASE END");
+    assert_eq!(received.last().unwrap(), "PHASE END");
 }
 
 #[test]

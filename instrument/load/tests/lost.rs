@@ -57,9 +57,9 @@ fn assert_one_lost(ended: &Ended, share: f64) {
 
 #[test]
 fn a_session_that_is_lost_leaves_its_share_undone_and_the_others_go_on() {
-    for crew in ["--threads 1", "--threads 5", "--processes", "--think 1ms"] {
+    for workers in ["--threads 1", "--threads 5", "--processes", "--think 1ms"] {
         let server = ends_session_3(9, close);
-        let arguments = format!("--sessions 5 --keys session --transactions 500 {crew}");
+        let arguments = format!("--sessions 5 --keys session --transactions 500 {workers}");
         let ended = load(&server.address, &arguments).ok();
         assert_one_lost(&ended, 100.0);
         assert_eq!(server.requests(), 410);
@@ -120,7 +120,7 @@ fn a_session_that_is_lost_while_it_pauses_begins_nothing_any_more() {
         assert_eq!(ended.output.status.code(), Some(1), "all are lost");
         assert_eq!(ended.indicator("sessions_lost"), 3.0, "{pace}");
         assert_eq!(ended.indicator("operations"), 15.0, "{pace}");
-        // Rarely one has begun something before it hears of it.
+        // A session may have begun a transaction before it notices the loss.
         let errors = ended.indicator("errors");
         assert_eq!(ended.indicator("in_doubt"), errors);
         assert_eq!(ended.indicator("not_begun"), 45.0 - errors);
@@ -162,9 +162,9 @@ fn dies(counter: &AtomicU64, requests: u64) -> bool {
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_the_figures_until_then() {
-    for crew in ["--threads 2", "--processes", "--rate 5000"] {
+    for workers in ["--threads 2", "--processes", "--rate 5000"] {
         let server = dies_after(200);
-        let arguments = format!("--sessions 4 --duration 1h --json {crew}");
+        let arguments = format!("--sessions 4 --duration 1h --json {workers}");
         let ended = load(&server.address, &arguments);
         assert_eq!(ended.output.status.code(), Some(1));
         let said = ended.stderr();

@@ -92,7 +92,7 @@ fn what_is_counted_is_what_the_server_has() {
 }
 
 #[test]
-fn whoever_is_not_let_in_is_told_why() {
+fn a_refused_log_in_is_reported_with_a_remedy() {
     let Some(server) = server() else { return };
     load(&server.address("root", ""), "--workload read --init-only").ok();
     let known = "--password-from PASSWORD";

@@ -37,7 +37,7 @@ fn the_oldest_version_and_the_newest_keep_what_must_hold() {
 }
 
 #[test]
-fn each_workload_does_what_it_says() {
+fn each_workload_keeps_the_data_consistent() {
     let Some(server) = PostgreSql::start() else {
         return;
     };
@@ -114,7 +114,7 @@ fn nothing_is_overwritten_that_is_not_ours_or_not_asked_for() {
 }
 
 #[test]
-fn whoever_is_not_let_in_is_told_why() {
+fn a_refused_log_in_is_reported_with_a_remedy() {
     let Some(server) = PostgreSql::start() else {
         return;
     };

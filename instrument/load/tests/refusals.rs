@@ -11,14 +11,14 @@ use nix::unistd::Pid;
 
 use common::{Ended, Server, load, start};
 
-/// Addresses of servers that greet, by what stands before and behind the place.
+/// Addresses of servers with a log-in: the parts before and after the host.
 const GREETING: [(&str, &str); 4] = [
     ("redis://", "?protocol=3"),
     ("records://", "/"),
     ("postgresql://me@", "/bank"),
     ("mysql://me@", "/bank"),
 ];
-/// What servers say to who has not spoken, or has spoken another language.
+/// First bytes that other services send.
 const MARIADB: &[u8] =
     b"\x64\0\0\0\x0a5.5.5-10.11.19-MariaDB-0+deb12u1\0\x04\0\0\0>%;:Qi;*\0\xfe\xf7\
     \x08\x02\0\xff\x81\x15\0\0\0\0\0\0\x1d\0\0\0`&<9ICT[LKt)\0mysql_native_password\0";
@@ -42,9 +42,9 @@ fn addresses_that_cannot_be_meant() {
         ("nowhere", ["nowhere", "redis://HOST:PORT"]),
         (
             "oracle://host/bank",
-            ["oracle is not spoken here", "mysql://"],
+            ["oracle is not a known scheme", "mysql://"],
         ),
-        ("rediss://host", ["TLS is not spoken here", "redis://"]),
+        ("rediss://host", ["TLS is not supported", "redis://"]),
         ("redis://me:secret@host", ["--password-from", "redis://"]),
         (
             "mysql://me:secret@host",
@@ -135,7 +135,7 @@ fn silent(mut stream: &TcpStream) {
 }
 
 #[test]
-fn a_server_that_says_nothing() {
+fn a_server_that_does_not_answer() {
     let server = Server::start_with(|stream, _| silent(stream));
     for (before, behind) in GREETING {
         let address = format!("{before}{}{behind}", server.address);
@@ -181,7 +181,7 @@ fn a_service_of_another_kind() {
 }
 
 #[test]
-fn ctrl_c_is_heard_while_nothing_answers() {
+fn ctrl_c_stops_while_nothing_answers() {
     let server = Server::start_with(|stream, counter| {
         counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         silent(stream);

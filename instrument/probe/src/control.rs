@@ -1,4 +1,4 @@
-//! Sets and reads what decides where and how urgently a task runs.
+//! Sets and reads a task's CPUs, nice value and scheduling policy.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -118,9 +118,9 @@ pub fn set_policy(tid: u32, policy: Policy) -> Result<()> {
     Ok(())
 }
 
-/// Lets the calling thread run as soon as it has something to do, before all ordinary tasks, in
-/// real time with this priority. What it starts is an ordinary task again.
-pub fn come_first(priority: u32) -> Result<()> {
+/// Gives the calling thread this real-time priority, so that it runs before all ordinary tasks. Its
+/// children do not inherit the priority.
+pub fn raise_priority(priority: u32) -> Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority as libc::c_int,
     };

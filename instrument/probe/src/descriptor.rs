@@ -1,8 +1,8 @@
-//! What stands behind a descriptor, for those who wait at one.
+//! What a descriptor refers to: the kind of wait of a thread that reads or writes it.
 
 use crate::syscall::Kind;
 
-/// Major device numbers of terminals and their pseudo kin.
+/// Major device numbers of terminals and pseudo-terminals.
 const TERMINALS: [std::ops::RangeInclusive<u64>; 2] = [4..=5, 136..=143];
 
 /// What the link `/proc/PID/fd/N` says; none for a path in a file system.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A reading or a control that the host did not give.
+/// Why a reading or a control failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// A system call failed.

@@ -1,4 +1,4 @@
-//! Huge pages for memory that is looked into at random: a lookup then misses no page table.
+//! Huge pages for memory that is accessed at random: they save TLB misses.
 
 #![allow(unsafe_code)]
 
@@ -11,8 +11,8 @@ const WORTHWHILE_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4096;
 
 /// Asks the kernel to back memory with huge pages, where it has them and the host allows it
-/// (`/sys/kernel/mm/transparent_hugepage/enabled` is not `never`). Best told before the memory is
-/// written. What is in the memory stays as it is; a refusal changes nothing.
+/// (`/sys/kernel/mm/transparent_hugepage/enabled` is not `never`). Best called before the memory is
+/// written. The content of the memory stays as it is; a refusal changes nothing.
 pub fn prefer<T>(memory: &[MaybeUninit<T>]) {
     let range = memory.as_ptr_range();
     let start = (range.start as usize).next_multiple_of(PAGE_BYTES);
@@ -22,8 +22,8 @@ pub fn prefer<T>(memory: &[MaybeUninit<T>]) {
     if length < WORTHWHILE_BYTES {
         return;
     }
-    // SAFETY: the whole pages are inside memory that is ours to describe, and the advice changes
-    // neither what is in them nor who may touch them.
+    // SAFETY: the whole pages are inside the borrowed memory, and the advice changes neither their
+    // content nor their protection.
     unsafe {
         libc::madvise(start as *mut libc::c_void, length, libc::MADV_HUGEPAGE);
     }

@@ -1,8 +1,8 @@
-//! What Linux tells about processes, threads and the machine, and what it lets be set.
+//! What Linux reports about processes, threads and the machine, and the controls that it offers.
 //!
-//! Parsers are pure functions of text. What needs `unsafe` to ask the kernel (fork and exec,
-//! `perf_event_open`, netlink, `wait4`) stands in this crate, behind safe functions, so that
-//! no other crate needs any for that.
+//! Parsers are pure functions of text. The system calls that need `unsafe` (fork and exec,
+//! `perf_event_open`, netlink, `wait4`) are in this crate, behind safe functions, so that no other
+//! crate needs `unsafe` for them.
 
 pub mod control;
 pub mod cpu_list;

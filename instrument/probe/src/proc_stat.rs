@@ -1,4 +1,4 @@
-//! `/proc/stat`: what the CPUs did since boot, all together and each, in ticks of `USER_HZ`.
+//! `/proc/stat`: CPU time since boot, summed and of each CPU, in ticks of `USER_HZ`.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub fn parse_each(text: &str) -> Result<BTreeMap<u32, CpuTicks>> {
         .collect()
 }
 
-/// What stands behind the name of a line.
+/// The numbers after the name of a line.
 fn ticks(line: &str, text: &str) -> Result<CpuTicks> {
     let wrong = || ProbeError::syntax("/proc/stat", text);
     let fields: Vec<u64> = line

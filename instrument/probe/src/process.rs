@@ -4,10 +4,14 @@
 use std::mem::{MaybeUninit, zeroed};
 
 use concurve_wire::record::Exit;
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::{Pid, getppid};
 
 use crate::{ProbeError, Result};
 
-/// What the kernel says of a child that it buries, its own waited-for children included.
+/// What `wait4` returns for a child, with the children that it has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reaped {
     pub exit: Exit,
@@ -22,7 +26,7 @@ pub struct Reaped {
     pub involuntary_switches: u64,
 }
 
-/// What a wait found.
+/// The state of this process's children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
     /// This child is a zombie; it stays one until [`reap`].
@@ -33,7 +37,9 @@ pub enum Children {
     None,
 }
 
-/// Looks for a child that has exited and leaves it as it is.
+/// Looks for a child that has exited, without reaping it.
+///
+/// Not by nix: its `waitid` fails for a child that a real-time signal has killed.
 pub fn peek_exited() -> Result<Children> {
     // SAFETY: all-zero is a valid siginfo_t.
     let mut info: libc::siginfo_t = unsafe { zeroed() };
@@ -54,7 +60,7 @@ pub fn peek_exited() -> Result<Children> {
     }
 }
 
-/// Buries a child that has exited.
+/// Reaps a child that has exited.
 pub fn reap(pid: u32) -> Result<Reaped> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -90,45 +96,35 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 
 /// Makes orphans of the whole tree children of this process, so that none escapes.
 pub fn become_subreaper() -> Result<()> {
-    // SAFETY: this option takes a plain number.
-    let result = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
-    if result < 0 {
-        return Err(ProbeError::last("become the subreaper"));
-    }
-    Ok(())
+    prctl::set_child_subreaper(true)
+        .map_err(|errno| ProbeError::system("become the subreaper", errno))
 }
 
-/// Asks for `signal` when the parent dies; says whether the parent was still there.
-pub fn signal_on_parent_death(signal: i32) -> Result<bool> {
-    // SAFETY: no pointers in any of these calls.
-    unsafe {
-        let parent = libc::getppid();
-        if libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) < 0 {
-            return Err(ProbeError::last("ask for a signal on the parent's death"));
-        }
-        Ok(libc::getppid() == parent)
-    }
+/// Asks for `signal` when the parent dies; returns whether the parent was still alive.
+pub fn signal_on_parent_death(signal: Signal) -> Result<bool> {
+    let parent = getppid();
+    prctl::set_pdeathsig(signal)
+        .map_err(|errno| ProbeError::system("ask for a signal on the parent's death", errno))?;
+    Ok(getppid() == parent)
 }
 
 /// Sends a signal to a process; one that is gone already is no error.
-pub fn kill(pid: u32, signal: i32) -> Result<()> {
-    signal_to(pid as libc::pid_t, signal)
+pub fn kill(pid: u32, signal: Signal) -> Result<()> {
+    match signal::kill(Pid::from_raw(pid as i32), signal) {
+        Ok(()) | Err(Errno::ESRCH) => Ok(()),
+        Err(errno) => Err(ProbeError::system(format!("send {signal} to {pid}"), errno)),
+    }
 }
 
 /// Sends a signal to a process group; one that is empty already is no error.
-pub fn kill_group(group: u32, signal: i32) -> Result<()> {
-    signal_to(-(group as libc::pid_t), signal)
-}
-
-fn signal_to(target: libc::pid_t, signal: i32) -> Result<()> {
-    // SAFETY: no pointers.
-    if unsafe { libc::kill(target, signal) } < 0 {
-        let error = ProbeError::last(format!("send signal {signal} to {target}"));
-        if error.errno() != Some(libc::ESRCH) {
-            return Err(error);
+pub fn kill_group(group: u32, signal: Signal) -> Result<()> {
+    match signal::killpg(Pid::from_raw(group as i32), signal) {
+        Ok(()) | Err(Errno::ESRCH) => Ok(()),
+        Err(errno) => {
+            let what = format!("send {signal} to the process group {group}");
+            Err(ProbeError::system(what, errno))
         }
     }
-    Ok(())
 }
 
 /// Duration of a tick of `/proc/stat` (`USER_HZ`).

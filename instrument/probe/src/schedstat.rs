@@ -1,4 +1,4 @@
-//! `/proc/PID/task/TID/schedstat`: three numbers in one short line, the cheapest account of a
+//! `/proc/PID/task/TID/schedstat`: three numbers in one short line, the cheapest reading of a
 //! thread. A running thread's figures are as of its last tick; a zombie's are final.
 
 use crate::{ProbeError, Result};

@@ -1,8 +1,8 @@
 //! `/proc/PID/task/TID/syscall`: the system call that a thread waits in.
 //!
-//! The kernel looks at a thread that has gone to sleep; one that runs, or could, is `running`.
-//! Reading waits for a thread that is about to sleep until it does: on a machine with more work
-//! than CPUs that may take as long as the thread waits for its turn.
+//! The kernel reports the system call of a sleeping thread; a thread that runs or is runnable is
+//! `running`. A read blocks while the thread is about to sleep: on a machine with more work than CPUs
+//! that may take as long as the thread waits for a CPU.
 
 use crate::{ProbeError, Result};
 
@@ -15,7 +15,7 @@ pub enum Doing {
     Outside,
     /// Waiting in a system call.
     Call(Call),
-    /// It has no stack any more.
+    /// It is exiting and has no stack any more.
     Gone,
 }
 
@@ -88,7 +88,7 @@ impl Call {
         match self.number {
             libc::SYS_futex if waits(self.arguments[1]) => Wait::Futex(first),
             SYS_FUTEX_WAIT => Wait::Futex(first),
-            // Many words at once: none of them is the one.
+            // Waits at many words at once, so no single address applies.
             libc::SYS_futex_waitv => Wait::Known(Kind::Futex),
             libc::SYS_read | libc::SYS_write | libc::SYS_readv | libc::SYS_writev => {
                 Wait::Descriptor(first as u32)
@@ -98,7 +98,7 @@ impl Call {
     }
 }
 
-/// `futex_wait` of Linux 6.7, the same on every architecture.
+/// `futex_wait` of Linux 6.7, the same number on every architecture.
 const SYS_FUTEX_WAIT: libc::c_long = 455;
 // libc lacks it.
 #[cfg(target_arch = "x86_64")]
@@ -149,7 +149,7 @@ fn kind(number: i64) -> Kind {
             Kind::Poll
         }
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Kind::Sleep,
-        // A call that makes a process waits for its exec, where it waits.
+        // vfork waits for the exec of its child.
         libc::SYS_wait4 | libc::SYS_waitid | libc::SYS_clone | libc::SYS_clone3 => Kind::Child,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_vfork => Kind::Child,

@@ -16,7 +16,7 @@ pub struct Stat {
     pub group: u32,
     pub threads: u32,
     pub nice: i32,
-    /// Start after boot, in ticks of `USER_HZ`; with the number it identifies a task for good.
+    /// Start after boot, in ticks of `USER_HZ`; together with the number it identifies a task uniquely.
     pub started_ticks: u64,
     pub rss_pages: u64,
     pub policy: Option<Policy>,

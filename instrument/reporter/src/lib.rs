@@ -71,12 +71,12 @@ impl Reporter {
         }
     }
 
-    /// Whether somebody listens; lets a program skip figures that are costly to prepare.
+    /// Whether there is a channel; lets a program skip figures that are costly to prepare.
     pub fn is_connected(&self) -> bool {
         self.channel.is_some()
     }
 
-    /// Says that the program is up.
+    /// Reports that the program is ready.
     pub fn ready(&self) -> Result<(), ReporterError> {
         self.line(&ReportLine::Ready(ReadyLine { ready: true }))
     }
@@ -163,8 +163,8 @@ impl Reporter {
 
 /// Opens the channel that `CONCURVE_REPORT` names; `None` if the variable is unset.
 ///
-/// Going through `/proc/self/fd` opens the pipe anew, which needs no trust in the number: a
-/// wrong one is an error instead of a write into somebody else's file.
+/// The pipe is opened anew through `/proc/self/fd`: with a wrong number that is an error, instead of a
+/// write into another file.
 pub fn open_channel() -> Result<Option<File>, ReporterError> {
     let Some(value) = std::env::var_os(REPORT_VARIABLE) else {
         return Ok(None);

@@ -1,16 +1,16 @@
-//! How many threads of a role were alive at each moment, by their births and deaths.
+//! How many threads of a role were alive at each time, computed from their births and deaths.
 
 use concurve_probe::perf::{Life, LifeEvent, Lives};
 
 /// Births and deaths kept apart; older ones are folded into a sum when there are more.
 const KEPT_MAX: usize = 4_000_000;
-/// A record is in its ring this long after its event at the latest.
+/// Longest time from an event until its record is in the ring.
 const LATE_NS: u64 = 1_000_000_000;
 
 /// The population of a tree, from its first exec on.
 #[derive(Debug)]
 pub struct Census {
-    /// Not folded yet: twice the time, and one more for a birth. So they sort by time.
+    /// Events not folded yet, encoded as twice the time, plus one for a birth: they sort by time.
     kept: Vec<u64>,
     folded: Population,
     folded_until_ns: u64,
@@ -35,7 +35,7 @@ impl Population {
 }
 
 impl Default for Census {
-    /// The first thread was born before the first look.
+    /// The first thread was born before counting began.
     fn default() -> Self {
         Self {
             kept: Vec::new(),
@@ -50,7 +50,7 @@ impl Default for Census {
 }
 
 impl Census {
-    /// Adds what has happened.
+    /// Adds births and deaths.
     pub fn add(&mut self, lives: Lives) {
         self.lost += lives.lost;
         for life in lives.lives {
@@ -89,7 +89,7 @@ impl Census {
         population.peak as u64
     }
 
-    /// The same from one moment to another; none if that is too long ago.
+    /// The same within an interval; none if its begin is folded already.
     pub fn peak_between(&mut self, begin_ns: u64, end_ns: u64) -> Option<u64> {
         if begin_ns < self.folded_until_ns {
             return None;
@@ -108,7 +108,7 @@ impl Census {
         Some(population.peak.max(0) as u64)
     }
 
-    /// Why it is not exact, if it is not. Only once everything is dead.
+    /// Why the counts are not exact, if they are not. To be called when all threads are dead.
     pub fn gap(&self) -> Option<String> {
         if self.lost > 0 {
             return Some(format!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told() {
+    fn lost_events_are_reported() {
         let mut census = Census::default();
         assert!(census.gap().unwrap().contains("1 births and 0 deaths"));
         census.add(Lives {

@@ -1,4 +1,4 @@
-//! The report channel: bytes of a pipe to report lines, whatever the program writes.
+//! The report channel: splits the bytes of a pipe into report lines, whatever the program writes.
 
 use concurve_reporter::line::ReportLine;
 use concurve_wire::record::ReportError;
@@ -13,7 +13,7 @@ const EXCERPT_CHARS: usize = 120;
 #[derive(Debug, Default)]
 pub struct Channel {
     partial: Vec<u8>,
-    /// The current line is too long already and is being passed over.
+    /// The current line is too long and is being skipped.
     skipping: bool,
     lines: u64,
     errors: Vec<ReportError>,
@@ -41,7 +41,7 @@ impl Channel {
         self.finish_line()
     }
 
-    /// Notes an error of meaning in a line that was read well.
+    /// Records that a line could be parsed but makes no sense.
     pub fn refuse(&mut self, line: u64, message: String, excerpt: &str) {
         if self.errors.len() >= ERRORS_MAX {
             self.errors_more += 1;
@@ -54,7 +54,7 @@ impl Channel {
         });
     }
 
-    /// All that was not understood.
+    /// The lines that were not understood.
     pub fn into_errors(mut self) -> Vec<ReportError> {
         if self.errors_more > 0 {
             self.errors.push(ReportError {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_and_harmless() {
+    fn garbage_is_reported_and_harmless() {
         let mut channel = Channel::default();
         let lines = channel.push(
             b"hello\n{\"x\":1}\n\xff\xfe\n{\"phase\":\"a\",\"edge\":\"middle\"}\n\

@@ -1,9 +1,10 @@
-//! `concurve-trial check`: would every role start, and with the controls that it asks for?
+//! `concurve-trial check`: whether every role would start with the controls that it asks for.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
 use concurve_wire::record::{GrantedControls, OutcomeKind};
 use concurve_wire::spec::{RoleSpec, TrialSpec};
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use crate::launch::{self, NotStarted};
@@ -39,7 +40,7 @@ enum ProblemKind {
     ControlRefused,
 }
 
-/// Checks each role without running any.
+/// Checks each role without running its program.
 pub fn check(spec: &TrialSpec) -> CheckReport {
     let proc_fs = ProcFs::default();
     let roles = spec.roles.iter();
@@ -74,7 +75,7 @@ fn launch_suspended(role: &mut Role, trial: &str, proc_fs: &ProcFs) -> Result<()
     let suspended = launch::suspend(role, trial)?;
     let verdict = launch::control(role, &suspended, proc_fs);
     let pid = suspended.pid();
-    let _ = process::kill(pid, libc::SIGKILL);
+    let _ = process::kill(pid, Signal::SIGKILL);
     let _ = process::reap(pid);
     verdict
 }

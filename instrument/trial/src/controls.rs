@@ -6,7 +6,7 @@ use concurve_wire::record::GrantedControls;
 use concurve_wire::spec::{Controls, Policy};
 
 /// Sets what is asked for. The error says what was refused, which capability is missing, and
-/// what to try; the granted controls are what the kernel says then.
+/// what to try; the granted controls are what the kernel reports afterwards.
 pub fn apply(
     proc_fs: &ProcFs,
     pid: u32,
@@ -19,7 +19,7 @@ pub fn apply(
 }
 
 fn set(pid: u32, requested: &Controls) -> Result<(), String> {
-    // The nice value before the policy: it belongs to the policies that heed it.
+    // The nice value first, while the policy in force is still one that it takes effect under.
     if let Some(cpus) = &requested.cpus {
         control::set_affinity(pid, cpus).map_err(|error| refused_cpus(cpus, &error))?;
     }

@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use crate::error::{OnHost, Result};
 use crate::trial::{Ending, Trial};
 
-/// How soon a kill is looked after.
+/// How soon after a kill its effect is checked.
 const KILL_INTERVAL_NS: u64 = 5_000_000;
 
 /// Signals as a descriptor.
@@ -62,28 +62,28 @@ enum Source {
     Report(usize),
 }
 
-/// Runs a trial to the burial of its last process.
+/// Runs a trial until its last process is reaped.
 pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
     trial.start_due_roles();
-    trial.further_the_end(clock::monotonic_ns());
+    trial.advance_end(clock::monotonic_ns());
     while !trial.over() {
         let ready = wait(trial, signals)?;
-        // Before any other work: this is when an exit was noticed.
+        // Taken before any other work: it is the time at which an exit was noticed.
         let now = clock::monotonic_ns();
         for source in ready {
             match source {
                 Source::Signals => {
                     let stop = signals.stop_request();
-                    trial.bury(now);
+                    trial.reap(now);
                     if let Some(signal) = stop {
                         let message = format!("the runner got {}", signal.as_str());
                         trial.abort(OutcomeKind::Interrupted, message);
                     }
                 }
-                Source::Exec(index) => trial.hear_exec(index),
+                Source::Exec(index) => trial.check_exec(index),
                 Source::Stdout(index) => trial.roles[index].stdout.drain(),
                 Source::Stderr(index) => trial.roles[index].stderr.drain(),
-                Source::Report(index) => trial.hear_report(index, now),
+                Source::Report(index) => trial.receive_report(index, now),
             }
         }
         if trial.rings_due_ns().is_some_and(|due_ns| due_ns <= now) {
@@ -91,7 +91,7 @@ pub fn run(trial: &mut Trial, signals: &Signals) -> Result<()> {
         }
         check_limit(trial, now);
         trial.start_due_roles();
-        trial.further_the_end(now);
+        trial.advance_end(now);
         if trial.ending == Ending::NotYet && trial.sampler.due_ns() <= now {
             trial.take_exits(false);
             trial
@@ -194,12 +194,12 @@ fn check_limit(trial: &mut Trial, now: u64) {
     }
 }
 
-/// Every process is dead: takes what they have left in the pipes.
+/// When every process is dead: reads what is left in the pipes.
 fn finish(trial: &mut Trial) {
     let now = clock::monotonic_ns();
     trial.take_exits(true);
     for index in 0..trial.roles.len() {
-        trial.hear_report(index, now);
+        trial.receive_report(index, now);
         let role = &mut trial.roles[index];
         role.stdout.drain_all();
         role.stderr.drain_all();

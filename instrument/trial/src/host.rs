@@ -1,4 +1,4 @@
-//! The sources of this host: what it grants, and why not the rest.
+//! Sources of measurement: which of them this host grants, and why not the others.
 
 use concurve_probe::control;
 use concurve_probe::perf;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::error::{OnHost, Result};
 
-/// Above this are the kernel's own threads.
+/// Higher real-time priorities are left to the kernel's own threads.
 const REAL_TIME_MAX: u32 = 90;
 
 /// What a trial reads from.
@@ -43,21 +43,22 @@ impl Host {
         }
     }
 
-    /// Makes this process the one that finds every orphan of the trial.
-    pub fn take_charge(&mut self, spec: &TrialSpec) -> Result<()> {
+    /// Makes this process the parent of every orphan of the trial.
+    pub fn become_parent_of_orphans(&mut self, spec: &TrialSpec) -> Result<()> {
         process::become_subreaper().on_host("become the parent of orphans")?;
-        if let Err(reason) = come_first(spec) {
+        if let Err(reason) = raise_priority(spec) {
             self.absent.insert("real_time".into(), reason);
         }
         Ok(())
     }
 }
 
-/// Reads the probes when a phase begins or ends, not when busy roles leave a CPU for it; the
-/// sampler's share of CPU time bounds what that costs them. The error says why it may not.
-fn come_first(spec: &TrialSpec) -> std::result::Result<(), String> {
+/// Gives the runner a real-time priority above all roles, so that it reads the probes when a phase
+/// begins or ends, even if the roles keep all CPUs busy. The sampler's share of CPU time bounds what
+/// that costs the roles. The error says why it was refused.
+fn raise_priority(spec: &TrialSpec) -> std::result::Result<(), String> {
     let own = std::process::id();
-    // What it starts would be ordinary in every respect, and not as urgent as asked for.
+    // Children get the default policy and nice value, not those that the runner was started with.
     let ordinary = control::nice(own).ok() == Some(0)
         && control::policy(own)
             .ok()
@@ -68,7 +69,7 @@ fn come_first(spec: &TrialSpec) -> std::result::Result<(), String> {
     }
     let policies = spec.roles.iter().filter_map(|role| role.controls.policy);
     let most = policies.map(|policy| policy.priority).max().unwrap_or(0);
-    control::come_first((most + 1).min(REAL_TIME_MAX)).map_err(|error| error.to_string())
+    control::raise_priority((most + 1).min(REAL_TIME_MAX)).map_err(|error| error.to_string())
 }
 
 fn open_taskstats(proc_fs: &ProcFs) -> concurve_probe::Result<(Listener, Query)> {

@@ -1,4 +1,4 @@
-//! Starts a role: suspended, then controlled and counted, then released.
+//! Starts a role: suspended first; then its controls are set and its counters attached.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ pub struct NotStarted {
     pub message: String,
 }
 
-/// Forks a role's child with its streams in place. The child waits, uncontrolled as yet.
+/// Forks a role's child with its streams. The child waits; its controls are not set yet.
 pub fn suspend(role: &mut Role, trial: &str) -> Result<Suspended, NotStarted> {
     let prepared = Prepared::new(&role.spec, trial);
     let failed = |error: ProbeError| NotStarted {

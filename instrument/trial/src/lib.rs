@@ -1,7 +1,7 @@
 //! The trial runner: one spec in, one record out.
 //!
 //! spec → suspended launch → controls, read back → counters → release → one loop over signals,
-//! streams, reports, limits and samples → burial of the last process → record.
+//! streams, reports, limits and samples → the last process is reaped → record.
 
 mod census;
 mod channel;
@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
 use concurve_probe::process;
 use concurve_wire::record::TrialRecord;
 use concurve_wire::spec::TrialSpec;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 pub use error::TrialError;
@@ -82,7 +83,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run_trial() -> Result<()> {
-    let orphaned = !process::signal_on_parent_death(libc::SIGTERM).on_host("watch the parent")?;
+    let orphaned = !process::signal_on_parent_death(Signal::SIGTERM).on_host("watch the parent")?;
     let spec = spec::read(std::io::stdin())?;
     if orphaned {
         return Err(TrialError::Internal("the parent died at once".into()));
@@ -93,7 +94,7 @@ fn run_trial() -> Result<()> {
 fn measure(spec: TrialSpec) -> Result<TrialRecord> {
     let signals = Signals::open()?;
     let mut host = Host::open();
-    host.take_charge(&spec)?;
+    host.become_parent_of_orphans(&spec)?;
     let mut trial = Trial::new(spec, host);
     event_loop::run(&mut trial, &signals)?;
     Ok(record::write(trial))

@@ -1,4 +1,4 @@
-//! What the whole machine did between two moments.
+//! What the whole machine did during the trial.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::proc_stat::CpuTicks;
@@ -6,10 +6,10 @@ use concurve_probe::process;
 use concurve_wire::record::{Absent, MachineRecord};
 use std::collections::BTreeMap;
 
-/// Fewer ticks than this say nothing of foreign CPU time.
+/// With fewer ticks than this the resolution is too low for foreign CPU time.
 const TICKS_MIN: u64 = 5;
 
-/// The machine at one moment.
+/// Counters of the machine at one time.
 #[derive(Debug)]
 pub struct Snapshot {
     ticks: Option<CpuTicks>,
@@ -21,8 +21,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The kernel's threads, each of which costs some µs, are read where `roles` are several: a
-    /// volume, a server and its load. A lone program's trial is to cost little.
+    /// Reads the counters. Kernel threads, which cost some µs each, are read only if there are several
+    /// `roles`, such as a volume, a server and its load: a trial of one program is to cost little.
     pub fn take(proc_fs: &ProcFs, roles: usize) -> Self {
         let mut absent = Absent::new();
         let mut psi = BTreeMap::new();
@@ -61,8 +61,8 @@ impl Snapshot {
         }
     }
 
-    /// What the kernel's threads used since an earlier one. They write what the roles wrote, and
-    /// drive their loop devices: no process outside the trial does.
+    /// CPU time of the kernel's threads since an earlier snapshot. It counts as the trial's own: they
+    /// write back what the roles wrote, and drive their loop devices.
     fn kernel_since(&self, earlier: &Self) -> u64 {
         let used = self.kernel_ns.iter().map(|(pid, now)| {
             let before = earlier.kernel_ns.get(pid).copied().unwrap_or(0);

@@ -1,12 +1,12 @@
-//! Whose the processes are that have lost their parent: they are children of the runner now.
+//! To which role an orphan belongs. The runner is a subreaper, so orphans become its children.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::ROLE_VARIABLE;
 
 use crate::ledger::Ledger;
 
-/// Children of the runner that no role is known for, with the role that is theirs.
-pub fn strangers(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
+/// Children of the runner that belong to no role as yet, each with the role that it belongs to.
+pub fn unclaimed_children(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
     let own = std::process::id();
     let children = proc_fs.children_of_thread(own, own);
     let children = children
@@ -19,7 +19,7 @@ pub fn strangers(ledger: &Ledger, proc_fs: &ProcFs) -> Vec<(u32, usize)> {
         .collect()
 }
 
-/// The role of an orphan.
+/// The role of an orphan, by its process group or its environment.
 pub fn whose(ledger: &Ledger, proc_fs: &ProcFs, pid: u32) -> Option<usize> {
     if ledger.roles.len() == 1 {
         return Some(0);

@@ -41,8 +41,8 @@ impl Excerpt {
         self.bytes
     }
 
-    /// The line that says most of a failure, if the stream had any that is not blank: the first that
-    /// begins with `error`, since usage and hints stand behind it, or else the last.
+    /// The line that most likely says why a program failed; none if all are blank. The first that
+    /// begins with `error`, since usage and hints follow it; otherwise the last.
     pub fn telling_line(&self) -> Option<String> {
         let mut kept = self.head.clone();
         kept.extend(&self.tail);
@@ -113,17 +113,20 @@ mod tests {
 
     #[test]
     fn the_error_tells_more_than_the_hint_behind_it() {
-        let told = |text: &str| {
+        let telling_line = |text: &str| {
             let mut excerpt = Excerpt::new(1000);
             excerpt.push(text.as_bytes());
             excerpt.telling_line()
         };
         let clap = "error: unexpected argument '--x'\n\nUsage: y\n\nFor more, try '--help'.\n";
-        assert_eq!(told(clap).unwrap(), "error: unexpected argument '--x'");
         assert_eq!(
-            told("warming up\ndivision by zero\n").unwrap(),
+            telling_line(clap).unwrap(),
+            "error: unexpected argument '--x'"
+        );
+        assert_eq!(
+            telling_line("warming up\ndivision by zero\n").unwrap(),
             "division by zero"
         );
-        assert_eq!(told(" \n"), None);
+        assert_eq!(telling_line(" \n"), None);
     }
 }

@@ -49,14 +49,14 @@ impl Prepared {
     }
 }
 
-/// Why a program cannot be started, seen without starting it.
+/// Why a program cannot be started, found without starting it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     NotFound,
     NotExecutable,
 }
 
-/// Looks a role's program up as its exec will.
+/// Looks up a role's program as its exec will.
 pub fn look_up(role: &RoleSpec) -> Result<PathBuf, Missing> {
     let base = role.cwd.as_deref().map_or(Path::new("."), Path::new);
     let mut missing = Missing::NotFound;

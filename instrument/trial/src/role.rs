@@ -1,4 +1,4 @@
-//! One role of a running trial: its process, its streams, and what it has said so far.
+//! One role of a running trial: its process, its streams, and what it has reported so far.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::channel::Channel;
 use crate::output::Excerpt;
 use crate::phases::Phases;
 
-/// Most bytes taken from one stream before the others get their turn.
+/// Most bytes read from one stream before the others are read.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// A role from its first wait to its end.
+/// A role, from the spec to the end of its processes.
 #[derive(Debug)]
 pub struct Role {
     pub spec: RoleSpec,
@@ -40,8 +40,8 @@ pub struct Role {
     pub indicators: Vec<IndicatorLine>,
     pub histograms: Vec<HistogramLine>,
     pub facts: BTreeMap<String, serde_json::Value>,
-    /// Sums over the children that the runner itself has buried.
-    pub buried: Buried,
+    /// Sums over the children that the runner itself has reaped.
+    pub reaped: ReapedSums,
     pub counter: Option<TreeCounter>,
     pub counter_refusal: Option<String>,
     pub lives: Option<TreeLives>,
@@ -76,7 +76,7 @@ impl Role {
             indicators: Vec::new(),
             histograms: Vec::new(),
             facts: BTreeMap::new(),
-            buried: Buried::default(),
+            reaped: ReapedSums::default(),
             counter: None,
             counter_refusal: None,
             lives: None,
@@ -116,13 +116,13 @@ impl Stream {
         }
     }
 
-    /// Takes what is there, up to a bound; closes the pipe at its end.
+    /// Reads what is available, up to a bound; closes the pipe at its end.
     pub fn drain(&mut self) {
         let excerpt = &mut self.excerpt;
         drain(&mut self.pipe, |chunk| excerpt.push(chunk));
     }
 
-    /// Takes all that is there. Only once the writers are dead.
+    /// Reads all that is left. To be called only when all writers are dead.
     pub fn drain_all(&mut self) {
         let mut before = None;
         while self.pipe.is_some() && before != Some(self.excerpt.bytes()) {
@@ -152,9 +152,9 @@ pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// Sums over buried children, their own waited-for children included.
+/// Sums over reaped children, with the children that those have waited for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Buried {
+pub struct ReapedSums {
     pub children: u64,
     pub user_ns: u64,
     pub system_ns: u64,
@@ -167,7 +167,12 @@ pub struct Buried {
     pub involuntary_switches: u64,
 }
 
-impl Buried {
+impl ReapedSums {
+    /// User and system time.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
     pub fn add(&mut self, reaped: &Reaped) {
         self.children += 1;
         self.user_ns += reaped.user_ns;

@@ -1,4 +1,4 @@
-//! Reads a spec and refuses what cannot be meant.
+//! Reads a spec and refuses invalid ones.
 
 use std::io::Read;
 

@@ -1,10 +1,10 @@
-//! Every thread is counted exactly, with privilege and without, on an idle machine and a busy one.
+//! Every thread is counted exactly, with and without privilege, on an idle and on a busy machine.
 
 mod common;
 
 use std::process::{Child, Command};
 
-use common::{Trial, lives_granted, nobody_to_be_had, python, record, role};
+use common::{Trial, can_run_as_nobody, lives_granted, python, record, role};
 use concurve_wire::record::{OutcomeKind, RoleRecord, TrialRecord};
 
 /// Threads of the C library, which are joined no earlier than they have left their program;
@@ -38,13 +38,13 @@ impl Drop for Spinners {
     }
 }
 
-/// The role's record of a run as this user, and of one as nobody if there can be one.
+/// The role's record of a run as this user, and of one as the user nobody if setpriv allows it.
 fn roles(code: &str) -> Vec<RoleRecord> {
     let code = format!("{PTHREADS}{code}");
     let trial = |python| Trial::from(role("target", [python, "-c", &code]));
     let mut records = vec![record(trial(python()))];
-    if nobody_to_be_had() {
-        // This user's python may be out of nobody's reach, the system's is not.
+    if can_run_as_nobody() {
+        // The user nobody may not be allowed to execute this user's python; the system's it may.
         let record = common::record_without_privilege(trial("/usr/bin/python3"));
         records.extend(Some(record).filter(|one| one.outcome.kind != OutcomeKind::ExecFailed));
     }
@@ -55,7 +55,7 @@ fn roles(code: &str) -> Vec<RoleRecord> {
     records.into_iter().filter_map(ended_well).collect()
 }
 
-/// Total, peak, processes of each run; none if the host does not let births be watched.
+/// Total, peak, processes of each run; none if the host does not report births.
 fn census(code: &str) -> Vec<(u64, u64, u64)> {
     if !lives_granted() {
         eprintln!("skipped: births and deaths are not granted here (`concurve-trial probes`)");
@@ -106,7 +106,7 @@ for _ in range(300): libc.pthread_join(create(libc.getpid), None)
 ";
     for (total, peak, processes) in census(code) {
         assert_eq!((total, processes), (301, 1));
-        // Older kernels take the counters away after the thread's joiner was woken.
+        // Older kernels remove the counters after they have woken the joining thread.
         match kernel_at_least(6, 16) {
             true => assert_eq!(peak, 2),
             false => assert!((2..=301).contains(&peak)),
@@ -211,7 +211,7 @@ for _ in range(5):
     let trial = |python| Trial::from(role("target", [python, "-c", &code]));
     let mut ratios = vec![common::own_to_wait4(|| record(trial(python())))];
     let system_python = "/usr/bin/python3";
-    if nobody_to_be_had() && std::path::Path::new(system_python).exists() {
+    if can_run_as_nobody() && std::path::Path::new(system_python).exists() {
         let run = || common::record_without_privilege(trial(system_python));
         ratios.push(common::own_to_wait4(run));
     }

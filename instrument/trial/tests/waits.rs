@@ -1,9 +1,9 @@
-//! What real programs are seen waiting on. Shares are asserted loosely: other programs may hold
-//! up any of these for a while, but none makes a sleeper sleep on something else.
+//! What real programs wait for, by samples. Shares are asserted loosely: other programs may delay
+//! any of these for a while, but cannot change what it waits for.
 
 mod common;
 
-use common::{Trial, nobody_to_be_had, python, record, role};
+use common::{Trial, can_run_as_nobody, python, record, role};
 use concurve_wire::record::{RoleRecord, ThreadRecord, TrialRecord, Waits};
 
 /// Marks the phase `wait` around the program's own `wait()`.
@@ -15,10 +15,10 @@ def phased(wait):
     edge(b'begin'); wait(); edge(b'end')
 ";
 
-/// Looks at each thread that its shares are to be of.
+/// Fewest samples of a thread whose shares are asserted.
 const LOOKS_MIN: u64 = 5;
 
-/// Of a program that waits for `S` seconds: longer ones where the machine leaves few looks.
+/// The record of a program that waits for `S` seconds; longer if the machine allows few samples.
 fn target(code: &str) -> RoleRecord {
     looked_at(|seconds| {
         let code = format!("{PHASED}S = {seconds}\n{code}");
@@ -58,8 +58,8 @@ fn phase(role: &RoleRecord) -> &Waits {
         .unwrap_or_else(|| panic!("{:?}", phase.absent))
 }
 
-/// Of a program that waits on one thing only, most of its waiting is that; how much of its life it
-/// runs, or waits for a CPU, is the machine's affair.
+/// A program that waits for one thing only does most of its waiting there. How long it runs, or waits
+/// for a CPU, depends on the machine.
 fn mostly(of_kind: u64, waits: &Waits) {
     let elsewhere = waits.readings - waits.running - of_kind;
     assert!(of_kind > elsewhere, "{waits:?}");
@@ -84,7 +84,7 @@ fn a_sleeper_sleeps() {
     let whole = target.waits.unwrap();
     assert!(whole.readings >= target.phases[0].waits.as_ref().unwrap().readings);
     let thread = &target.threads.listed[0];
-    // A look that is taken after the thread's end counts for the role alone.
+    // A sample that is taken after the thread's end counts for the role alone.
     let of_thread = thread.waits.as_ref().unwrap().readings;
     assert!((1..=whole.readings).contains(&of_thread), "{of_thread}");
 }
@@ -102,7 +102,7 @@ phased(burn)
     assert!(2 * waits.running > waits.readings, "{waits:?}");
 }
 
-/// Reads from what nobody writes to until it closes.
+/// Reads from a descriptor that is never written to, until it is closed.
 fn reader(open: &str) -> RoleRecord {
     let code = format!(
         "
@@ -167,7 +167,7 @@ fn main_thread(role: &RoleRecord) -> &Waits {
         .unwrap_or_else(|| panic!("{:?}", main.absent))
 }
 
-/// Three threads of which one has the lock.
+/// Three threads, of which one holds the lock.
 const ONE_LOCK: &str = "
 import threading
 lock = threading.Lock()
@@ -229,7 +229,7 @@ phased(all)
 
 #[test]
 fn a_writer_that_flushes_waits_for_the_disk() {
-    // A folder that is no tmpfs: flushing costs nothing there.
+    // Not on a tmpfs, where flushing costs nothing.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("written");
     let code = format!(
@@ -291,7 +291,7 @@ os.waitpid(child, 0)
 #[test]
 fn nobody_sees_it_too() {
     let system_python = "/usr/bin/python3";
-    if !nobody_to_be_had() || !std::path::Path::new(system_python).exists() {
+    if !can_run_as_nobody() || !std::path::Path::new(system_python).exists() {
         return eprintln!("skipped: needs setpriv and {system_python}");
     }
     let target = looked_at(|seconds| {

@@ -1,5 +1,5 @@
-//! The seam between Python and Rust: one spec in, one record out. Nothing else lives here. The
-//! lines that a measured program may write stand in `concurve-reporter`.
+//! The seam between Python and Rust: the types of specs and records, and nothing else. The lines
+//! that a measured program may write are in `concurve-reporter`.
 //!
 //! The same types stand in `src/concurve/wire/`; the JSON Schemas in `schema/` and the
 //! golden files in `schema/golden/` are read by the tests of both languages.

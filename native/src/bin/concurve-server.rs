@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use concurve_engines::memory::SharedAllocator;
 
-/// What is allocated once the server is set up is shared by its engines.
+/// Allocates in the memory that engines share, once the server has set it up.
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
 

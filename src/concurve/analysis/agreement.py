@@ -15,14 +15,13 @@ from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
-from concurve.findings.study import Level
-from concurve.measuring.plan import describe
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
+from concurve.terms import Level
 
 
 class _Measured(NamedTuple):
-    """Our side: the values of the cells, and the levels of factors that a source leaves open."""
+    """Our figures: the values of the cells, and the levels of factors that a source leaves open."""
 
     samples: Samples
     first: Mapping[str, Level]
@@ -31,14 +30,16 @@ class _Measured(NamedTuple):
     def values(
         self, parameters: Mapping[str, Level], indicator: str, called: str = "the cell"
     ) -> Sequence[float]:
-        """The values of a cell; a reason why there are none names it by what it is ``called``, so
-        that the same reason of many figures reads the same."""
-        cell = {**self.first, **parameters}
+        """The values of a cell.
+
+        Raises:
+            MissingError: there are none. It names the cell by what it is ``called``, so that the
+                same reason of many figures reads the same.
+        """
         try:
-            return self.samples.values(cell, indicator)
+            return self.samples.values({**self.first, **parameters}, indicator)
         except MissingError as missing:
-            reason = str(missing).removeprefix(describe(cell)).strip()
-            raise MissingError(f"{called} {reason}") from missing
+            raise MissingError(missing.reason, called) from missing
 
     def ratio(
         self, top: Mapping[str, Level], bottom: Mapping[str, Level], indicator: str
@@ -204,7 +205,7 @@ def _published(figure: PublishedFigure) -> float | None:
 
 
 def _ratio_of(figure: PublishedFigure, measured: _Measured, inverse: bool = False) -> Estimate:
-    _values(figure, measured)  # a lack is told by what lacks
+    _values(figure, measured)  # raises where a cell has none
     cells = (figure.parameters, figure.base_parameters)
     top, bottom = reversed(cells) if inverse else cells
     estimate = measured.ratio(top, bottom, figure.indicator)
@@ -226,8 +227,8 @@ def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) ->
     """Agrees if the whole interval keeps the tolerance, differs if all of it lies beyond."""
     if published is None:
         return _Answer("not comparable", "the source has no figure of the base", None, ours)
-    room = _room(figure, published)
-    low, high = published - room, published + room
+    tolerance = _tolerance(figure, published)
+    low, high = published - tolerance, published + tolerance
     within = f"within {low:.3g} to {high:.3g}"
     if ours.low is None or ours.high is None:
         return _Answer("undecided", "one trial has no interval", published, ours)
@@ -238,7 +239,7 @@ def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) ->
     return _Answer("undecided", f"the interval lies only partly {within}", published, ours)
 
 
-def _room(figure: PublishedFigure, published: float) -> float:
+def _tolerance(figure: PublishedFigure, published: float) -> float:
     """The tolerance, and what the source's rounding leaves open."""
     if figure.compare == "difference":
         return max(figure.tolerance * abs(published), figure.rounding)

@@ -19,10 +19,10 @@ from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
 from concurve.findings.claims import Dependence
 from concurve.findings.run import Finding
-from concurve.findings.study import Level
 from concurve.stats.intervals import paired_ratio
+from concurve.terms import Level
 
-#: A change is told where its whole interval lies beyond none.
+#: A change is reported where its whole interval lies beyond none.
 _NONE = 1.0
 
 

@@ -16,7 +16,7 @@ from concurve.analysis.samples import Samples
 from concurve.definition.study import Study
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison, PublishedTable
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: Kinds of claims on readings that no neighbour changes, such as a priority.
 EXACT = ("mapping", "same", "distinct", "linear", "overlap", "step")

@@ -12,11 +12,11 @@ from concurve.errors import ComparisonError
 from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
 from concurve.findings.run import Findings
-from concurve.findings.study import IndicatorInfo, Level
 from concurve.host.same_machine import is_same_machine
 from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
 from concurve.stats.comparison import benjamini_hochberg
 from concurve.stats.intervals import ratio_estimate
+from concurve.terms import IndicatorInfo, Level
 
 #: Share of false changes among all that are shown.
 _LEVEL = 0.05

@@ -1,6 +1,6 @@
-"""What the measured program said of itself: records → facts, each with the cells of its value.
+"""The facts that the measured program reported: records → facts, each with the cells of its value.
 
-One trial of each cell speaks for it. What only repeats a level of the cell is left out.
+One trial is read of each cell. A fact that only repeats a level of the cell is left out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
 from concurve.findings.cells import CellFindings
-from concurve.findings.study import Level
 from concurve.findings.workers import ProgramFact
-from concurve.measuring.protocol import TrialKey
+from concurve.store.rows import TrialKey
+from concurve.terms import Level
 
 #: Runs of more cells are left without: each would be read.
 CELLS_MAX = 1_000

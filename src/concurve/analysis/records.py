@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Protocol
 
-from concurve.measuring.protocol import TrialKey
 from concurve.store import Store
-from concurve.store.rows import RecordRow
+from concurve.store.rows import RecordRow, TrialKey
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 

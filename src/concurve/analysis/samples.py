@@ -1,4 +1,4 @@
-"""Where the tests of claims and of published figures read a run from."""
+"""The values of a run that the tests of claims and of published figures read."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
 from concurve.stats.intervals import paired_ratio, ratio_estimate
+from concurve.terms import Level
 
 
 class MissingError(Exception):
-    """A cell or an indicator that this run has not got; the text says why."""
+    """A cell or an indicator that this run does not have.
+
+    ``cell`` names the cell, where it is one that lacks something, and ``reason`` says what; the
+    text of the error is both.
+    """
+
+    def __init__(self, reason: str, cell: str = "") -> None:
+        self.reason = reason
+        self.cell = cell
+        super().__init__(f"{cell} {reason}" if cell else reason)
 
 
 class Samples(NamedTuple):
-    """Where a claim's test reads values from: raises :class:`MissingError` with the reason.
+    """Reads the values of a run; raises :class:`MissingError` where there are none.
 
     ``by_block`` is given where the cells of a block share their draws; ratios are then taken
     block by block.

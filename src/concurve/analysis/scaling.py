@@ -18,12 +18,12 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.findings.run import Findings
 from concurve.findings.scaling import ScalingFinding
-from concurve.findings.study import Factor, Level
 from concurve.models import fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
 from concurve.models.sentences import in_digits, in_words
 from concurve.readings.means import greatest_of
+from concurve.terms import Factor, Level
 
 #: The throughput that the laboratory itself measures.
 RATE = "rate_per_second"

@@ -11,16 +11,16 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
-from concurve.findings.study import Level
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.store.run_head import RunHead
+from concurve.terms import Level
 
-#: A run time this much above the measured phase is worth telling apart from it.
+#: A run time this much above the measured phase is worth naming beside it.
 START_UP_FACTOR = 1.02
 
-#: Groups whose greatest speed-ups are told one by one.
+#: Groups whose greatest speed-ups are named one by one.
 GROUPS_NAMED = 6
 
 #: Settings of a best set that a sentence names one by one.
@@ -122,7 +122,7 @@ def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
-    """Does the base share the conditions? Else a speed-up over it is nobody's choice."""
+    """Does the base share the conditions? Else no one can choose between the two."""
     base = cells[cell.index if cell.base is None else cell.base].parameters
     return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
 
@@ -136,21 +136,23 @@ def _best(best: tuple[BestFinding, ...]) -> list[str]:
     if len(groups) <= GROUPS_NAMED:
         return each
     counts = Counter(describe(item.recommended) for item in groups)
-    told = ", ".join(f"{setting} under {count}" for setting, count in counts.most_common())
-    return [f"Of {len(groups)} conditions, run {told}.", *each]
+    chosen_settings = ", ".join(
+        f"{setting} under {count}" for setting, count in counts.most_common()
+    )
+    return [f"Of {len(groups)} conditions, run {chosen_settings}.", *each]
 
 
 def _recommendation(item: BestFinding, whole: bool) -> str:
     place = (
         f"With {describe(item.group)}: r" if item.group else "Over all cells: r" if whole else "R"
     )
-    told = f"{place}un {describe(item.recommended)}"
+    advice = f"{place}un {describe(item.recommended)}"
     if len(item.settings) == 1:
-        return f"{told}; by {item.label} it is the best of {item.compared} settings."
+        return f"{advice}; by {item.label} it is the best of {item.compared} settings."
     which = "the smallest" if len(item.factors) == 1 else "the one that takes least"
     decide = f"; {item.decide}" if item.decide else ""
     return (
-        f"{told}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
+        f"{advice}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
         f"told from the best by {item.label}{decide}."
     )
 

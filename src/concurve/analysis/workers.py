@@ -7,8 +7,8 @@ from collections.abc import Collection
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
 from concurve.findings.workers import CellShares, WorkerShares
-from concurve.measuring.protocol import TrialKey
 from concurve.readings.fairness_measures import FAIRNESS
+from concurve.store.rows import TrialKey
 from concurve.wire.record import TrialRecord
 
 #: Cells that are shown: of those with most workers.

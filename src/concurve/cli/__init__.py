@@ -11,7 +11,6 @@ from types import FrameType
 
 import click
 
-from concurve import __version__
 from concurve.cli import (
     compare,
     explain,
@@ -30,6 +29,7 @@ from concurve.cli import (
     sweep,
 )
 from concurve.errors import ConcurveError
+from concurve.version import __version__
 
 HELP = """Measure how a program scales, and how sure that is.
 

@@ -30,8 +30,9 @@ shows them.
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
-    from concurve.host import native
+    from concurve.host.native import binary
+    from concurve.measuring.packaged import PROGRAMS
 
-    program = native.binary(native.PROGRAMS["load"])
+    program = binary(PROGRAMS["load"])
     sys.stdout.flush()
     os.execv(program, ["concurve load", *arguments])

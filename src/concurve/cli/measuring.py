@@ -16,9 +16,10 @@ from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
 from concurve.measuring.forecast import check_allowance, forecast
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import RunHead, again_line, draw_seed, new_head
+from concurve.measuring.run_head import again_line, draw_seed, new_head
 from concurve.report.progress import Progress
 from concurve.store import Store
+from concurve.store.run_head import RunHead
 
 
 class Exports(msgspec.Struct, frozen=True, kw_only=True):

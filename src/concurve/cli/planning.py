@@ -6,9 +6,9 @@ from concurve.definition.campaign import Campaign
 from concurve.definition.study import Study
 from concurve.definition.units import format_duration
 from concurve.host.machine import allowed_cpus
-from concurve.host.native import command
 from concurve.measuring.forecast import forecast
 from concurve.measuring.granted import granted
+from concurve.measuring.packaged import command
 from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.store import Store
 from concurve.wire.spec import Controls

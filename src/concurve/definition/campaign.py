@@ -11,7 +11,7 @@ import msgspec
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.errors import StudyError
-from concurve.findings.campaign import CampaignTexts
+from concurve.terms import CampaignTexts
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_s
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
-from concurve.findings.campaign import CampaignTexts
+from concurve.terms import CampaignTexts
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,9 +6,10 @@ import difflib
 
 import msgspec
 
+from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Study
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 Cell = dict[str, Level]
 
@@ -213,7 +214,7 @@ def parse_test(claim: Claim, where: str) -> ClaimTest:
         ) from error
 
 
-def check_claims(study: Study, where: str) -> None:
+def check_claims(study: Study, origins: Origins) -> None:
     """Refuse claims that no run could test: unknown kinds, factors or levels.
 
     Raises:
@@ -221,6 +222,7 @@ def check_claims(study: Study, where: str) -> None:
     """
     factors = {factor.name for factor in study.factors}
     for claim in study.claims:
+        where = origins.of("claims", claim.id)
         test = parse_test(claim, where)
         for name in _factors_of(test):
             if name not in factors:

@@ -1,4 +1,4 @@
-"""Controls of a role: CPUs, nice and policy, from text to what the runner is told."""
+"""Controls of a role (CPUs, nice, policy): from texts to the fields of a trial's spec."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         where: str,
         spare_cpus: Sequence[int] = (),
     ) -> Controls:
-        """What the runner is told, for one cell on this machine; a control whose text is empty
+        """The controls in the spec of one cell on this machine; a control whose text is empty
         there is left out. ``spare_cpus`` are what ``spare`` stands for.
 
         Raises:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")

@@ -22,7 +22,7 @@ import msgspec
 
 from concurve.definition.levels import parse_level
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: How a published figure is held against a new one: both over their base; the figure is itself
 #: such a factor, or such an improvement in percent; both less their base; whether both lie on the

@@ -8,15 +8,15 @@ nothing in it is evaluated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.meanings import meaning_texts
+from concurve.definition.level_parts import part_texts
 from concurve.definition.published import PublishedFigure
 from concurve.definition.templates import Value, placeholders
-from concurve.findings.study import Level, TestCase
+from concurve.terms import Level, TestCase
 
 EffortName = Literal["quick", "normal", "rigorous"]
 
@@ -154,14 +154,15 @@ class Claim(_Frozen, frozen=True):
     test: dict[str, Any] = {}
 
 
-class Study(_Frozen, frozen=True):
+class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
     """One study, whole.
 
     ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
     of theirs is ever recommended. ``optional`` has the levels that are left out where the machine
     lacks what they need, such as a server that is not installed. ``simulation``: the figures come
     from a clock of the program's own, so a trial counts on any machine, and the cells of a block
-    share their draws (``{block_seed}``), so ratios are taken block by block.
+    share their draws (``{block_seed}``), so ratios are taken block by block. ``level_parts`` has
+    what the levels of a factor stand for; what is stored calls it ``meanings``.
     """
 
     name: str
@@ -179,7 +180,7 @@ class Study(_Frozen, frozen=True):
     base: dict[str, Level] = {}
     conditions: tuple[str, ...] = ()
     optional: dict[str, tuple[Level, ...]] = {}
-    meanings: dict[str, dict[str, dict[str, Value]]] = {}
+    level_parts: dict[str, dict[str, dict[str, Value]]] = {}
     target: str = "target"
     simulation: bool = False
     test_case: TestCase | None = None
@@ -243,7 +244,7 @@ def choose_work(study: Study) -> str | None:
 
 def _is_condition(study: Study, factor: str) -> bool:
     """Does it stand in priorities and in numbers of other roles alone?"""
-    places = [place for place, text in texts(study) if factor in placeholders(text)]
+    places = [item.place for item in texts(study) if factor in placeholders(item.text)]
     own_copies = f"role {study.target}, copies"
     return bool(places) and all(
         place.endswith((", nice", ", policy", ", copies")) and place != own_copies
@@ -251,52 +252,70 @@ def _is_condition(study: Study, factor: str) -> bool:
     )
 
 
-def texts(study: Study) -> Iterator[tuple[str, str]]:
-    """Every text of the study that may hold placeholders, with the place it stands."""
+class Text(NamedTuple):
+    """A text that may hold placeholders: the table and the name of the entry that it stands in, its
+    place in words, and the text."""
+
+    table: str
+    name: str
+    place: str
+    text: str
+
+
+def texts(study: Study) -> Iterator[Text]:
+    """Every text of the study that may hold placeholders, but what its levels stand for."""
     yield from arguments(study)
     yield from single_texts(study)
 
 
-def arguments(study: Study) -> Iterator[tuple[str, str]]:
+def arguments(study: Study) -> Iterator[Text]:
     """The texts that are arguments of a command line."""
     for role in study.roles:
-        for position, argument in enumerate(role.prefix):
-            yield f"role {role.name}, prefix {position + 1}", argument
-        for position, argument in enumerate(role.jvm):
-            yield f"role {role.name}, jvm {position + 1}", argument
-        for position, argument in enumerate(role.command):
-            yield f"role {role.name}, argument {position + 1}", argument
+        for kind, listed in (
+            ("prefix", role.prefix),
+            ("jvm", role.jvm),
+            ("argument", role.command),
+        ):
+            for position, argument in enumerate(listed, 1):
+                place = f"role {role.name}, {kind} {position}"
+                yield Text("roles", role.name, place, argument)
 
 
-def single_texts(study: Study) -> Iterator[tuple[str, str]]:
+def single_texts(study: Study) -> Iterator[Text]:
     """The texts that are none."""
     for role in study.roles:
-        if role.program:
-            yield f"role {role.name}, program", role.program
-        if role.java:
-            yield f"role {role.name}, java", role.java
-        for key, value in role.env.items():
-            yield f"role {role.name}, env {key}", value
-        if role.cwd:
-            yield f"role {role.name}, cwd", role.cwd
-        for control, text in role.controls.texts().items():
-            yield f"role {role.name}, {control}", text
-        yield f"role {role.name}, copies", role.copies
+        given = {
+            "program": role.program,
+            "java": role.java,
+            **{f"env {key}": value for key, value in role.env.items()},
+            "cwd": role.cwd,
+            **role.controls.texts(),
+            "copies": role.copies,
+        }
+        for kind, text in given.items():
+            if text or kind.startswith("env "):
+                yield Text("roles", role.name, f"role {role.name}, {kind}", str(text))
     for hook, text in study.hooks.texts().items():
-        yield f"--{hook}", text
+        yield Text("hooks", hook, f"--{hook}", text)
 
 
 def uses(study: Study, placeholder: str) -> bool:
     """Does a text hold it?"""
-    found = [text for _, text in [*texts(study), *meaning_texts(study.meanings)]]
-    return any(placeholder in placeholders(text) for text in found)
+    return any(placeholder in placeholders(text) for text in _all_texts(study))
 
 
 def unused_factors(study: Study) -> list[str]:
     """Factors that no text mentions: varying them changes nothing."""
-    used = " ".join(text for _, text in [*texts(study), *meaning_texts(study.meanings)])
+    used = " ".join(_all_texts(study))
     return [
         factor.name
         for factor in study.factors
         if "{" + factor.name + "}" not in used and "{" + factor.name + "." not in used
+    ]
+
+
+def _all_texts(study: Study) -> list[str]:
+    return [
+        *(item.text for item in texts(study)),
+        *(text for _, text in part_texts(study.level_parts)),
     ]

@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from concurve.definition.meanings import check_lists, check_meanings, part_names
+from concurve.definition.level_parts import check_lists, check_parts, part_names
+from concurve.definition.origins import Origins
 from concurve.definition.study import (
     BUILT_IN,
     EFFORTS,
     OF_TRIAL,
     Role,
     Study,
+    Text,
     arguments,
     choose_work,
     single_texts,
@@ -22,7 +24,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 #: Runs are stored under it, and asked for by it.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -31,10 +33,10 @@ _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 REPEATS_MOST = 1_000_000
 
 
-def check(study: Study, where: str) -> None:
+def check(study: Study, where: Origins) -> None:
     """Refuse what cannot be run, whatever the machine.
 
-    ``where`` names the study's file, or the command line.
+    ``where`` names the file of each part, or the command line.
 
     Raises:
         StudyError: names the place and the remedy.
@@ -42,23 +44,29 @@ def check(study: Study, where: str) -> None:
     _check_encoding(study, where)
     _check_names(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
-    check_meanings(study.meanings, _all_levels(study), where)
-    for place, text in texts(study):
-        check_placeholders(text, known + part_names(study.meanings), f"{where}: {place}")
+    check_parts(study.level_parts, _all_levels(study), where)
+    for item in texts(study):
+        check_placeholders(item.text, known + part_names(study.level_parts), _place(item, where))
     for hook, text in study.hooks.texts().items():
         for name in set(OF_TRIAL) & set(placeholders(text)):
             raise StudyError(
-                f"{where}: --{hook}: {{{name}}} is known to the roles of a trial only",
+                f"{where.of('hooks', hook)}: --{hook}: "
+                f"{{{name}}} is known to the roles of a trial only",
                 "it in the command of a role",
             )
-    check_lists(study.meanings, arguments(study), where, arguments=True)
-    check_lists(study.meanings, single_texts(study), where, arguments=False)
+    for found, lists_allowed in ((arguments(study), True), (single_texts(study), False)):
+        placed = [(_place(item, where), item.text) for item in found]
+        check_lists(study.level_parts, placed, arguments=lists_allowed)
     _check_extracts(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)
     _check_work_and_base(study, where)
     _check_conditions(study, where)
     _check_optional(study, where)
+
+
+def _place(item: Text, where: Origins) -> str:
+    return f"{where.of(item.table, item.name)}: {item.place}"
 
 
 def with_rules(study: Study, given: dict[str, Any]) -> Study:
@@ -68,7 +76,7 @@ def with_rules(study: Study, given: dict[str, Any]) -> Study:
         for name, effort in study.efforts.items()
     }
     changed = msgspec.structs.replace(study, efforts=efforts)
-    check(changed, "command line")
+    check(changed, Origins("command line"))
     return changed
 
 
@@ -82,23 +90,24 @@ def _all_levels(study: Study) -> dict[str, list[Level]]:
     return {**levels, "effort": list(EFFORTS), **{name: [] for name in OF_TRIAL}}
 
 
-def _check_names(study: Study, where: str) -> None:
+def _check_names(study: Study, where: Origins) -> None:
     if not _STUDY_NAME.fullmatch(study.name):
         raise StudyError(f"{where}: study {study.name!r}: not a name", "letters, digits, _ and -")
-    for kind, names in {
-        "factor": [factor.name for factor in study.factors],
-        "role": [role.name for role in study.roles],
-        "extracted figure": [extract.name for extract in study.extracts],
-        "indicator": [_own_name(indicator.name, study) for indicator in study.indicators],
-        "claim": [claim.id for claim in study.claims],
-    }.items():
+    for kind, table, names in (
+        ("factor", "factors", [factor.name for factor in study.factors]),
+        ("role", "roles", [role.name for role in study.roles]),
+        ("extracted figure", "indicators", [extract.name for extract in study.extracts]),
+        ("indicator", "indicators", [_own_name(item.name, study) for item in study.indicators]),
+        ("claim", "claims", [claim.id for claim in study.claims]),
+    ):
         for name in names:
+            file = where.of(table, name)
             if not NAME.fullmatch(name):
                 raise StudyError(
-                    f"{where}: {kind} {name!r}: not a name", "letters, digits, _ and -, no blanks"
+                    f"{file}: {kind} {name!r}: not a name", "letters, digits, _ and -, no blanks"
                 )
             if names.count(name) > 1:
-                raise StudyError(f"{where}: {kind} {name!r} is named twice", "one name for each")
+                raise StudyError(f"{file}: {kind} {name!r} is named twice", "one name for each")
     for name in BUILT_IN:
         if name in [factor.name for factor in study.factors]:
             raise StudyError(f"{where}: factor {name!r} is a built-in name", "another name")
@@ -111,10 +120,11 @@ def _own_name(indicator: str, study: Study) -> str:
     return f"{role}-{name}" if known else indicator
 
 
-def _check_encoding(study: Study, where: str) -> None:
+def _check_encoding(study: Study, where: Origins) -> None:
     """Bytes of a command line that are no UTF-8 cannot cross the seam, which is JSON."""
     levels = ((f"factor {f.name}", level) for f in study.factors for level in f.levels)
-    for place, text in [("name", study.name), *texts(study), *levels]:
+    found = ((item.place, item.text) for item in texts(study))
+    for place, text in [("name", study.name), *found, *levels]:
         if not _is_utf8(str(text)):
             raise StudyError(f"{where}: {place}: {text!r} is not UTF-8", "a script that holds it")
 
@@ -127,24 +137,24 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _check_extracts(study: Study, where: str) -> None:
+def _check_extracts(study: Study, where: Origins) -> None:
     for extract in study.extracts:
+        place = f"{where.of('indicators', extract.name)}: --extract {extract.name}"
         try:
             pattern = re.compile(extract.pattern, re.MULTILINE)
         except re.error as error:
             raise StudyError(
-                f"{where}: --extract {extract.name}: {extract.pattern!r} is no regular expression: "
-                f"{error}",
+                f"{place}: {extract.pattern!r} is no regular expression: {error}",
                 r"for example --extract 'rate=(\d+) req/s'",
             ) from error
         if pattern.groups < 1:
             raise StudyError(
-                f"{where}: --extract {extract.name}: {extract.pattern!r} has no group",
+                f"{place}: {extract.pattern!r} has no group",
                 r"parentheses around the figure: 'took (\d+) ms'",
             )
 
 
-def _check_efforts(study: Study, where: str) -> None:
+def _check_efforts(study: Study, where: Origins) -> None:
     names = [factor.name for factor in study.factors]
     for effort_name, effort in study.efforts.items():
         rules, place = effort.rules, f"{where}: effort {effort_name}"
@@ -170,11 +180,14 @@ def _check_efforts(study: Study, where: str) -> None:
                 )
 
 
-def _check_roles(study: Study, where: str) -> None:
+def _check_roles(study: Study, where: Origins) -> None:
     names = [role.name for role in study.roles]
     for role in study.roles:
         if not role.program and not any(role.command[:1]):
-            raise StudyError(f"{where}: role {role.name} has no command", "command or program")
+            raise StudyError(
+                f"{where.of('roles', role.name)}: role {role.name} has no command",
+                "command or program",
+            )
         for other in role.after:
             _check_after(role, other, study.roles[: names.index(role.name)], names, where)
     if not any(role.end == "exit" for role in study.roles):
@@ -184,15 +197,16 @@ def _check_roles(study: Study, where: str) -> None:
         )
     if study.target not in names:
         raise StudyError(
-            f"{where}: the measured role {study.target!r} is not there", _near(study.target, names)
+            f"{where.of('protocol', 'target')}: the measured role {study.target!r} is not there",
+            _near(study.target, names),
         )
 
 
 def _check_after(
-    role: Role, other: str, earlier: tuple[Role, ...], names: list[str], where: str
+    role: Role, other: str, earlier: tuple[Role, ...], names: list[str], where: Origins
 ) -> None:
     """``after`` means that the other role has exited: it stands before, and it ends by itself."""
-    place = f"{where}: role {role.name} waits for {other!r}"
+    place = f"{where.of('roles', role.name)}: role {role.name} waits for {other!r}"
     if other == role.name:
         raise StudyError(f"{place}, which is itself", "the name of another role, or no after")
     if other not in names:
@@ -208,44 +222,53 @@ def _check_after(
         )
 
 
-def _check_work_and_base(study: Study, where: str) -> None:
+def _check_work_and_base(study: Study, where: Origins) -> None:
     factors = {factor.name: factor.levels for factor in study.factors}
     if study.work is not None:
         if study.work not in factors:
             raise StudyError(
-                f"{where}: work {study.work!r} is no factor", _near(study.work, list(factors))
+                f"{where.of('protocol', 'work')}: work {study.work!r} is no factor",
+                _near(study.work, list(factors)),
             )
         if not all(isinstance(level, int | float) for level in factors[study.work]):
             raise StudyError(
-                f"{where}: work {study.work!r} has levels that are no numbers",
+                f"{where.of('protocol', 'work')}: "
+                f"work {study.work!r} has levels that are no numbers",
                 "a factor that counts threads, sessions or processes",
             )
     for name, level in study.base.items():
         if name not in factors:
-            raise StudyError(f"{where}: base {name!r} is no factor", _near(name, list(factors)))
+            raise StudyError(
+                f"{where.of('protocol', 'base')}: base {name!r} is no factor",
+                _near(name, list(factors)),
+            )
         if level not in factors[name]:
             raise StudyError(
-                f"{where}: base {name}={level} is not among the levels",
+                f"{where.of('protocol', 'base')}: base {name}={level} is not among the levels",
                 f"one of {', '.join(map(str, factors[name]))}",
             )
 
 
-def _check_conditions(study: Study, where: str) -> None:
+def _check_conditions(study: Study, where: Origins) -> None:
     names = [factor.name for factor in study.factors]
     for name in study.conditions:
         if name not in names:
-            raise StudyError(f"{where}: conditions: {name!r} is no factor", _near(name, names))
+            raise StudyError(
+                f"{where.of('protocol', 'conditions')}: conditions: {name!r} is no factor",
+                _near(name, names),
+            )
         if name == choose_work(study):
             raise StudyError(
-                f"{where}: conditions: {name!r} is the work factor: its levels are chosen",
+                f"{where.of('protocol', 'conditions')}: "
+                f"conditions: {name!r} is the work factor: its levels are chosen",
                 "another factor for work, or no condition",
             )
 
 
-def _check_optional(study: Study, where: str) -> None:
+def _check_optional(study: Study, where: Origins) -> None:
     known = _all_levels(study)
     for factor, levels in study.optional.items():
-        place = f"{where}: optional: {factor}"
+        place = f"{where.of('protocol', 'optional')}: optional: {factor}"
         if factor not in [item.name for item in study.factors]:
             raise StudyError(f"{place} is no factor", _near(factor, list(known)))
         for level in levels:

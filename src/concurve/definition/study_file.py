@@ -9,11 +9,11 @@ import msgspec
 
 from concurve.definition import study as domain
 from concurve.definition.claim_kinds import check_claims
+from concurve.definition.extending import resolved_tables
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
-from concurve.definition.study_from_tables import to_study
-from concurve.definition.study_tables import KEYS, File
-from concurve.definition.toml_file import read_tables, read_text
+from concurve.definition.study_tables import KEYS, File, to_study
+from concurve.definition.toml_file import read_text, to_type
 from concurve.errors import StudyError
 
 #: The files beside a study, or beside the folders of a campaign's studies.
@@ -65,8 +65,9 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     Raises:
         StudyError: as :func:`load_study`.
     """
-    file = read_tables(text, where, File, KEYS, "docs/studies.md")
-    study = to_study(file, cpus, where)
-    check(study, where)
-    check_claims(study, where)
+    tables, origins = resolved_tables(text, where)
+    file = to_type(tables, origins.at, File, KEYS, "docs/studies.md")
+    study = to_study(file, cpus, origins)
+    check(study, origins)
+    check_claims(study, origins)
     return study

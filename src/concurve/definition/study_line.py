@@ -11,6 +11,7 @@ import msgspec
 
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.levels import parse_levels
+from concurve.definition.origins import Origins
 from concurve.definition.study import (
     DEFAULT_RULES,
     EFFORTS,
@@ -25,7 +26,7 @@ from concurve.definition.study import (
 from concurve.definition.study_check import check
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 WHERE = "command line"
 
@@ -91,7 +92,7 @@ def sweep_study(
         work=work,
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
-    check(study, WHERE)
+    check(study, Origins(WHERE))
     return study
 
 

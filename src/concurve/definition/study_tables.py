@@ -1,12 +1,21 @@
-"""The tables of a study file, key by key."""
+"""The tables of a study file, key by key, and the study that they describe."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from concurve.findings.study import Level
+from concurve.definition import study as domain
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.levels import parse_levels, resolve_levels
+from concurve.definition.origins import Origins
+from concurve.definition.programs import java_programs
+from concurve.definition.templates import Value
+from concurve.definition.units import parse_duration
+from concurve.errors import StudyError
+from concurve.terms import Level, TestCase
 
 Text = str | int
 
@@ -118,8 +127,8 @@ class TestCaseTable(Table, frozen=True):
     steps: list[str] = []
 
 
-class File(Table, frozen=True):
-    """The whole file."""
+class File(Table, frozen=True, rename={"words": "with"}):
+    """The whole file, with all that it takes from those that it extends."""
 
     study: HeadTable
     factors: dict[str, list[Level] | str]
@@ -131,6 +140,8 @@ class File(Table, frozen=True):
     claims: list[dict[str, Any]] = []
     levels: dict[str, dict[str, dict[str, Level | list[str]]]] = {}
     test_case: TestCaseTable | None = None
+    extends: str = ""
+    words: dict[str, Level | list[str] | dict[str, Level]] = {}
 
 
 #: The table of each heading, for the keys that a refusal names.
@@ -148,3 +159,196 @@ KEYS: dict[str, type[msgspec.Struct]] = {
     "indicators": IndicatorTable,
     "test_case": TestCaseTable,
 }
+
+
+def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
+    """The study that a file describes; ``where`` names the file of each part in messages.
+
+    Raises:
+        StudyError: a value that no study can have.
+    """
+    if not file.factors:
+        raise StudyError(f"{where}: no factors", "[factors] with at least one: threads = [1, 2]")
+    if not file.roles:
+        raise StudyError(f"{where}: no roles", '[[roles]] with name = "target" and a command')
+    return domain.Study(
+        name=file.study.name,
+        title=file.study.title,
+        question=file.study.question,
+        source=file.study.source,
+        factors=tuple(
+            domain.Factor(
+                name=name,
+                levels=_levels(levels, cpus, f"{where.of('factors', name)}: factors, {name}"),
+            )
+            for name, levels in file.factors.items()
+        ),
+        roles=tuple(_role(role, where.of("roles", role.name)) for role in file.roles),
+        efforts={
+            name: _effort(getattr(file.effort, name), name, file.protocol, cpus, where)
+            for name in get_args(domain.EffortName)
+        },
+        hooks=domain.Hooks(**msgspec.structs.asdict(file.hooks)),
+        extracts=tuple(
+            domain.Extract(name=item.name, pattern=item.pattern, unit=item.unit)
+            for item in file.indicators
+            if item.pattern is not None
+        ),
+        indicators=tuple(
+            domain.Indicator(name=i.name, better=i.better, unit=i.unit, label=i.label)
+            for i in file.indicators
+        )
+        or domain.DEFAULT_INDICATORS,
+        claims=tuple(
+            _claim(claim, where.of("claims", str(claim.get("id")))) for claim in file.claims
+        ),
+        work=file.protocol.work,
+        base=file.protocol.base,
+        conditions=tuple(file.protocol.conditions),
+        optional={
+            name: _levels(
+                levels, cpus, f"{where.of('protocol', 'optional')}: protocol, optional, {name}"
+            )
+            for name, levels in file.protocol.optional.items()
+        },
+        level_parts=_level_parts(file.levels),
+        target=file.protocol.target,
+        simulation=file.protocol.simulation,
+        test_case=_test_case(file.test_case, where),
+    )
+
+
+def _test_case(table: TestCaseTable | None, where: Origins) -> TestCase | None:
+    if table is None:
+        return None
+    for key in ("id", "objective"):
+        if not getattr(table, key).strip():
+            raise StudyError(
+                f"{where.of('test_case', key)}: test_case, {key}: empty", "a few words"
+            )
+    fields = msgspec.structs.asdict(table)
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return TestCase(**{**fields, **lists})
+
+
+def _levels(levels: list[Level] | str, cpus: int, where: str) -> tuple[Level, ...]:
+    if isinstance(levels, str):
+        return parse_levels(levels, cpus, where)
+    return resolve_levels(levels, cpus, where)
+
+
+def _level_parts(
+    levels: dict[str, dict[str, dict[str, Level | list[str]]]],
+) -> dict[str, dict[str, dict[str, Value]]]:
+    return {
+        factor: {
+            level: {
+                part: tuple(value) if isinstance(value, list) else value
+                for part, value in parts.items()
+            }
+            for level, parts in entries.items()
+        }
+        for factor, entries in levels.items()
+    }
+
+
+def _role(role: RoleTable, where: str) -> domain.Role:
+    if (role.program is None) == (role.command is None):
+        raise StudyError(
+            f"{where}: roles {role.name!r}: one of program and command is needed, not both",
+            'program = "mandelbrot" with arguments = […], or command = ["./mine", "…"]',
+        )
+    if role.command is not None and role.arguments:
+        raise StudyError(
+            f"{where}: roles {role.name!r}: arguments go with program", "put them into command"
+        )
+    _refuse_java(role, where)
+    controls = role.controls
+    return domain.Role(
+        name=role.name,
+        program=role.program,
+        prefix=tuple(role.prefix),
+        java=None if role.java is None else str(role.java),
+        jvm=tuple(role.jvm),
+        command=tuple(role.command or role.arguments),
+        env=role.env,
+        cwd=role.cwd,
+        controls=ControlsTemplate(
+            cpus=None if controls.cpus is None else str(controls.cpus),
+            nice=None if controls.nice is None else str(controls.nice),
+            policy=controls.policy,
+        ),
+        end=role.end,
+        ready=role.ready,
+        after=tuple(role.after),
+        copies=str(role.copies),
+    )
+
+
+def _refuse_java(role: RoleTable, where: str) -> None:
+    """Java and its options are for programs that are jars; one with a placeholder may be."""
+    given = [key for key, value in (("java", role.java), ("jvm", role.jvm)) if value]
+    program = role.program or ""
+    if given and program not in java_programs() and "{" not in program:
+        raise StudyError(
+            f"{where}: roles {role.name!r}: {' and '.join(given)} given, but "
+            f"{program or 'a command'} is no packaged Java program",
+            f'program = "{java_programs()[0]}", or no {" and no ".join(given)}',
+        )
+    for option in role.jvm:
+        if not option.startswith(("-", "{", "@")):
+            raise StudyError(
+                f"{where}: roles {role.name!r}, jvm: {option!r} is no option of a JVM",
+                'for example jvm = ["-XX:+UseSerialGC"]',
+            )
+
+
+def _effort(
+    effort: EffortTable, name: domain.EffortName, protocol: ProtocolTable, cpus: int, where: Origins
+) -> domain.Effort:
+    def of_protocol(key: str) -> str:
+        return f"{where.of('protocol', key)}: protocol: {key}"
+
+    def of_effort(key: str) -> str:
+        return f"{where.of('effort', f'{name}.{key}')}: effort.{name}: {key}"
+
+    rules = msgspec.structs.replace(domain.DEFAULT_RULES[name], **_given(protocol, of_protocol))
+    return domain.Effort(
+        rules=msgspec.structs.replace(rules, **_given(effort, of_effort)),
+        factors={
+            factor: _levels(
+                levels,
+                cpus,
+                f"{where.of('effort', f'{name}.factors')}: effort.{name}, factors, {factor}",
+            )
+            for factor, levels in effort.factors.items()
+        },
+    )
+
+
+def _given(layer: RulesTable, place: Callable[[str], str]) -> dict[str, Any]:
+    """The rules that a table sets; ``place`` names a key of it in messages."""
+    given: dict[str, Any] = {}
+    if layer.precision is not None:
+        given["precision"] = layer.precision
+    if layer.repeats is not None:
+        bounds = [layer.repeats] * 2 if isinstance(layer.repeats, int) else layer.repeats
+        if len(bounds) != 2:
+            raise StudyError(f"{place('repeats')} {bounds}", "the least and the greatest: [5, 30]")
+        given["repeats_min"], given["repeats_max"] = bounds
+    if layer.time_allowed is not None:
+        given["time_allowed_seconds"] = parse_duration(layer.time_allowed, place("time_allowed"))
+    if layer.timeout is not None:
+        given["timeout_seconds"] = parse_duration(layer.timeout, place("timeout"))
+    return given
+
+
+def _claim(table: dict[str, Any], where: str) -> domain.Claim:
+    for key in ("id", "says", "kind"):
+        if not isinstance(table.get(key), str):
+            raise StudyError(
+                f"{where}: claims {table.get('id', '?')!r}: no {key}",
+                "each claim has id, says, kind",
+            )
+    head = {key: table[key] for key in ("id", "says", "kind", "source") if key in table}
+    return domain.Claim(**head, test={k: v for k, v in table.items() if k not in head})

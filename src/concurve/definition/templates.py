@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from concurve.errors import StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -44,17 +44,39 @@ def read_tables(text: str, where: str, whole: type[T], keys: Keys, page: str) ->
     Raises:
         StudyError: not TOML, an unknown key, or a wrong type; with file, key and remedy.
     """
+    return to_type(parse_toml(text, where), lambda _: where, whole, keys, page)
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        StudyError: not TOML; with the line and the column.
+    """
     try:
-        tables = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{where}: not TOML: {error}", "the line and column named") from error
+
+
+def to_type(
+    tables: dict[str, Any], where: Callable[[str], str], whole: type[T], keys: Keys, page: str
+) -> T:
+    """Tables as ``whole``; ``where`` names the file that a path such as ``roles[0].controls``
+    stands in.
+
+    Raises:
+        StudyError: an unknown key, or a wrong type; with file, key and remedy.
+    """
     try:
         return msgspec.convert(tables, whole)
     except msgspec.ValidationError as error:
         raise _explain(str(error), tables, where, keys, page) from error
 
 
-def _explain(message: str, tables: dict[str, Any], where: str, keys: Keys, page: str) -> StudyError:
+def _explain(
+    message: str, tables: dict[str, Any], where: Callable[[str], str], keys: Keys, page: str
+) -> StudyError:
     """msgspec's message in the words of the file."""
     if match := _UNKNOWN.fullmatch(message):
         place, key = _place(match["at"], tables), match["key"]
@@ -62,13 +84,15 @@ def _explain(message: str, tables: dict[str, Any], where: str, keys: Keys, page:
         known = list(table.__struct_encode_fields__) if table else []
         near = difflib.get_close_matches(key, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-        return StudyError(f"{where}: {place}unknown key {key!r}", remedy)
+        file = where(f"{match['at'] or ''}.{key}".lstrip("."))
+        return StudyError(f"{file}: {place}unknown key {key!r}", remedy)
     other = _OTHER.fullmatch(message)
     assert other is not None
     what = other["what"].replace("Object", "table").replace("`object`", "a table")
     what = what.replace("`array`", "an array").replace("`", "'")
     return StudyError(
-        f"{where}: {_place(other['at'], tables)}{what[0].lower()}{what[1:]}",
+        f"{where((other['at'] or '').lstrip('.'))}: {_place(other['at'], tables)}"
+        f"{what[0].lower()}{what[1:]}",
         _remedy(what, other["at"] or "", keys, page),
     )
 

@@ -55,7 +55,7 @@ class LocalEngine:
 
     def _call(self, arguments: list[str], stdin: bytes) -> bytes:
         try:
-            # A process group of its own: ^C reaches us alone, and we tell the runner once.
+            # A process group of its own: ^C reaches us alone, and we signal the runner once.
             process = subprocess.Popen(
                 [self._runner, *arguments],
                 stdin=subprocess.PIPE,
@@ -86,7 +86,7 @@ def _end_orphans(trial: str) -> None:
     trial carries its name."""
     mark = f"{TRIAL_VARIABLE}={trial}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile, or is not ours
+        with contextlib.suppress(OSError):  # it has ended, or is not ours
             if mark in (folder / "environ").read_bytes().split(b"\0"):
                 os.kill(int(folder.name), signal.SIGKILL)
 

@@ -1,10 +1,9 @@
 """What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
 
-``parts`` and ``threads`` say whose time it is, ``accounts`` reads a record, ``cells`` puts the
-trials of a cell together and holds them against the base, ``causes`` names the factor (by what
-``components`` and ``contention`` make of it), ``sentences`` says it.
-Records are read one cell at a time, and of a cell with very many trials the first
-:data:`TRIALS_READ`.
+``parts`` and ``threads`` find the threads whose time is explained, ``accounts`` reads a record,
+``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
+the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
+cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ from concurve.analysis.run import StoredRun, analyse, stored_run
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
+from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
-from concurve.explain.cells import Picture, excess, picture
 from concurve.explain.parts import Parts, parts_of
 from concurve.explain.sentences import sentence
 from concurve.explain.waiting import KINDS
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Findings
-from concurve.measuring.protocol import TrialKey
-from concurve.measuring.run_head import RunHead
 from concurve.store import Store
-from concurve.store.rows import RunRow
+from concurve.store.rows import RunRow, TrialKey
+from concurve.store.run_head import RunHead
 
 #: Trials of a cell whose records are read at most: more would hardly move an estimate.
 TRIALS_READ = 200
@@ -86,11 +84,11 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         RunError: the run has no trial in use.
     """
     parts = parts_of(head.study)
-    pictures = _pictures(read, head)
-    if not pictures:
+    breakdowns = _breakdowns(read, head)
+    if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
-    counted = {account.counted for cell in pictures.values() for account in cell.accounts}
-    cells = tuple(_cell(cell, findings, pictures, parts) for cell in findings.cells)
+    counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
+    cells = tuple(_cell(cell, findings, breakdowns, parts) for cell in findings.cells)
     missing = _everywhere(cells)
     return Explanation(
         run=findings.run.id,
@@ -100,7 +98,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         operation="reported by the program" if counted == {True} else "a whole run",
         cells=cells,
         missing=missing,
-        notes=tuple(_notes(findings, pictures, parts, counted)),
+        notes=tuple(_notes(findings, breakdowns, parts, counted)),
     )
 
 
@@ -121,22 +119,23 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
-def _pictures(read: AccountReader, head: RunHead) -> dict[int, Picture]:
+def _breakdowns(read: AccountReader, head: RunHead) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
     made = {
-        cell: picture(accounts, head.rules.repeats_min) for cell, accounts in read.accounts.items()
+        cell: breakdown(accounts, head.rules.repeats_min)
+        for cell, accounts in read.accounts.items()
     }
     return {cell: found for cell, found in made.items() if found is not None}
 
 
 def _cell(
-    cell: CellFindings, findings: Findings, pictures: dict[int, Picture], parts: Parts
+    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts
 ) -> CellExplanation:
-    own = pictures.get(cell.index)
+    own = breakdowns.get(cell.index)
     if own is None:
         return _unexplained(cell)
     base_cell = findings.cells[cell.index if cell.base is None else cell.base]
-    base = pictures.get(base_cell.index) if base_cell.index != cell.index else None
+    base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
     verdict = cause_of(own, base, parts.clients, parts.serving)
     known = [name for name in _COMPONENTS if name in own.columns]
     return CellExplanation(
@@ -169,13 +168,13 @@ def _unexplained(cell: CellFindings) -> CellExplanation:
     )
 
 
-def _shares(cell: Picture) -> dict[str, float]:
+def _shares(cell: Breakdown) -> dict[str, float]:
     """What the bar of a cell is made of; ``blocked`` is one part where there are no samples."""
     names = _BAR if cell.sampled else ("cpu", "run_queue", "blocked")
     return {name: cell.share(name) for name in names if name in cell.columns}
 
 
-def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
+def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
     """By how much each component exceeds the base's."""
     found = {}
     for name in (*_COMPONENTS, *KINDS):
@@ -186,9 +185,9 @@ def _excesses(cell: Picture, base: Picture) -> dict[str, Estimate]:
     return found
 
 
-def _missing(cell: Picture) -> dict[str, str]:
+def _missing(cell: Breakdown) -> dict[str, str]:
     missing = dict(cell.missing)
-    if cell.sampled and not cell.told:
+    if cell.sampled and not cell.enough_samples:
         missing["waits"] = (
             f"{sum(cell.readings.values())} readings of what threads were doing are too few to say "
             "what they waited for; longer trials give more"
@@ -212,7 +211,7 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 
 
 def _notes(
-    findings: Findings, pictures: dict[int, Picture], parts: Parts, counted: set[bool]
+    findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts, counted: set[bool]
 ) -> list[str]:
     """How to read it."""
     notes = []
@@ -224,7 +223,7 @@ def _notes(
             "with a factor, so does its time, and that is no loss. Report the indicator "
             "`operations` to have it counted."
         )
-    idle = max(cell.accounts[0].idle for cell in pictures.values())
+    idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
         notes.append(
             f"Threads that did less than a tenth of the busiest one's work are left out: up to "

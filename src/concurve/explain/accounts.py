@@ -10,12 +10,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.explain.operations import clients_of, operations_of
-from concurve.explain.parts import Parts
+from concurve.explain.parts import Parts, clients_of, operations_of
 from concurve.explain.stations import Serving, serving_of
-from concurve.explain.thread_time import own_time, sampled_queue, tree_time, workers_time
-from concurve.explain.threads import Dealer, active_threads, dealer_of, present
-from concurve.explain.waiting import Word, readings_of, waits_of, word_of
+from concurve.explain.threads import (
+    Dispatcher,
+    active_threads,
+    dispatcher_of,
+    own_time,
+    present,
+    sampled_queue,
+    tree_time,
+    workers_time,
+)
+from concurve.explain.waiting import FutexWords, readings_of, waits_of, word_of
 from concurve.readings.contamination import machine_capacity_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire.record import RoleRecord, TrialRecord, Usage
@@ -24,7 +31,7 @@ from concurve.wire.record import RoleRecord, TrialRecord, Usage
 READINGS_MIN = 30
 
 
-class Other(NamedTuple):
+class OtherRole(NamedTuple):
     """Another role of the trial: the CPUs that it used on the average, its busiest thread's share
     of one, and the share of its threads' readings in which they slept."""
 
@@ -40,8 +47,8 @@ class Account(NamedTuple):
 
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
-    the active threads by kind, ``running`` included; empty without samples. ``dealer`` is a thread
-    that hands out work to them, if there seems to be one.
+    the active threads by kind, ``running`` included; empty without samples. ``dispatcher`` is a
+    thread that hands out work to them, if there seems to be one.
     """
 
     operations: float
@@ -56,9 +63,9 @@ class Account(NamedTuple):
     cpus: int | None
     switches: float
     readings: dict[str, int]
-    word: Word
-    dealer: Dealer | None
-    others: tuple[Other, ...]
+    word: FutexWords
+    dispatcher: Dispatcher | None
+    others: tuple[OtherRole, ...]
     steal_ns: float
     foreign_ns: float
     machine_ns: float
@@ -82,7 +89,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
     time = workers_time(role, usages) if phases else None
-    crew = active if time is None else listed  # those that wait for their turn all the time, too
+    workers = active if time is None else listed  # those that wait for their turn all the time, too
     time = (
         time
         or own_time(role, active, wall, bool(phases))
@@ -95,8 +102,8 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     for name in ("steal_ns", "foreign_cpu_ns"):
         if getattr(record.machine, name) is None:
             missing[name.removesuffix("_ns")] = _reason(record.machine, name)
-    waits = waits_of(role, phases[0].waits if len(phases) == 1 else role.waits, crew, missing)
-    readings = readings_of(crew, waits)
+    waits = waits_of(role, phases[0].waits if len(phases) == 1 else role.waits, workers, missing)
+    readings = readings_of(workers, waits)
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
         missing["run_queue"] += "; it is estimated from samples"
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
@@ -112,13 +119,13 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         run_queue_ns=time.run_queue_ns,
         blocked_ns=max(0.0, time.thread_ns - spent),
         threads=time.threads,
-        idle=len(role.threads.listed) - len(crew),
+        idle=len(role.threads.listed) - len(workers),
         cpus=len(role.controls.cpus) if role.controls.cpus else machine.cpus,
-        switches=float(sum(thread.usage.voluntary_switches or 0 for thread in crew)),
+        switches=float(sum(thread.usage.voluntary_switches or 0 for thread in workers)),
         readings=readings,
         word=word_of(waits),
-        # Workers that say how long they had work wait for no dealer in that time.
-        dealer=dealer_of(listed, bystanders, active, wall) if crew is active else None,
+        # Workers that say how long they had work wait for no dispatcher in that time.
+        dispatcher=dispatcher_of(listed, bystanders, active, wall) if workers is active else None,
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),
         foreign_ns=float(machine.foreign_cpu_ns or 0),
@@ -130,12 +137,12 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     )
 
 
-def _other(role: RoleRecord) -> Other:
+def _other(role: RoleRecord) -> OtherRole:
     wall = max(role.wall_ns, 1)
     busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
     asleep = role.waits.sleep / role.waits.readings if role.waits and role.waits.readings else 0.0
     cpus = (role.usage.cpu_ns or 0) / wall
-    return Other(role.name, cpus, role.controls.nice, busiest / wall, asleep)
+    return OtherRole(role.name, cpus, role.controls.nice, busiest / wall, asleep)
 
 
 def _reason(usage: Usage | msgspec.Struct, name: str) -> str:

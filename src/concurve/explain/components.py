@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from concurve.explain.contention import contended, wait_often
+from concurve.explain.breakdown import Breakdown
 from concurve.explain.others import (
     client_roles,
     is_used_up,
     others_in_words,
-    strangers,
+    outside_processes,
     taken_by_roles,
 )
-from concurve.explain.thresholds import RUNNING_MIN, SATURATED
-from concurve.explain.verdict import Here, Verdict
-from concurve.explain.words import count, number, percent, times
+from concurve.explain.threads import Dispatcher
+from concurve.explain.verdict import (
+    RUNNING_MIN,
+    SATURATED,
+    WHOLE_SHARE,
+    Case,
+    Verdict,
+    count,
+    number,
+    percent,
+    times,
+)
+from concurve.explain.waiting import KINDS
 
 #: Share of an excess that another must be able to explain to be its cause.
 EXPLAINS = 0.5
@@ -20,14 +30,14 @@ IDLE = ("sleep", "child", "other")
 OUTSIDE = ("network", "poll", "pipe")
 
 
-def queueing(here: Here, amount: float) -> Verdict | None:
+def queueing(case: Case, amount: float) -> Verdict | None:
     """Waiting for a CPU: too many threads, another role, or others on the machine."""
-    cell = here.cell
+    cell = case.cell
     words = f"{percent(cell.share('run_queue'))} of it waiting for a CPU"
     own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
     granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
     if cell.cpus is not None and cell.threads > cell.cpus:
-        return Verdict("cpu", f"{words} ({own}{granted}){_cost(here)}")
+        return Verdict("cpu", f"{words} ({own}{granted}){_cost(case)}")
     taken = taken_by_roles(cell)
     rivals = [other for other in cell.others if other.cpus >= 0.05]
     if rivals and taken >= EXPLAINS * amount:
@@ -35,20 +45,20 @@ def queueing(here: Here, amount: float) -> Verdict | None:
         return Verdict("cpu", f"{words}, as {others_in_words(rivals)}; here {mine}{granted}")
     outside = cell.per_operation("foreign_ns") + cell.per_operation("steal_ns")
     if outside >= EXPLAINS * amount:
-        return Verdict("contamination", f"{words}, as {strangers(cell)}")
+        return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
     if is_used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
     why = "although CPUs were idle: threads were woken where another one ran"
     return Verdict("none", f"{words} {why}", open=True)
 
 
-def computing(here: Here, amount: float) -> Verdict | None:
+def computing(case: Case, amount: float) -> Verdict | None:
     """More CPU time for the same operation."""
-    cell, base = here.cell, here.base
+    cell, base = case.cell, case.base
     assert base is not None
     words = f"{times(cell, base)} the CPU time"
     if cell.per_operation("steal_ns") >= EXPLAINS * amount:
-        return Verdict("contamination", f"{words}, while {strangers(cell)}")
+        return Verdict("contamination", f"{words}, while {outside_processes(cell)}")
     return Verdict(
         "coherency",
         f"{words}: data that the threads share, the bandwidth of memory, or a lock that only spins "
@@ -56,16 +66,16 @@ def computing(here: Here, amount: float) -> Verdict | None:
     )
 
 
-def spinning(here: Here, amount: float) -> Verdict | None:
+def spinning(case: Case, amount: float) -> Verdict | None:
     """More CPU time, and futex waiting again and again beside it: a lock that spins before it
-    sleeps. Shared data alone make nobody sleep."""
-    cell, base = here.cell, here.base
+    sleeps. Shared data alone make no thread sleep."""
+    cell, base = case.cell, case.base
     assert base is not None
     waiting = cell.mean("futex") - base.mean("futex")
     computing = cell.mean("cpu") - base.mean("cpu")
     if waiting < 0 or not wait_often(cell, base):
         return None
-    how = contended(here)
+    how = contended(case)
     if not how or computing < 0.5 * waiting or cell.per_operation("steal_ns") >= EXPLAINS * amount:
         return None
     return Verdict(
@@ -75,24 +85,24 @@ def spinning(here: Here, amount: float) -> Verdict | None:
     )
 
 
-def _cost(here: Here) -> str:
+def _cost(case: Case) -> str:
     """Waiting for one's turn costs no throughput where others run: what does is CPU time."""
-    return f", at {times(here.cell, here.base)} the CPU time" if here.base is not None else ""
+    return f", at {times(case.cell, case.base)} the CPU time" if case.base is not None else ""
 
 
-def synchronising(here: Here, amount: float) -> Verdict | None:
+def synchronising(case: Case, amount: float) -> Verdict | None:
     """Blocked on futexes: a lock, or nothing to do."""
-    cell = here.cell
+    cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
-    how = contended(here)
+    how = contended(case)
     if how:
         more = cell.cpus is not None and cell.threads > cell.cpus
-        return Verdict("lock", f"{words}{how}{_cost(here) if more else ''}")
-    dealer = cell.dealer
-    if dealer and dealer.ran >= SATURATED:
-        busy = f"{dealer.name} runs {percent(dealer.ran)} of the time and the others wait for it"
-        return Verdict("cpu", f"{words}: the thread {busy}")
-    given = f", {dealer.name} deals it out" if dealer else ""
+        return Verdict("lock", f"{words}{how}{_cost(case) if more else ''}")
+    dispatcher = cell.dispatcher
+    if dispatcher and dispatcher.ran >= SATURATED:
+        runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
+        return Verdict("cpu", f"{words}: {runs} and the others wait for it")
+    given = f", {dispatcher.name} deals it out" if dispatcher else ""
     return Verdict(
         "none",
         f"{words} while {number(cell.running)} of {count(cell.threads, 'thread')} run: threads "
@@ -100,19 +110,19 @@ def synchronising(here: Here, amount: float) -> Verdict | None:
     )
 
 
-def storing(here: Here, amount: float) -> Verdict | None:
+def storing(case: Case, amount: float) -> Verdict | None:
     """Blocked on the disk."""
-    return Verdict("io", f"{percent(here.cell.share('disk'))} of it blocked on the disk")
+    return Verdict("io", f"{percent(case.cell.share('disk'))} of it blocked on the disk")
 
 
-def outside(here: Here, amount: float) -> Verdict | None:
+def outside(case: Case, amount: float) -> Verdict | None:
     """Waiting for a network, for descriptors, or at a pipe: for whom?"""
-    cell = here.cell
+    cell = case.cell
     kinds = {kind: cell.share(kind) for kind in OUTSIDE}
     most = max(kinds, key=lambda kind: kinds[kind])
     words = f"{percent(sum(kinds.values()))} of it waiting for "
-    if here.clients or here.serving:
-        return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(here)}")
+    if case.clients or case.serving:
+        return Verdict("client", f"{words}the client ({_NAMES[most]}){_clients(case)}")
     if most == "pipe":
         if cell.threads > 1 and cell.running >= RUNNING_MIN:
             return Verdict("lock", f"{words}one another, through pipes")
@@ -125,8 +135,8 @@ def outside(here: Here, amount: float) -> Verdict | None:
 _NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
 
 
-def _clients(here: Here) -> str:
-    found = client_roles(here)
+def _clients(case: Case) -> str:
+    found = client_roles(case)
     if not found:
         return ""
     cpus, busiest = sum(other.cpus for other in found), max(other.busiest for other in found)
@@ -134,17 +144,91 @@ def _clients(here: Here) -> str:
     return f", which used {number(cpus)} CPUs, its busiest thread {percent(busiest)} of one: {said}"
 
 
-def idling(here: Here, amount: float) -> Verdict | None:
+def idling(case: Case, amount: float) -> Verdict | None:
     """Asleep, or waiting for child processes."""
-    kinds = {kind: here.cell.share(kind) for kind in IDLE}
+    kinds = {kind: case.cell.share(kind) for kind in IDLE}
     most = max(kinds, key=lambda kind: kinds[kind])
     what = {"sleep": "asleep", "child": "waiting for child processes"}
     said = what.get(most, "blocked on something else")
     return Verdict("none", f"{percent(sum(kinds.values()))} of it {said}")
 
 
-def blocked(here: Here, amount: float) -> Verdict | None:
+def blocked(case: Case, amount: float) -> Verdict | None:
     """Blocked, where samples do not say on what."""
-    share = percent(here.cell.share("blocked"))
-    few = ": the samples are too few" if here.cell.sampled else ""
+    share = percent(case.cell.share("blocked"))
+    few = ": the samples are too few" if case.cell.sampled else ""
     return Verdict("none", f"{share} of it blocked, on what is not known{few}")
+
+
+#: Threads wait again and again if each of them does so this often in a trial.
+LOCK_SWITCHES_MIN = 10.0
+#: A lock handed from thread to thread leaves the CPU idle for a wake-up each time: fewer run.
+HANDED_RUNNING_MIN = 0.3
+HANDED_NS_MAX = 300_000.0
+#: Share of the readings at futexes that one word must have to be the lock.
+ONE_WORD = 0.5
+
+
+def wait_often(cell: Breakdown, base: Breakdown) -> bool:
+    """Do threads wait again and again, not at a common start or end alone?"""
+    more = cell.per_operation("switches") - base.per_operation("switches")
+    each = more * cell.per_trial("operations") / cell.threads
+    blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
+    return each >= LOCK_SWITCHES_MIN and 2 * cell.readings.get("futex", 0) >= blocked
+
+
+def contended(case: Case) -> str:
+    """Do the active threads wait for one another? How, in words; empty if they do not.
+
+    They do if work is conserved: one of them holds the lock and runs. Threads that wait for work
+    leave the CPUs idle, or wait while alone, too, or have a dispatcher.
+    """
+    cell, base = case.cell, case.base
+    if cell.threads < 2:
+        return ""
+    if base is not None and base.threads == 1 and base.share("futex") >= WHOLE_SHARE:
+        return ""
+    if cell.dispatcher is not None:
+        wanted = (
+            cell.running >= RUNNING_MIN and _one_word(cell) and _has_work(case, cell.dispatcher)
+        )
+        return _where(cell) if wanted else ""
+    if cell.running >= RUNNING_MIN or _handed_over(cell):
+        return _where(cell)
+    return ""
+
+
+def _has_work(case: Case, dispatcher: Dispatcher) -> bool:
+    """Is there more work than the threads take? Then their queue is full, or the clients, which
+    have CPU time left and do not sleep, wait for them."""
+    if dispatcher.ran >= SATURATED:
+        return False
+    clients = client_roles(case)
+    waiting = all(c.busiest < SATURATED and c.asleep < WHOLE_SHARE for c in clients)
+    return dispatcher.waits_for_workers or (bool(clients) and waiting)
+
+
+def _handed_over(cell: Breakdown) -> bool:
+    """Short waits, one after another: a lock that is handed over to a thread that must wake."""
+    switches = cell.per_operation("switches")
+    if cell.running < HANDED_RUNNING_MIN or switches <= 0:
+        return False
+    turn = cell.mean("futex") / switches / max(cell.threads - 1, 1)
+    return turn <= HANDED_NS_MAX
+
+
+def _one_word(cell: Breakdown) -> bool:
+    seen = cell.readings.get("futex", 0)
+    return seen > 0 and sum(a.word.readings for a in cell.accounts) >= ONE_WORD * seen
+
+
+def _where(cell: Breakdown) -> str:
+    seen = cell.readings.get("futex", 0)
+    if _one_word(cell):
+        at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
+        threads = max(account.word.threads for account in cell.accounts)
+        return f", {percent(at)} of that at one word where {threads} threads wait"
+    many = max(account.word.words for account in cell.accounts) >= cell.threads
+    own = ", at words of their own" if many and seen >= 10 * cell.threads else ""
+    run = f"{number(cell.running)} of {cell.threads} threads run"
+    return f"{own}, while {run}: they wait for one another"

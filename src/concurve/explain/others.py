@@ -1,32 +1,30 @@
-"""Who else was there: other roles of the trial, and strangers on the machine."""
+"""What else ran: other roles of the trial, and processes outside it."""
 
 from __future__ import annotations
 
-from concurve.explain.accounts import Other
-from concurve.explain.cells import Picture
+from concurve.explain.accounts import OtherRole
+from concurve.explain.breakdown import Breakdown
 from concurve.explain.parts import is_role
-from concurve.explain.thresholds import RUNNING_MIN
-from concurve.explain.verdict import Here
-from concurve.explain.words import number, percent
+from concurve.explain.verdict import RUNNING_MIN, Case, number, percent
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
 
 
-def client_roles(here: Here) -> list[Other]:
+def client_roles(case: Case) -> list[OtherRole]:
     """The clients among the other roles."""
     return [
         other
-        for other in here.cell.others
-        if any(is_role(other.name, name) for name in here.clients)
+        for other in case.cell.others
+        if any(is_role(other.name, name) for name in case.clients)
     ]
 
 
-def taken_by_roles(cell: Picture) -> float:
+def taken_by_roles(cell: Breakdown) -> float:
     """CPU time per operation that other roles took."""
     cpus = sum(other.cpus for other in cell.others)
     return cpus * cell.per_operation("wall_ns")
 
 
-def others_in_words(others: list[Other]) -> str:
+def others_in_words(others: list[OtherRole]) -> str:
     """``background (nice 0) took 1.9 CPUs``."""
     names = [
         f"{other.name} (nice {other.nice})" if other.nice is not None else other.name
@@ -36,7 +34,7 @@ def others_in_words(others: list[Other]) -> str:
     return f"{listed} took {number(sum(other.cpus for other in others))} CPUs"
 
 
-def strangers(cell: Picture) -> str:
+def outside_processes(cell: Breakdown) -> str:
     """What processes outside the trial and the hypervisor took, in words."""
     machine = cell.per_trial("machine_ns") or 1.0
     foreign, steal = cell.per_trial("foreign_ns") / machine, cell.per_trial("steal_ns") / machine
@@ -48,14 +46,14 @@ def strangers(cell: Picture) -> str:
     return f"{' and '.join(said) or 'others took some'} of the machine's CPU time"
 
 
-def is_doubtful(cell: Picture) -> bool:
+def is_doubtful(cell: Breakdown) -> bool:
     """Did others take more of the machine than a trial may suffer?"""
     machine = cell.per_trial("machine_ns") or 1.0
     foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
     return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine
 
 
-def is_used_up(cell: Picture) -> bool:
+def is_used_up(cell: Breakdown) -> bool:
     """Were the CPUs of the machine busy throughout?"""
     machine = cell.per_trial("machine_ns")
     busy = cell.per_trial("machine_busy_ns") + cell.per_trial("steal_ns")

@@ -1,12 +1,15 @@
-"""Whose time is explained: the roles of a study."""
+"""The roles of a study whose time is explained, and how many operations they did."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.study import Extract, Study
+from concurve.readings.extracts import MissedExtractError, extracted
 from concurve.readings.measures import NO_CLIENTS
+from concurve.wire.record import RoleRecord, TrialRecord
 
 _CLIENTS = ("load", "client")
 
@@ -48,3 +51,38 @@ def parts_of(study: Study) -> Parts:
 def is_role(name: str, role: str) -> bool:
     """Is it that role, or one of its copies?"""
     return name == role or bool(re.fullmatch(re.escape(role) + r"-\d+", name))
+
+
+def clients_of(record: TrialRecord, parts: Parts) -> list[str]:
+    """The roles that load it, each copy by its own name."""
+    names = (role.name for role in record.roles)
+    return [name for name in names if any(is_role(name, client) for client in parts.clients)]
+
+
+def operations_of(record: TrialRecord, parts: Parts) -> tuple[float, bool]:
+    """Operations that the subject reported, else its clients; else the run is one."""
+    subject = [role for role in record.roles if role.name == parts.subject]
+    loading = clients_of(record, parts)
+    clients = [role for role in record.roles if role.name in loading]
+    for roles in (subject, clients):
+        found = [done for role in roles for done in _reported(role, parts.extracts)]
+        if found:
+            return sum(found), True
+    return 1.0, False
+
+
+def _reported(role: RoleRecord, extracts: Sequence[Extract]) -> list[float]:
+    lines = [
+        line.value
+        for line in role.indicators
+        if line.indicator == "operations" and line.worker is None
+    ]
+    if lines:
+        return lines[-1:]
+    for extract in extracts:
+        if extract.name == "operations":
+            try:
+                return [extracted(extract, role)]
+            except MissedExtractError:
+                continue
+    return []

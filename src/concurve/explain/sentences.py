@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
-from concurve.explain.cells import Picture, excess
 from concurve.explain.verdict import Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 def sentence(
     cell: CellFindings,
     base_cell: CellFindings,
-    own: Picture,
-    base: Picture | None,
+    own: Breakdown,
+    base: Breakdown | None,
     verdict: Verdict,
     varying: tuple[str, ...],
 ) -> str:

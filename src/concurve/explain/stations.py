@@ -1,10 +1,10 @@
 """A server under load as stations: which of them is used up. Pure.
 
-Where clients ask again as soon as they are answered, something is always used up, or everybody
-waits to be woken: the CPUs, a thread through which every request must pass, or the client. The
-thread time of an operation does not tell it: threads that queue for a CPU cost no throughput while
-another one runs in their place. The asymptotic bounds of queueing networks do (Denning and Buzen
-1978): throughput is bounded by the station that is busy all the time.
+Where clients send the next request as soon as they are answered, something is always used up (the
+CPUs, a thread through which every request must pass, or the client), or all threads wait to be
+woken. The thread time of an operation does not show it: threads that queue for a CPU cost no
+throughput while another one runs in their place. The asymptotic bounds of queueing networks do
+(Denning and Buzen 1978): throughput is bounded by the station that is busy all the time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.servers import NAME as ATTENDANT
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
+from concurve.wire.report_channel import ATTENDANT
 
 #: A thread that runs this share of the time is used up; start and end are in it, too.
 THREAD_USED_UP = 0.85
@@ -57,7 +57,7 @@ class Limit(NamedTuple):
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
-    """What the stations of a trial used; ``None`` if it was not read, or nobody marked a phase."""
+    """What the stations of a trial used; ``None`` if it was not read, or no phase was marked."""
     role = record.role(server)
     sides = [record.role(name) for name in clients]
     if role is None or not sides or record.machine.cpus is None:

@@ -1,11 +1,19 @@
-"""What is asked of a cell, and what is answered."""
+"""What is asked of a cell and what is answered, with the thresholds and the words that all judges
+share."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from concurve.explain.cells import Picture
+from concurve.explain.breakdown import Breakdown
 from concurve.findings.explanation import Cause
+
+#: A kind of waiting that takes this share of the time limits a cell whatever its base does.
+WHOLE_SHARE = 0.5
+#: Work conservation: with a lock that limits, its holder runs.
+RUNNING_MIN = 0.9
+#: A thread that runs this share of the time is used up.
+SATURATED = 0.85
 
 
 class Verdict(NamedTuple):
@@ -20,11 +28,42 @@ class Verdict(NamedTuple):
     limit: str = ""
 
 
-class Here(NamedTuple):
+class Case(NamedTuple):
     """A cell and its base (``None`` for the base itself); the roles that are its clients; and does
     it serve them?"""
 
-    cell: Picture
-    base: Picture | None
+    cell: Breakdown
+    base: Breakdown | None
     clients: tuple[str, ...]
     serving: bool
+
+
+def mixture(cell: Breakdown) -> str:
+    """What the time of a cell is made of."""
+    waiting = [f"{percent(cell.share('cpu'))} of it on a CPU"]
+    if "run_queue" in cell.columns:
+        waiting.append(f"{percent(cell.share('run_queue'))} waiting for one")
+    waiting.append(f"{percent(cell.share('blocked'))} blocked")
+    return ", ".join(waiting)
+
+
+def percent(share: float) -> str:
+    """A share for prose: ``51 %``, ``0.4 %``."""
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.1f} %"
+
+
+def number(value: float) -> str:
+    """A number of CPUs or threads: ``1.9``, ``0.03``."""
+    return f"{value:.1f}" if value >= 0.05 else f"{value:.2g}"
+
+
+def count(number: int, singular: str) -> str:
+    """``1 CPU``, ``2 CPUs``."""
+    return f"{number} {singular if number == 1 else singular + 's'}"
+
+
+def times(cell: Breakdown, base: Breakdown) -> str:
+    """How many times the base's CPU time an operation takes."""
+    ratio = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    return f"{ratio:.2f} ×" if ratio < 1.95 else f"{ratio:.1f} ×"

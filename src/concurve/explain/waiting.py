@@ -11,7 +11,7 @@ from concurve.wire.record import RoleRecord, ThreadRecord, Waits
 KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
 
 
-class Word(NamedTuple):
+class FutexWords(NamedTuple):
     """Futex words: readings of the words at which several threads waited, the greatest number of
     threads at one of them, and how many words there were in all."""
 
@@ -43,10 +43,10 @@ def readings_of(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str
     return found if any(found.values()) else {}
 
 
-def word_of(waits: Waits | None) -> Word:
+def word_of(waits: Waits | None) -> FutexWords:
     """The words at which threads were seen to wait."""
     if waits is None:
-        return Word()
+        return FutexWords()
     shared = [word for word in waits.futexes if word.threads > 1]
     top = max(shared, key=lambda word: word.readings, default=None)
-    return Word(top.readings if top else 0, top.threads if top else 0, waits.futex_words)
+    return FutexWords(top.readings if top else 0, top.threads if top else 0, waits.futex_words)

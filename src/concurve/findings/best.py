@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Report
-from concurve.findings.study import TestCase
+from concurve.terms import CampaignTexts, TestCase
 
 MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
 
@@ -74,17 +74,6 @@ class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     again: str
     version: str
-
-
-class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the campaign's author says in its report. Paragraphs are parted by an empty line;
-    lines that begin with ``-`` are a list."""
-
-    introduction: str = ""
-    scope: str = ""
-    platform: str = ""
-    procedure: str = ""
-    deviations: str = ""
 
 
 class CampaignFindings(msgspec.Struct, frozen=True, kw_only=True):

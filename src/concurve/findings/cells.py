@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 CellStatus = Literal["ok", "partial", "skipped", "pending"]
 

@@ -7,15 +7,16 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 VerdictName = Literal["supported", "refuted", "undecided", "not testable here"]
 
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of a claim of its source: ``estimate`` against ``threshold``, with the
-    published figure beside it. ``cell`` is the one that the claim is about, if it is about one;
-    ``doubt`` says why a verdict was withheld on a machine that was not quiet."""
+    published figure beside it. ``id`` is that of the ``claim``, with the levels at which it was
+    judged where it is judged at several. ``cell`` is the one that the claim is about, if it is
+    about one; ``doubt`` says why a verdict was withheld on a machine that was not quiet."""
 
     id: str
     says: str
@@ -26,6 +27,7 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     threshold: str = ""
     estimate: Estimate | None = None
     published: float | None = None
+    claim: str = ""
     indicator: str = ""
     cell: dict[str, Level] = {}
     doubt: str = ""

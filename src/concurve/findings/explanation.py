@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 Cause = Literal["cpu", "lock", "coherency", "io", "client", "contamination", "none"]
 

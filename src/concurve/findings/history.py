@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.study import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo, Level
 
 Step = Literal["", "faster", "slower", "changed"]
 

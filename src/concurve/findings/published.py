@@ -7,9 +7,10 @@ from typing import Literal
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 Agreement = Literal["base", "agrees", "differs", "undecided", "not comparable"]
+Compare = Literal["ratio", "factor", "improvement", "difference", "order", "none"]
 
 
 class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):
     indicator: str
     parameters: dict[str, Level]
     base: dict[str, Level]
-    compare: Literal["ratio", "factor", "improvement", "difference", "order", "none"]
+    compare: Compare
     verdict: Agreement
     reason: str
     published: float | None = None

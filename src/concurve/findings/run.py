@@ -12,8 +12,8 @@ from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
 from concurve.findings.scaling import ScalingFinding
-from concurve.findings.study import Factor, IndicatorInfo, TestCase
 from concurve.findings.workers import ProgramFact, WorkerShares
+from concurve.terms import Factor, IndicatorInfo, TestCase
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

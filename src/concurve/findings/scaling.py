@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from concurve.findings.fit import CurvePoint, FitResult, Prediction
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 class ScalingFinding(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,9 +1,10 @@
-"""Folders that live as long as a trial or a server, and that a killed process does not leave for
-good: whoever makes the next one removes it."""
+"""Temporary folders of trials and servers. What a killed process leaves, a folder or the shared
+memory of a server in it, is removed when the next folder is made."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import shutil
@@ -11,16 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from concurve.host.segments import free_segment
-
 PREFIX = "concurve-at-work-"
 
-#: Locked by the one whose folder it is; the lock ends with his process, however that ends.
+#: Locked by the process whose folder it is; the lock ends with the process, however that ends.
 _LOCK = ".lock"
 
 
 @contextlib.contextmanager
-def passing_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """A new, empty folder in the temporary folder, which others may enter but not list; it is
     removed in the end.
 
@@ -44,7 +43,7 @@ def passing_folder() -> Iterator[Path]:
 def remove_abandoned() -> None:
     """Remove what killed processes have left."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # no lock yet, somebody else's, or gone meanwhile
+        with contextlib.suppress(OSError):  # no lock yet, of another user, or already removed
             lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,7 +53,7 @@ def remove_abandoned() -> None:
 
 
 def _remove(folder: Path) -> None:
-    """The lock last, so that what resists now is found again."""
+    """The lock goes last, so that what cannot be removed now is found again."""
     for path in folder.iterdir():
         if path.name != _LOCK:
             free_segment(path)
@@ -62,3 +61,38 @@ def _remove(folder: Path) -> None:
     if [path.name for path in folder.iterdir()] == [_LOCK]:
         (folder / _LOCK).unlink()
         folder.rmdir()
+
+
+_IPC_RMID = 0
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def free_segment(folder: Path) -> None:
+    """Remove the System V shared memory of the PostgreSQL whose data directory this is, if it still
+    belongs to that server. It belongs to no process, so a killed server leaves it."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = (folder / "postmaster.pid").read_text(encoding="ascii", errors="replace")
+        postmaster, segment = parse_postmaster(lines)
+        if maker_of(segment) == postmaster:
+            _LIBC.shmctl(segment, _IPC_RMID, None)
+
+
+def parse_postmaster(text: str) -> tuple[int, int]:
+    """Its process and its segment: lines 1 and 7, the latter with a key before.
+
+    Raises:
+        ValueError: it has no segment yet.
+    """
+    lines = text.splitlines()
+    if len(lines) < 7 or len(lines[6].split()) != 2:
+        raise ValueError(text)
+    return int(lines[0]), int(lines[6].split()[1])
+
+
+def maker_of(segment: int) -> int | None:
+    """The process that made a segment, by ``/proc/sysvipc/shm``; numbers are used again."""
+    rows = Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()
+    names = rows[0].split()
+    number, maker = names.index("shmid"), names.index("cpid")
+    found = (row.split() for row in rows[1:])
+    return next((int(row[maker]) for row in found if int(row[number]) == segment), None)

@@ -1,4 +1,4 @@
-"""Ports of loopback, for the servers of a trial."""
+"""Free ports of loopback for the servers of a trial."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import socket
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 on which nobody listens now. Somebody else may take it before the
-    server does; then the trial fails, and is made again with another."""
+    """A TCP port of 127.0.0.1 on which no process listens now. Another process may take it before
+    the server does; then the trial fails and is redone with another port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from concurve import __version__
+from concurve.version import __version__
 
 
 def allowed_cpus() -> tuple[int, ...]:
@@ -65,7 +65,7 @@ def versions() -> dict[str, str]:
 
 
 def describe_program(command: str, path: str | None = None) -> dict[str, Any]:
-    """Which file a command stands for, told apart by its content's SHA-256."""
+    """The file that a command stands for, identified by the SHA-256 of its content."""
     found = shutil.which(command, path=path)
     if found is None:
         return {"command": command, "absent": "not found on PATH"}
@@ -73,7 +73,7 @@ def describe_program(command: str, path: str | None = None) -> dict[str, Any]:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """A file, told apart by its content's SHA-256."""
+    """A file, identified by the SHA-256 of its content."""
     file = path.resolve()
     facts: dict[str, Any] = {"path": str(file)}
     try:

@@ -19,19 +19,20 @@ from concurve.errors import (
     RunInterruptedError,
     StoreError,
 )
-from concurve.measuring.campaign_head import CampaignHead
 from concurve.measuring.forecast import check_allowance, forecast
 from concurve.measuring.laboratory import Progress, Runner, Silence
-from concurve.measuring.run_head import RunHead, decode_head, new_head, with_allowance
+from concurve.measuring.run_head import new_head, with_allowance
 from concurve.store import Store
+from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import MemberRow, RunRow
+from concurve.store.run_head import RunHead, decode_head
 
 ENDED = ("complete", "failed", "not run")
 
 
 class CampaignRunner:
-    """Runs a campaign, or what is missing of it. Effects come in from outside; ``tell`` is told
-    of each study's beginning and of what went wrong."""
+    """Runs a campaign, or what is missing of it. Store, engine, progress and clock are given;
+    ``tell`` shows a line when a study begins and when one goes wrong."""
 
     def __init__(
         self,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.definition.units import format_duration
-from concurve.errors import StudyError
+from concurve.errors import StoreError, StudyError
 from concurve.measuring.plan import Plan
-from concurve.measuring.run_head import decode_head
+from concurve.measuring.run_head import plan_of
 from concurve.store import Store
+from concurve.store.run_head import decode_head
 
 #: Earlier runs looked at, the newest first.
 RUNS_LOOKED_AT = 20
 
 
 class Forecast(NamedTuple):
-    """Expected seconds of the pilot and at most, and the run that says so."""
+    """Expected seconds of the pilot and at most, and the run that they are taken from."""
 
     pilot_seconds: float
     longest_seconds: float
@@ -28,11 +29,14 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
     An earlier run counts if its roles and effort are the same and it has trials of every cell.
     """
     for row in reversed(store.runs(plan.study.name)[-RUNS_LOOKED_AT:]):
-        head = decode_head(row)
+        try:
+            head = decode_head(row)
+        except StoreError:
+            continue  # of a newer version, or damaged: a plan does not depend on it
         if head.study.roles != plan.study.roles or head.effort != plan.effort:
             continue
         seconds: dict[int, list[float]] = {}
-        earlier = {tuple(cell.parameters.items()): cell.index for cell in head.plan().cells}
+        earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
         for trial in store.trials(row.id):
             seconds.setdefault(trial.outcome.key.cell, []).append(trial.outcome.seconds)
         means = [

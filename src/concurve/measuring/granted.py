@@ -9,22 +9,9 @@ import msgspec
 
 from concurve.definition.study import Study
 from concurve.errors import HostError
-from concurve.findings.study import Level
-from concurve.measuring.plan import Plan, ProgramFinder, describe, make_plan, trial_spec
-
-
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A level that was not measured: what the machine lacks, and what would help."""
-
-    factor: str
-    level: Level
-    why: str
-    remedy: str
-
-    @property
-    def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
-        return f"{self.why}; {self.remedy}" if self.remedy else self.why
+from concurve.measuring.plan import Plan, ProgramFinder, make_plan, trial_spec
+from concurve.store.run_head import LeftOut
+from concurve.terms import Level
 
 
 def granted(
@@ -54,10 +41,9 @@ def _lacking(
     if cell is None:
         return None
     try:
-        trial_spec(plan, cell, "check", cpus, find_program)
+        trial_spec(plan, cell, "check", cpus, find_program, name_cell=False)
     except HostError as error:
-        why = error.what.removeprefix(f"{describe(cell.parameters)}: ")
-        return LeftOut(factor=factor, level=level, why=why, remedy=error.remedy)
+        return LeftOut(factor=factor, level=level, why=error.what, remedy=error.remedy)
     return None
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.measuring.plan import Cell, Plan, describe
-from concurve.measuring.protocol import Verdict
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extracts import MissedExtractError
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
+from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
 
@@ -99,7 +99,7 @@ class Judge:
         )
 
     def _check(self, cell: Cell, record: TrialRecord, value: float) -> Judgement | None:
-        """The validator's word: 0 accept, 1 redo, 2 give up; any other code is an error."""
+        """Ask the validator: exit code 0 accepts, 1 redoes, 2 gives up; others are errors."""
         text = self.plan.study.hooks.check
         if not text:
             return None
@@ -125,7 +125,7 @@ class Judge:
 
 
 def lost_sessions(record: TrialRecord) -> Judgement | None:
-    """A load whose sessions lost their connection went on with fewer than the cell says."""
+    """A program error if sessions of a load were lost: fewer went on than the cell says."""
     lost = [
         f"{line.value:g} of the sessions of {role.name} lost their connection"
         for role in record.roles

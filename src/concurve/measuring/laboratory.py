@@ -9,32 +9,35 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from concurve import volumes
+from concurve.attendants import volumes
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
 from concurve.definition.units import format_count, format_duration
 from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
-from concurve.findings.study import Level
-from concurve.host import machine, native
-from concurve.host.folders import passing_folder
+from concurve.host import machine
+from concurve.host.folders import temporary_folder
 from concurve.host.lock import measurement_lock
 from concurve.host.loopback import free_port
+from concurve.measuring import packaged
 from concurve.measuring.hooks import run_hook
 from concurve.measuring.judgement import Judge
 from concurve.measuring.plan import Cell, Plan, describe, trial_spec
-from concurve.measuring.protocol import Outcome, Stop, TrialKey, replay
 from concurve.measuring.protocol import Protocol as TrialProtocol
-from concurve.measuring.run_head import RunHead
+from concurve.measuring.protocol import Stop, replay
+from concurve.measuring.run_head import plan_of
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
+from concurve.store.rows import Outcome, TrialKey
+from concurve.store.run_head import RunHead
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.spec import TrialSpec
 
 
 class Progress(Protocol):
-    """Who is told how a run goes on; called between trials only."""
+    """Shows how a run goes on; called between trials only."""
 
     def begin(self, total: int, title: str) -> None: ...
 
@@ -56,7 +59,7 @@ class Progress(Protocol):
 
 
 class Silence:
-    """Progress for nobody."""
+    """Progress that shows nothing."""
 
     def begin(self, *_: Any) -> None: ...
 
@@ -86,7 +89,7 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
     """
     seen: set[bytes] = set()
     for cell in plan.cells:
-        spec = trial_spec(plan, cell, "check", cpus, native.command)
+        spec = trial_spec(plan, cell, "check", cpus, packaged.command)
         for role in spec.roles:
             launch = msgspec.json.encode(
                 (role.argv[0], role.env.get("PATH"), role.cwd, role.controls)
@@ -103,7 +106,7 @@ def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
 
 
 class Runner:
-    """Runs or resumes one run. Effects come in from outside: store, engine, clock, progress."""
+    """Runs or resumes one run. Store, engine, clock and progress are given."""
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class Runner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.head = head
-        self.plan = head.plan()
+        self.plan = plan_of(head)
         self.store = store
         self.engine = engine
         self.progress: Progress = progress or Silence()
@@ -225,14 +228,14 @@ class Runner:
             yield ""
             return
         try:
-            with passing_folder() as folder:
+            with temporary_folder() as folder:
                 yield str(folder)
         except OSError as error:
             raise RunError(f"no folder for a trial: {error}", "TMPDIR=FOLDER with room") from error
 
     def _spec(self, cell: Cell, name: str, block: int, folder: str) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
-        return trial_spec(self.plan, cell, name, self._cpus, native.command, port, block, folder)
+        return trial_spec(self.plan, cell, name, self._cpus, packaged.command, port, block, folder)
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()

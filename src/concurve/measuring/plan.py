@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.controls import SPARE, parse_cpus
-from concurve.definition.meanings import part_values
+from concurve.definition.level_parts import part_values
 from concurve.definition.study import (
     BLOCK_SEED,
     FREE_PORT,
@@ -29,11 +29,11 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
-from concurve.findings.study import Level
+from concurve.terms import Level
 from concurve.wire.spec import RoleSpec, TrialSpec
 
 #: Name, place, Java and JVM options → how the command line begins:
-#: :func:`concurve.host.native.command`.
+#: :func:`concurve.measuring.packaged.command`.
 ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
 
 COPIES_MAX = 1024
@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True):
             TRIAL_FOLDER: folder,
         }
         levels = {**cell.parameters, "effort": self.effort, **of_trial}
-        return {**levels, **part_values(self.study.meanings, levels)}
+        return {**levels, **part_values(self.study.level_parts, levels)}
 
     def workers(self, cell: Cell) -> float | None:
         """The level of the factor that counts as concurrency, if there is one."""
@@ -153,12 +153,17 @@ def trial_spec(
     port: Level = "PORT",
     block: int = 0,
     folder: str = "FOLDER",
+    name_cell: bool = True,
 ) -> TrialSpec:
-    """What the runner is told for one trial of a cell in a block.
+    """The spec of one trial of a cell in a block.
 
-    ``cpus`` are those that this process may use; ``find_program`` gives the begin of a
-    packaged program's command line; ``port`` is what ``{free_port}`` stands for, ``folder`` what
-    ``{trial_folder}`` does.
+    Args:
+        trial: the trial's name.
+        cpus: those that this process may use.
+        find_program: how the command line of a packaged program begins.
+        port: what ``{free_port}`` stands for.
+        folder: what ``{trial_folder}`` stands for.
+        name_cell: whether errors name the cell beside the role.
 
     Raises:
         StudyError: a rendered control is malformed.
@@ -166,11 +171,12 @@ def trial_spec(
     """
     limit = plan.rules.timeout_seconds
     values = plan.values(cell, port, block, folder)
-    places = _Places(cpus, _spare_cpus(plan, cpus), find_program)
+    host = _HostPart(cpus, _spare_cpus(plan, cpus), find_program)
+    where = f"{describe(cell.parameters)}: " if name_cell else ""
     copies: dict[str, tuple[RoleSpec, ...]] = {}
     for role in plan.study.roles:
         after = tuple(spec.name for other in role.after for spec in copies[other])
-        copies[role.name] = _role_specs(plan, cell, role, after, values, places)
+        copies[role.name] = _role_specs(plan, role, after, values, host, f"{where}role {role.name}")
     return TrialSpec(
         trial=trial,
         roles=tuple(spec for specs in copies.values() for spec in specs),
@@ -178,9 +184,9 @@ def trial_spec(
     )
 
 
-class _Places(NamedTuple):
-    """What of this machine a trial may use: its CPUs, those for roles that take what is spare, and
-    its programs."""
+class _HostPart(NamedTuple):
+    """The part of this machine that a trial may use: its CPUs, those for roles that take what is
+    spare, and its programs."""
 
     cpus: Sequence[int]
     spare: Sequence[int]
@@ -197,21 +203,21 @@ def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
     for cell in plan.cells:
         for role, text in texts.items():
             if text and text != SPARE and (rendered := render(text, plan.values(cell))):
-                with contextlib.suppress(HostError):  # told where that cell is to be run
+                with contextlib.suppress(HostError):  # refused when that cell is planned
                     bound.update(parse_cpus(rendered, cpus, f"role {role}"))
     return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
 
 
 def _role_specs(
     plan: Plan,
-    cell: Cell,
     role: Role,
     after: tuple[str, ...],
     values: Mapping[str, Value],
-    places: _Places,
+    host: _HostPart,
+    where: str,
 ) -> tuple[RoleSpec, ...]:
-    """The copies of a role; ``after`` names the copies of the roles that it waits for."""
-    where = f"{describe(cell.parameters)}: role {role.name}"
+    """The copies of a role; ``after`` names the copies of the roles that it waits for, ``where``
+    names the role in errors."""
     copies = render(role.copies, values)
     if not copies.isdigit() or not 0 <= int(copies) <= COPIES_MAX:
         raise StudyError(f"{where}: {copies!r} copies", f"a count from 0 to {COPIES_MAX}")
@@ -224,7 +230,7 @@ def _role_specs(
     if role.program is not None:
         java = None if role.java is None else render(role.java, values)
         jvm = expand(role.jvm, values)
-        argv[:0] = places.find_program(render(role.program, values), where, java, jvm)
+        argv[:0] = host.find_program(render(role.program, values), where, java, jvm)
     argv[:0] = expand(role.prefix, values)
     return tuple(
         RoleSpec(
@@ -232,7 +238,7 @@ def _role_specs(
             argv=tuple(argv),
             env={key: render(value, values) for key, value in role.env.items()},
             cwd=None if role.cwd is None else render(role.cwd, values),
-            controls=role.controls.resolve(values, places.cpus, where, places.spare),
+            controls=role.controls.resolve(values, host.cpus, where, host.spare),
             end=role.end,
             ready=role.ready,
             after=after,

@@ -19,36 +19,13 @@ from typing import Literal, NamedTuple
 
 from concurve.errors import RunError
 from concurve.measuring.plan import Plan
-from concurve.stats.moments import mean, median, median_deviation, stdev
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import mean, median, median_deviation, stdev, t_quantile
+from concurve.store.rows import Outcome, TrialKey
 
 #: A value further from the median than this many median deviations is redone (10 σ if normal).
 OUTLIER_DEVIATIONS = 14.826
 
-Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
 StopKind = Literal["complete", "time", "too_long"]
-
-
-class TrialKey(NamedTuple):
-    """A place in the plan: which cell, in which block, at which attempt."""
-
-    cell: int
-    block: int
-    attempt: int
-
-
-class Outcome(NamedTuple):
-    """What came of a trial, as far as the protocol cares.
-
-    ``value`` is the primary indicator, ``seconds`` the time the trial took of the allowance.
-    """
-
-    key: TrialKey
-    verdict: Verdict
-    value: float | None
-    seconds: float
-    cause: str = ""
-    detail: str = ""
 
 
 class Stop(NamedTuple):

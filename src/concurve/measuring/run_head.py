@@ -1,4 +1,4 @@
-"""What is known of a run before its first trial, and stored with it."""
+"""Begins a run: its head, made of the study and of what this machine says, and its plan."""
 
 from __future__ import annotations
 
@@ -13,44 +13,21 @@ from typing import Any
 
 import msgspec
 
-from concurve.definition.study import Role, Rules, Study
+from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.definition.units import format_duration
 from concurve.errors import StudyError
-from concurve.host import machine, native
-from concurve.measuring.granted import LeftOut, granted
+from concurve.host import machine
+from concurve.measuring import packaged
+from concurve.measuring.granted import granted
 from concurve.measuring.plan import Plan, make_plan
-from concurve.store.rows import RunRow
+from concurve.store.run_head import FORMAT, RunHead
 
 
-class RunHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Study, effort and seed, the rules in force, and the machine with everything that ran.
-
-    ``left_out`` are optional levels that the machine could not run; the study is without them.
-    """
-
-    id: str
-    study: Study
-    effort: str
-    seed: int
-    started: str
-    again: str
-    machine: dict[str, Any]
-    programs: dict[str, Any]
-    versions: dict[str, str]
-    rules: Rules
-    left_out: tuple[LeftOut, ...] = ()
-
-    def plan(self) -> Plan:
-        """The plan that this run follows."""
-        plan = make_plan(self.study, self.effort, self.seed)
-        return msgspec.structs.replace(plan, rules=self.rules)
-
-    def row(self) -> RunRow:
-        """The run as it is stored when it begins."""
-        return RunRow(
-            self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
-        )
+def plan_of(head: RunHead) -> Plan:
+    """The plan that a run follows."""
+    plan = make_plan(head.study, head.effort, head.seed)
+    return msgspec.structs.replace(plan, rules=head.rules)
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
@@ -60,9 +37,10 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         HostError: a program is not installed that no optional level asks for.
     """
     now = datetime.datetime.now(datetime.UTC)
-    study, left_out = granted(study, effort, machine.allowed_cpus(), native.command)
+    study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
     plan = make_plan(study, effort, seed)
     return RunHead(
+        format=FORMAT,
         id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         study=study,
         effort=effort,
@@ -75,11 +53,6 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         rules=plan.rules,
         left_out=left_out,
     )
-
-
-def decode_head(row: RunRow) -> RunHead:
-    """The head of a stored run."""
-    return msgspec.json.decode(row.head, type=RunHead)
 
 
 def with_allowance(head: RunHead, seconds: float) -> RunHead:
@@ -121,7 +94,7 @@ def _programs(plan: Plan) -> dict[str, Any]:
             for name, java in launches:
                 label = f"{name} on Java {java}" if java else name
                 key = role.name if len(launches) == 1 else f"{role.name}: {label}"
-                programs[key] = native.describe(name, f"role {role.name}", java)
+                programs[key] = packaged.describe(name, f"role {role.name}", java)
         elif "{" not in role.command[0]:
             programs[role.name] = machine.describe_program(role.command[0], role.env.get("PATH"))
     return programs
@@ -130,5 +103,5 @@ def _programs(plan: Plan) -> dict[str, Any]:
 def _launch(role: Role, values: Mapping[str, Value]) -> tuple[str, str | None]:
     """A role's packaged program in a cell, and the Java it asks for."""
     name = render(role.program or "", values)
-    is_jar = role.java and name in native.JAVA_PROGRAMS
+    is_jar = role.java and name in packaged.JAVA_PROGRAMS
     return name, render(role.java, values) if role.java and is_jar else None

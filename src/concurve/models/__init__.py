@@ -15,8 +15,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate, Prediction
-from concurve.models.all_models import MODELS, fit_curves
+from concurve.models.all_models import MODELS
 from concurve.models.curve import make_curve
+from concurve.models.fit_curves import fit_curves
 from concurve.models.model import Floats, Model
 from concurve.models.predict import predict
 

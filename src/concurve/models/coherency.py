@@ -57,6 +57,7 @@ def coherency_model(
         lower=(-np.inf, 0.0),
         upper=(1.0, np.inf),
         peak=_peak(phi, position),
+        phi=phi,
         coordinates=log_gamma_first,
     )
 

@@ -21,7 +21,7 @@ _AT_BOUND = 1e-12
 _AT_CAP = 1e-9
 
 
-_quiet = np.errstate(all="ignore")  # what is not finite is told by being so
+_quiet = np.errstate(all="ignore")  # values that are not finite are handled as such
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from concurve.errors import ConcurveError
 from concurve.models.model import Floats
 
 #: |N − X·R|/N beyond this means a wrong measurement.
-GATE = 0.05
+TOLERANCE = 0.05
 
 Column = Sequence[float] | Floats
 
@@ -82,18 +82,18 @@ def deviation(law: Law) -> Floats:
     return np.asarray((law.n - law.x * (law.r + law.think_time)) / law.n)
 
 
-def violations(law: Law, gate: float = GATE) -> list[int]:
-    """Rows, from 0, that contradict the law by more than the gate."""
-    return [int(row) for row in np.flatnonzero(np.abs(deviation(law)) > gate)]
+def violations(law: Law, tolerance: float = TOLERANCE) -> list[int]:
+    """Rows, from 0, that contradict the law by more than the tolerance."""
+    return [int(row) for row in np.flatnonzero(np.abs(deviation(law)) > tolerance)]
 
 
-def check(law: Law, gate: float = GATE) -> None:
+def check(law: Law, tolerance: float = TOLERANCE) -> None:
     """Refuse figures that contradict the law.
 
     Raises:
-        ConcurveError: a row is off by more than the gate.
+        ConcurveError: a row is off by more than the tolerance.
     """
-    rows = violations(law, gate)
+    rows = violations(law, tolerance)
     if not rows:
         return
     off = deviation(law)
@@ -101,7 +101,8 @@ def check(law: Law, gate: float = GATE) -> None:
     there = law.x[worst] * (law.r[worst] + law.think_time)
     raise ConcurveError(
         f"wrong measurement: {len(rows)} of {len(law.n)} rows contradict Little's law N = X·R by "
-        f"more than {100 * gate:g} %; in row {worst + 1} N is {law.n[worst]:g}, X·R {there:.4g}",
+        f"more than {100 * tolerance:g} %; in row {worst + 1} N is {law.n[worst]:g}, "
+        f"X·R {there:.4g}",
         "R must be a mean in the time unit of X (seconds for operations a second) and measured "
         "where X was; clients that pause need --think-time; without --r the fit goes on unchecked",
     )

@@ -73,6 +73,7 @@ GAMMA = Quantity("gamma", 0, "throughput of one worker", "X", log=True, lower=0.
 class Model:
     """A scaling model. ``parameters`` are in the order of the coordinates, ``gamma`` first.
 
+    ``phi`` is φ(N) of models with a cost of coherency, β φ(N) (N−1) relative to the work.
     ``lower`` and ``upper`` bound the shape coordinates of the fitted values; intervals are
     computed without these bounds and cut at them afterwards, which keeps their level.
     """
@@ -87,6 +88,7 @@ class Model:
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     peak: Peak | None = None
+    phi: Callable[[Floats], Floats] | None = None
     capped: bool = False
     coordinates: Callable[[Floats], Floats] = field(default=lambda p: p)
 

@@ -18,6 +18,7 @@ from scipy.special import stdtrit
 from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.fit import FitResult, ModelFit, Prediction
+from concurve.models.all_models import MODELS
 from concurve.models.model import Floats
 
 #: Beyond this multiple of the greatest level measured, a prediction is no more than a guess.
@@ -68,8 +69,6 @@ def predict(result: FitResult, n: Sequence[float] | Floats) -> list[Prediction]:
 
 def curve_of(item: ModelFit, n: Sequence[float] | Floats) -> Floats:
     """The model's own curve; NaN where it has no value (a superlinear one beyond its pole)."""
-    from concurve.models.all_models import MODELS
-
     levels = np.asarray(n, float).reshape(1, -1)
     with np.errstate(all="ignore"):
         log_x, _ = MODELS[item.name].log_curve(levels, np.array([item.coordinates]))
@@ -78,8 +77,6 @@ def curve_of(item: ModelFit, n: Sequence[float] | Floats) -> Floats:
 
 def _of_model(item: ModelFit, result: FitResult, n: Floats) -> tuple[Floats, Floats]:
     """log X at each number, and its variance for a mean of as many trials as a level has."""
-    from concurve.models.all_models import MODELS
-
     model = MODELS[item.name]
     with np.errstate(all="ignore"):
         log_x, slopes = model.log_curve(n.reshape(1, -1), np.array([item.coordinates]))

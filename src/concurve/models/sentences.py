@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
+from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
 
-#: Runs of like residuals less probable than this are told.
+#: Runs of like residuals less probable than this are reported.
 _ORDER = 0.01
 _LEVELS_WANTED = 6
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
@@ -26,18 +29,12 @@ def in_words(item: ModelFit) -> str:
         f"{_unit(figure.unit)}"
         for name, figure in item.parameters.items()
     ]
-    return f"{_capital(_title(item))}: {', '.join([*found[1:], found[0]])}."
+    return f"{_capital(item.title)}: {', '.join([*found[1:], found[0]])}."
 
 
 def in_digits(value: float, digits: int = 4) -> str:
     """A figure to so many digits, written out up to the billions: ``2,554,000``."""
     return f"{float(f'{value:.{digits}g}'):,.10g}"
-
-
-def _title(item: ModelFit) -> str:
-    from concurve.models.all_models import MODELS
-
-    return MODELS[item.name].title
 
 
 def _capital(text: str) -> str:
@@ -94,7 +91,9 @@ def _costs(best: ModelFit, top: float) -> str:
             f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
             f"and throughput cannot pass γ/α = {in_digits(limit)}."
         )
-    coherency = best.parameters["beta"].value * _phi(best.name, top) * (top - 1)
+    phi = MODELS[best.name].phi
+    assert phi is not None  # all models with β have it
+    coherency = best.parameters["beta"].value * float(phi(np.array(top))) * (top - 1)
     larger, smaller = ("coherency", "contention")
     if contention > coherency:
         larger, smaller = smaller, larger
@@ -105,10 +104,6 @@ def _costs(best: ModelFit, top: float) -> str:
         f"At N = {top:g} {larger} costs {costs[larger]:.3g} times the work itself, "
         f"{smaller} {costs[smaller]:.3g} times: {larger} limits."
     )
-
-
-def _phi(name: str, n: float) -> float:
-    return {"usl": n, "usl_log": math.log(n), "usl_sqrt": math.sqrt(n)}[name]
 
 
 def _superlinear(best: ModelFit) -> str:
@@ -148,7 +143,7 @@ def peak_sentence(peak: PeakEstimate) -> str:
 def warnings(result: FitResult) -> tuple[str, ...]:
     """What casts doubt on the fit."""
     best = result.best
-    title = _title(best)
+    title = best.title
     found = []
     if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
         found.append(
@@ -168,9 +163,7 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{_observations(result)} are too few for AICc on every model: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
-    rivals = [
-        _title(m) for m in result.models if m.name != best.name and m.weight > best.weight / 3
-    ]
+    rivals = [m.title for m in result.models if m.name != best.name and m.weight > best.weight / 3]
     if rivals:
         found.append(
             f"{_capital(title)} is not clearly best: {'; '.join(rivals)} "

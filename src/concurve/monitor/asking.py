@@ -1,5 +1,4 @@
-"""Asking a running server: one connection for all readings, so that a server that was started anew
-is known by its end."""
+"""Reads a running server over one connection, which ends when the server is restarted."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ _CONNECT_SECONDS = 10.0
 #: An answer may wait for its turn on an overloaded machine.
 _PATIENCE_SECONDS = 60.0
 
-#: No server's counters are longer.
+#: An answer is never longer.
 _ANSWER_BYTES_MAX = 1 << 24
 
 
 class UnreachableError(ConcurveError):
-    """Nobody answers there, or not any more."""
+    """No server answers there, or no longer."""
 
 
 class Watched:
@@ -45,7 +44,7 @@ class Watched:
 
         Raises:
             UnreachableError: the connection is lost, or a password is needed.
-            NotOurServerError: whoever answers is no reference server.
+            NotOurServerError: the program that answers is no reference server.
         """
         return parse(self._ask("INFO"), self.place)
 
@@ -91,7 +90,7 @@ def watching(host: str, port: int) -> Iterator[Watched]:
     """A connection to a server, closed at the end.
 
     Raises:
-        UnreachableError: nobody is there.
+        UnreachableError: no server answers there.
     """
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:

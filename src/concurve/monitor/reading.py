@@ -43,7 +43,7 @@ class LatchCounts(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """All counters of a server at one moment, since its start.
+    """All counters of a server since its start, read at one time.
 
     ``at_us`` is its own monotonic clock. ``work`` counts requests, transactions …; ``statements``
     is empty where none are served. ``facts`` has the lines of its section ``Server``.

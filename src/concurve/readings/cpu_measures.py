@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from concurve.findings.study import IndicatorInfo
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 #: More CPUs than a reader looks at one by one.
@@ -14,8 +14,8 @@ _NAME = re.compile(r"cpu(\d+)_busy")
 
 
 def cpu_figures(record: TrialRecord) -> dict[str, float]:
-    """Busy share of the trial's time by CPU (``cpu0_busy``), whoever kept it busy; where a role is
-    bound to CPUs, and the machine has not more than :data:`CPUS_MAX`."""
+    """Busy share of the trial's time by CPU (``cpu0_busy``), whatever process kept it busy. Only
+    where a role is bound to CPUs, and the machine has no more than :data:`CPUS_MAX`."""
     busy = record.machine.busy_ns_by_cpu
     bound = any(role.controls.requested.cpus for role in record.roles)
     if not bound or len(busy) > CPUS_MAX or record.wall_ns <= 0:

@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from concurve.findings.study import IndicatorInfo
 from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import RoleRecord
 
 #: What is derived from an indicator that each worker reports, by the ending of its name.

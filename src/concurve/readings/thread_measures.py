@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from concurve.findings.study import IndicatorInfo
 from concurve.wire.record import RoleRecord, ThreadRecord
 from concurve.wire.spec import Policy
 
@@ -19,33 +18,6 @@ CARRIER = re.compile(r"ForkJoinPool-.*")
 
 #: The kernel's numbers of its policies (``sched(7)``), field 41 of ``/proc/PID/stat``.
 POLICY_NUMBERS = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 6, "ext": 7}
-
-_INFOS = (
-    IndicatorInfo(name="worker_threads_total", label="worker threads",
-                  note="kernel threads that bore a worker's name, whole life"),
-    IndicatorInfo(name="carrier_threads_total", label="carrier threads",
-                  note="kernel threads that carried virtual threads, whole life"),
-    IndicatorInfo(name="service_threads_total", label="service threads",
-                  note="kernel threads that were neither workers nor carriers, whole life"),
-    IndicatorInfo(name="worker_nice_min", label="workers' nice, least"),
-    IndicatorInfo(name="worker_nice_max", label="workers' nice, greatest"),
-    IndicatorInfo(name="worker_priority_min", label="workers' kernel priority, least",
-                  note="PRI of ps: 0 to 39 by nice (19 is nice 0), 41 to 139 real-time; "
-                  "-1 for SCHED_IDLE"),
-    IndicatorInfo(name="worker_priority_max", label="workers' kernel priority, greatest",
-                  note="PRI of ps: 0 to 39 by nice (19 is nice 0), 41 to 139 real-time; "
-                  "-1 for SCHED_IDLE"),
-    IndicatorInfo(name="worker_policy_min", label="workers' policy, least",
-                  note="the kernel's number: 0 other, 1 fifo, 2 rr, 3 batch, 5 idle"),
-    IndicatorInfo(name="worker_policy_max", label="workers' policy, greatest",
-                  note="the kernel's number: 0 other, 1 fifo, 2 rr, 3 batch, 5 idle"),
-    IndicatorInfo(name="worker_cpus_min", label="CPUs allowed to a worker, least"),
-    IndicatorInfo(name="worker_cpus_max", label="CPUs allowed to a worker, most"),
-    IndicatorInfo(name="threads_off_affinity", label="threads off the affinity", better="lower",
-                  note="threads whose allowed CPUs are not those of their process"),
-)  # fmt: skip
-
-THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _INFOS}
 
 
 def thread_figures(role: RoleRecord) -> tuple[dict[str, float], dict[str, str]]:

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 MISSING = "–"
 

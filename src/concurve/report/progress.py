@@ -18,9 +18,9 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.console import cut, fit_encoding
+from concurve.terms import Level
 
 # On what is not a terminal: a line a block, but not more often than the first, and one after
 # the second in any case.

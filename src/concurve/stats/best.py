@@ -1,15 +1,14 @@
-"""The settings that cannot be told from the best, and what it would take to tell them apart."""
+"""The settings that cannot be told from the best, and how many trials would separate them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.stats.intervals import mean_estimate
-from concurve.stats.moments import mean
-from concurve.stats.students import t_quantile
+from concurve.stats.moments import mean, t_quantile
 from concurve.stats.welch import deviation_of, mean_error, p_above_others
 
 #: Settings that each is held against at most, to spare time with thousands of cells.
@@ -119,3 +118,24 @@ def trials_to_tell(
         if (t_quantile(level, n - 1) + t_quantile(power, n - 1)) ** 2 * variance <= n * distance**2:
             return n
     return None
+
+
+def without_block_effects(cells: Sequence[Mapping[int, float]]) -> list[list[float]]:
+    """The positive values of cells by block → columns of equal length, each value divided by its
+    block's geometric mean over the cells and multiplied by that of all blocks.
+
+    In a two-way layout (cell × block on the logarithm) this leaves the effect of the cell and the
+    error. Only blocks that all cells with values hold are kept. The error then has a few degrees
+    of freedom less than the columns seem to have: one in ``len(cells)``.
+    """
+    held = [set(cell) for cell in cells if cell]
+    blocks = sorted(set.intersection(*held)) if held else []
+    logs = [[math.log(cell[block]) for block in blocks] if cell else [] for cell in cells]
+    shared = [mean([column[i] for column in logs if column]) for i in range(len(blocks))]
+    centre = mean(shared) if shared else 0.0
+    return [
+        [math.exp(value - effect + centre) for value, effect in zip(column, shared, strict=True)]
+        if column
+        else []
+        for column in logs
+    ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: In shorter series no change can be told from chance.
+#: In shorter series a change cannot be distinguished from chance.
 LENGTH_MIN = 8
 
 #: A change is one that has lasted so many values.

@@ -1,4 +1,5 @@
-"""Intervals of means and of ratios of means."""
+"""Intervals of means, of ratios of means, of ratios of such ratios, and of the coefficient of
+variation."""
 
 from __future__ import annotations
 
@@ -7,9 +8,8 @@ from collections.abc import Sequence
 
 from concurve.estimate import Estimate
 from concurve.stats.comparison import compared_in_pairs
-from concurve.stats.moments import mean, summary
-from concurve.stats.students import t_quantile
-from concurve.stats.welch import deviation_of, growth, log_ratio
+from concurve.stats.moments import mean, stdev, summary, t_quantile
+from concurve.stats.welch import Difference, deviation_of, growth, log_ratio
 
 
 def mean_estimate(
@@ -128,3 +128,51 @@ def scaled(estimate: Estimate, factor: float, unit: str | None = None) -> Estima
         max=times(estimate.max),
         stdev=times(estimate.stdev),
     )
+
+
+def variation_estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """Coefficient of variation with Vangel's modification of McKay's interval (1996)."""
+    from scipy.special import chdtri
+
+    n, ratio = len(values), stdev(values) / abs(mean(values))
+    df = n - 1
+
+    def bound(upper_tail: float) -> float:
+        u = float(chdtri(df, upper_tail))
+        inside = ((u + 2) / n - 1) * ratio**2 + u / df
+        return float(ratio / inside**0.5) if inside > 0 else float("inf")
+
+    tail = (1 - confidence) / 2
+    return Estimate(value=ratio, low=bound(tail), high=bound(1 - tail), n=n, confidence=confidence)
+
+
+def ratio_of_ratios(
+    of: Sequence[float],
+    over: Sequence[float],
+    than_of: Sequence[float],
+    than_over: Sequence[float],
+    confidence: float = 0.95,
+    pilot: int | None = None,
+) -> Estimate | None:
+    """(of / over) / (than_of / than_over) of four means of independent positive samples, with its
+    interval on the logarithm: the variances of the two log ratios add up, degrees of freedom by
+    Welch-Satterthwaite. ``None`` where a mean is not above 0; one trial has no interval.
+    """
+    samples = of, over, than_of, than_over
+    means = [mean(values) for values in samples]
+    if min(means) <= 0:
+        return None
+    n, ratio = min(map(len, samples)), means[0] / means[1] / (means[2] / means[3])
+    here, there = log_ratio(of, over, pilot), log_ratio(than_of, than_over, pilot)
+    if here is None or there is None:
+        return Estimate(value=ratio, n=n, confidence=confidence)
+    both = Difference(here.value - there.value, here.variance + there.variance, _df(here, there))
+    low, high = (ratio * growth(bound - both.value) for bound in both.interval(confidence))
+    return Estimate(value=ratio, low=low, high=high, n=n, confidence=confidence)
+
+
+def _df(here: Difference, there: Difference) -> float:
+    total = here.variance + there.variance
+    if total == 0:
+        return min(here.df, there.df)
+    return total**2 / (here.variance**2 / here.df + there.variance**2 / there.df)

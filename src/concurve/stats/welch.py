@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.stats.moments import mean, stdev
-from concurve.stats.students import t_quantile, t_upper
+from concurve.stats.moments import mean, stdev, t_quantile, t_upper
 
 
 class MeanError(NamedTuple):

@@ -12,10 +12,17 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from concurve.errors import StoreError
-from concurve.measuring.protocol import Outcome, TrialKey
 from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
-from concurve.store.rows import CampaignRow, MemberRow, RecordRow, RunRow, TrialRow
+from concurve.store.rows import (
+    CampaignRow,
+    MemberRow,
+    Outcome,
+    RecordRow,
+    RunRow,
+    TrialKey,
+    TrialRow,
+)
 
 
 class Store(Database):

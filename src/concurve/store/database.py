@@ -1,4 +1,4 @@
-"""The database of a store: opened, checked, brought up to date, and its errors in our words.
+"""The database of a store: opens it, checks and upgrades its format, and translates its errors.
 
 History of the format: 1 (2026-11) first version; 2 (2026-11) campaigns, in tables of their own.
 An older store is brought up to date when it is opened; one that may only be read stays as it is,
@@ -23,8 +23,11 @@ STORE_FORMAT = 2
 #: The first format that has campaigns.
 FORMAT_OF_CAMPAIGNS = 2
 
-#: Statements that keep other makers of a store out until the transaction ends.
-_ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(20261121)"}
+#: Statements that lock out other processes that create the store, until the transaction ends.
+_CREATION_LOCK = {
+    "sqlite": "BEGIN IMMEDIATE",
+    "postgresql": "SELECT pg_advisory_xact_lock(20261121)",
+}
 
 _FORMAT_QUERY = sa.select(tables.meta.c.value).where(tables.meta.c.key == "format")
 
@@ -39,7 +42,7 @@ class Database:
             self._format = self._stored_format()
             if self._format < STORE_FORMAT:
                 self._bring_up_to_date()
-            self._keep_a_log()
+            self._use_write_ahead_log()
 
     @classmethod
     def existing(cls, url: str | None = None) -> Self:
@@ -53,7 +56,7 @@ class Database:
         return cls(url)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     def shown(self) -> str:
@@ -84,7 +87,8 @@ class Database:
         )
 
     def _check_foreign(self, found: list[str]) -> None:
-        """A file with tables of others was hardly meant; a server's database may have them."""
+        """Refuse a SQLite file that holds other tables: it was hardly meant. A database of a server
+        may hold them."""
         foreign = sorted(name for name in found if not name.startswith("concurve_"))
         if foreign and self._engine.dialect.name == "sqlite":
             raise StoreError(
@@ -105,10 +109,10 @@ class Database:
         self._format = STORE_FORMAT
 
     def _make_tables(self) -> None:
-        """Whole or not at all, and alone: another process may open the same store."""
-        alone = _ALONE[self._engine.dialect.name]
+        """Create them in one transaction, under a lock: another process may open the same store."""
+        lock = _CREATION_LOCK[self._engine.dialect.name]
         with self._engine.begin() as connection:
-            connection.exec_driver_sql(alone)
+            connection.exec_driver_sql(lock)
             tables.METADATA.create_all(connection)
             row = {"key": "format", "value": str(STORE_FORMAT)}
             if connection.execute(_FORMAT_QUERY).scalar() is None:
@@ -118,8 +122,9 @@ class Database:
                     tables.meta.update().where(tables.meta.c.key == "format").values(row)
                 )
 
-    def _keep_a_log(self) -> None:
-        """SQLite's write-ahead log: others see a run while it goes on. The file remembers it."""
+    def _use_write_ahead_log(self) -> None:
+        """Switch SQLite to its write-ahead log, so that others can read while a run writes. The
+        file keeps this setting."""
         if self._engine.dialect.name != "sqlite":
             return
         with self._engine.connect() as connection, suppress(sa.exc.OperationalError):
@@ -129,7 +134,7 @@ class Database:
 
     @contextmanager
     def _errors(self, verb: str) -> Iterator[None]:
-        """Database errors in our words; what was stored before stays."""
+        """Raise errors of the database as :class:`StoreError` with a remedy."""
         try:
             yield
         except (sa.exc.SQLAlchemyError, sqlite3.Error, OSError) as error:

@@ -21,7 +21,7 @@ def default_url() -> str:
 
 
 def open_engine(url: str) -> sa.Engine:
-    """The engine of a store, with nothing opened yet but the folder of a file made.
+    """The SQLAlchemy engine of a store. It connects later; the folder of a file is created now.
 
     Raises:
         StoreError: no such kind of database, no driver, no folder, or a malformed URL.
@@ -47,7 +47,7 @@ def open_engine(url: str) -> sa.Engine:
 
 
 def check_there(url: str) -> None:
-    """Refuse the file of a store that is not there; a database server answers for itself.
+    """Refuse a path where no file is; whether a database server is there shows on connecting.
 
     Raises:
         StoreError: it is not there.

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from concurve.measuring.protocol import Outcome, TrialKey
+Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
+
+
+class TrialKey(NamedTuple):
+    """A place in the plan: which cell, in which block, at which attempt."""
+
+    cell: int
+    block: int
+    attempt: int
+
+
+class Outcome(NamedTuple):
+    """How a trial ended, as far as the protocol needs it.
+
+    ``value`` is the primary indicator, ``seconds`` what the trial took of the time allowance, with
+    its hooks. ``cause`` and ``detail`` say why it was not used, or used with a doubt.
+    """
+
+    key: TrialKey
+    verdict: Verdict
+    value: float | None
+    seconds: float
+    cause: str = ""
+    detail: str = ""
 
 
 class RunRow(NamedTuple):
-    """A run as listed; ``head`` is the encoded :class:`concurve.measuring.run_head.RunHead`."""
+    """A run as listed; ``head`` is the encoded :class:`concurve.store.run_head.RunHead`."""
 
     id: str
     study: str
@@ -20,7 +43,7 @@ class RunRow(NamedTuple):
 
 class CampaignRow(NamedTuple):
     """A campaign as listed; ``head`` is an encoded
-    :class:`~concurve.measuring.campaign_head.CampaignHead`."""
+    :class:`~concurve.store.campaign_head.CampaignHead`."""
 
     id: str
     name: str

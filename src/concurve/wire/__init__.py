@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import msgspec
 
-from concurve.errors import StoreError
+from concurve.formats import Versions
 from concurve.wire.record import TrialRecord
 from concurve.wire.spec import FORMAT, TrialSpec
 
 _spec_encoder = msgspec.json.Encoder()
-_record_decoder = msgspec.json.Decoder(TrialRecord)
+
+VERSIONS = Versions(TrialRecord, "trial record")
+assert VERSIONS.newest == FORMAT
 
 
 def encode_spec(spec: TrialSpec) -> bytes:
@@ -32,14 +34,4 @@ def decode_record(raw: bytes | str) -> TrialRecord:
     Raises:
         StoreError: the text is no record, or one of a newer format than this code knows.
     """
-    try:
-        record = _record_decoder.decode(raw)
-    except msgspec.MsgspecError as error:
-        raise StoreError(f"not a trial record: {error}", "was it cut or edited?") from error
-    if record.format > FORMAT:
-        raise StoreError(
-            f"trial record {record.trial} has format {record.format}, this version reads up to "
-            f"{FORMAT}",
-            "use the version of concurve that wrote it, or a newer one",
-        )
-    return record
+    return VERSIONS.decode(raw)

@@ -6,11 +6,17 @@ reason under the same name. Times are integers in nanoseconds, memory in bytes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from concurve.wire.spec import Controls, Policy
+from concurve.fields import ALWAYS, Count, Positive, about
+from concurve.wire.report import HistogramLine, IndicatorLine
+from concurve.wire.spec import FORMAT, Controls, Policy
+
+Absent = Annotated[
+    dict[str, str], about("Names of readings that could not be taken, each with its reason.")
+]
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -18,64 +24,87 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(_Record, frozen=True):
-    """Resources used by a tree, a phase or a thread."""
+    """Resources used by a tree, a phase or a thread. Times in ns, memory in bytes."""
 
-    cpu_ns: int | None = None
-    user_ns: int | None = None
-    system_ns: int | None = None
-    run_queue_ns: int | None = None
-    slices: int | None = None
-    voluntary_switches: int | None = None
-    involuntary_switches: int | None = None
-    migrations: int | None = None
-    minor_faults: int | None = None
-    major_faults: int | None = None
-    rss_bytes_max: int | None = None
-    rss_bytes_tree_max: int | None = None
-    block_inputs: int | None = None
-    block_outputs: int | None = None
-    absent: dict[str, str] = {}
+    cpu_ns: Annotated[Count | None, about("User plus system.")] = None
+    user_ns: Annotated[Count | None, about("User mode.")] = None
+    system_ns: Annotated[Count | None, about("Kernel mode.")] = None
+    run_queue_ns: Annotated[Count | None, about("Runnable but waiting for a CPU.")] = None
+    slices: Annotated[Count | None, about("Times a thread was put on a CPU.")] = None
+    voluntary_switches: Annotated[Count | None, about("Gave the CPU up to wait.")] = None
+    involuntary_switches: Annotated[Count | None, about("Was preempted.")] = None
+    migrations: Annotated[Count | None, about("Moves to another CPU.")] = None
+    minor_faults: Annotated[Count | None, about("Page faults without I/O.")] = None
+    major_faults: Annotated[Count | None, about("Page faults with I/O.")] = None
+    rss_bytes_max: Annotated[
+        Count | None, about("Greatest resident memory of the largest single process.")
+    ] = None
+    rss_bytes_tree_max: Annotated[
+        Count | None,
+        about("Greatest sum over the tree that a sample saw; only for trees of several processes."),
+    ] = None
+    block_inputs: Annotated[Count | None, about("Blocks read.")] = None
+    block_outputs: Annotated[Count | None, about("Blocks written.")] = None
+    absent: Absent = {}
 
 
 class FutexWaits(_Record, frozen=True):
-    """A futex word, and how often threads were seen waiting there.
+    """A futex word, and how often threads were seen waiting there."""
 
-    ``address`` is hexadecimal with ``0x``; ``pid`` says whose, in roles of several processes only;
-    ``threads`` are the different ones that were seen there.
-    """
-
-    address: str
-    readings: int
-    threads: int
-    pid: int | None = None
+    address: Annotated[str, about("Hexadecimal, with 0x.", pattern="^0x[0-9a-f]+$")]
+    readings: Annotated[Count, about("Readings of threads that waited there.")]
+    threads: Annotated[Count, about("Different threads that were seen there.")]
+    pid: Annotated[
+        Positive | None, about("Whose address it is; only in roles of several processes.")
+    ] = None
 
 
 class Waits(_Record, frozen=True):
-    """What threads were seen doing at the moments of samples.
+    """What threads were seen doing at the moments of samples. Counts are of readings, of one thread
+    in one sample each: ``readings`` is the sum of ``running`` and the kinds of waiting after it."""
 
-    Counts are of readings, of one thread in one sample each: ``readings`` is the sum of
-    ``running`` (on a CPU or runnable) and the kinds of waiting from ``futex`` to ``other``.
-    ``disk`` holds uninterruptible waits outside system calls too, such as page faults.
-    ``futexes`` are the words seen most, most first (at most 8, none for a single thread), of the
-    ``futex_words`` that were seen.
-    """
-
-    readings: int = 0
-    running: int = 0
-    futex: int = 0
-    disk: int = 0
-    network: int = 0
-    poll: int = 0
-    pipe: int = 0
-    sleep: int = 0
-    child: int = 0
-    other: int = 0
-    futex_words: int = 0
-    futexes: tuple[FutexWaits, ...] = ()
+    readings: Annotated[Count, about("All of them."), ALWAYS] = 0
+    running: Annotated[Count, about("On a CPU, or runnable."), ALWAYS] = 0
+    futex: Annotated[
+        Count, about("In a futex call that waits: a lock, a condition, a join."), ALWAYS
+    ] = 0
+    disk: Annotated[
+        Count,
+        about(
+            "Synchronising or accessing a file or a block device, or in an uninterruptible "
+            "wait outside system calls, such as a page fault."
+        ),
+        ALWAYS,
+    ] = 0
+    network: Annotated[
+        Count,
+        about("Sending, receiving, accepting, connecting; reading or writing a socket."),
+        ALWAYS,
+    ] = 0
+    poll: Annotated[Count, about("Waiting for one of several descriptors."), ALWAYS] = 0
+    pipe: Annotated[
+        Count, about("Reading or writing a pipe, a FIFO, a terminal or an eventfd."), ALWAYS
+    ] = 0
+    sleep: Annotated[Count, about("Sleeping."), ALWAYS] = 0
+    child: Annotated[Count, about("Waiting for a child process."), ALWAYS] = 0
+    other: Annotated[Count, about("Waiting for something else."), ALWAYS] = 0
+    futex_words: Annotated[
+        Count, about("Different futex words that threads were seen waiting at."), ALWAYS
+    ] = 0
+    futexes: Annotated[
+        tuple[FutexWaits, ...],
+        about("The words that were seen most, most first; none for a single thread.", maxItems=8),
+    ] = ()
 
 
 class Exit(_Record, frozen=True):
     """Exit code or the signal that ended a process; one of the two is set."""
+
+    KEYWORDS: ClassVar = {
+        "propertyNames": {"enum": ["code", "signal"]},
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
 
     code: int | None = None
     signal: int | None = None
@@ -84,80 +113,87 @@ class Exit(_Record, frozen=True):
 class GrantedControls(_Record, frozen=True):
     """What was asked for and what the kernel granted, read back from ``/proc``."""
 
-    requested: Controls = Controls()
-    cpus: tuple[int, ...] | None = None
+    requested: Annotated[Controls, ALWAYS] = Controls()
+    cpus: Annotated[tuple[Count, ...] | None, about("CPUs allowed.")] = None
     nice: int | None = None
     policy: Policy | None = None
 
 
 class ThreadRecord(_Record, frozen=True):
-    """One thread as last seen; ``source`` is ``exit`` (exact) or ``sample`` (lower bound).
+    """One thread, as last seen."""
 
-    ``lived_ns`` is the time from its birth to its death.
-    """
-
-    tid: int
-    pid: int
+    tid: Positive
+    pid: Positive
     name: str
-    source: str
-    usage: Usage = Usage()
+    source: Annotated[
+        str,
+        about(
+            "exit: the kernel's account at its exit. sample: its last sample, a lower bound.",
+            enum=["exit", "sample"],
+        ),
+    ]
+    usage: Annotated[Usage, ALWAYS] = Usage()
     nice: int | None = None
     policy: Policy | None = None
-    cpus: tuple[int, ...] | None = None
-    lived_ns: int | None = None
+    cpus: Annotated[tuple[Count, ...] | None, about("CPUs allowed.")] = None
+    lived_ns: Annotated[Count | None, about("From its birth to its death.")] = None
     waits: Waits | None = None
-    absent: dict[str, str] = {}
+    absent: Absent = {}
 
 
 class ThreadsRecord(_Record, frozen=True):
-    """The threads of a role's tree: how many, how many at once, and the listed ones."""
+    """The threads of a role's tree, the first threads of its processes included."""
 
-    total: int | None = None
-    peak: int | None = None
-    processes: int | None = None
-    cpu_ns: int | None = None
-    listed: tuple[ThreadRecord, ...] = ()
-    absent: dict[str, str] = {}
+    total: Annotated[Count | None, about("Threads that ever lived in the tree.")] = None
+    peak: Annotated[
+        Count | None,
+        about("Greatest number alive at once; a lower bound if absent has a reason for it."),
+    ] = None
+    processes: Annotated[Count | None, about("Processes that ever lived in the tree.")] = None
+    cpu_ns: Annotated[
+        Count | None, about("CPU time of all threads together, by their own accounts.")
+    ] = None
+    listed: Annotated[tuple[ThreadRecord, ...], about("Those with most CPU time first.")] = ()
+    absent: Absent = {}
 
 
 class PhaseRecord(_Record, frozen=True):
-    """A stretch of a role's life that its program marked on the report channel; ``marked_by`` names
-    the role that did, if it was a client of this one."""
+    """A stretch of a role's life that its program marked on the report channel, or a client of
+    it."""
 
     name: str
-    begin_ns: int
-    wall_ns: int
-    usage: Usage = Usage()
-    late_ns: int | None = None
-    threads_peak: int | None = None
+    begin_ns: Annotated[Count, about("Relative to the trial's first release.")]
+    wall_ns: Annotated[Count, about("Its length.")]
+    usage: Annotated[Usage, ALWAYS] = Usage()
+    late_ns: Annotated[
+        Count | None,
+        about(
+            "How much later than its edges the probes were read, at worst: usage is off by "
+            "what was used meanwhile."
+        ),
+    ] = None
+    threads_peak: Annotated[
+        Count | None,
+        about(
+            "Greatest number of threads alive at once; absent where threads.peak is a lower bound."
+        ),
+    ] = None
     waits: Waits | None = None
-    open: bool = False
-    marked_by: str | None = None
-    absent: dict[str, str] = {}
-
-
-class IndicatorLine(_Record, frozen=True):
-    """A figure that the program reported; ``worker`` is ``None`` for the whole program."""
-
-    indicator: str
-    value: float
-    unit: str | None = None
-    worker: str | None = None
-
-
-class HistogramLine(_Record, frozen=True):
-    """An HdrHistogram (V2, base64) that the program reported."""
-
-    histogram: str
-    unit: str
-    encoded: str
-    worker: str | None = None
+    open: Annotated[bool, about("The program ended inside the phase.")] = False
+    marked_by: Annotated[
+        str | None,
+        about(
+            "The role that marked it, if not this one: a role that serves was used by that "
+            "one meanwhile."
+        ),
+    ] = None
+    absent: Absent = {}
 
 
 class ReportError(_Record, frozen=True):
     """A line of the report channel that was not understood."""
 
-    line: int
+    line: Annotated[Count, about("From 1.")]
     message: str
     excerpt: str
 
@@ -165,10 +201,10 @@ class ReportError(_Record, frozen=True):
 class Output(_Record, frozen=True):
     """A bounded copy of an output stream."""
 
-    bytes: int = 0
-    head: str = ""
-    tail: str = ""
-    dropped: int = 0
+    bytes: Annotated[Count, about("Written in all."), ALWAYS] = 0
+    head: Annotated[str, about("The first part."), ALWAYS] = ""
+    tail: Annotated[str, about("The last part, empty if head holds everything."), ALWAYS] = ""
+    dropped: Annotated[Count, about("Bytes between them that were not kept."), ALWAYS] = 0
 
     def text(self) -> str:
         """What was kept, with a mark where something was dropped."""
@@ -179,74 +215,124 @@ class Output(_Record, frozen=True):
 
 
 class RoleRecord(_Record, frozen=True):
-    """One role of the trial; ``stragglers_killed`` are processes that outlived the first one."""
+    """One role of the trial."""
 
     name: str
-    released_ns: int = 0
-    wall_ns: int = 0
-    pid: int | None = None
-    exit: Exit | None = None
-    ended_by: str | None = None
-    stragglers_killed: int = 0
-    controls: GrantedControls = GrantedControls()
-    usage: Usage = Usage()
-    threads: ThreadsRecord = ThreadsRecord()
+    released_ns: Annotated[
+        Count, about("Go-ahead to exec, relative to the trial's first release."), ALWAYS
+    ] = 0
+    wall_ns: Annotated[
+        Count, about("From release to the exit of the role's first process."), ALWAYS
+    ] = 0
+    pid: Annotated[Positive | None, about("Absent if the program was never executed.")] = None
+    exit: Annotated[Exit | None, about("How its first process ended.")] = None
+    ended_by: Annotated[
+        str | None,
+        about(
+            "itself: the program exited. stopped: a serving role was stopped because the "
+            "others were done. killed: by the runner.",
+            enum=["itself", "stopped", "killed"],
+        ),
+    ] = None
+    stragglers_killed: Annotated[
+        Count, about("Processes of the tree that outlived the first one and were killed then.")
+    ] = 0
+    controls: Annotated[
+        GrantedControls, about("What was asked for and what the kernel granted."), ALWAYS
+    ] = GrantedControls()
+    usage: Annotated[Usage, ALWAYS] = Usage()
+    threads: Annotated[ThreadsRecord, ALWAYS] = ThreadsRecord()
     waits: Waits | None = None
-    phases: tuple[PhaseRecord, ...] = ()
-    indicators: tuple[IndicatorLine, ...] = ()
-    histograms: tuple[HistogramLine, ...] = ()
-    facts: dict[str, Any] = {}
-    report_errors: tuple[ReportError, ...] = ()
-    stdout: Output = Output()
-    stderr: Output = Output()
-    absent: dict[str, str] = {}
+    phases: Annotated[tuple[PhaseRecord, ...], about("Stretches that the program marked.")] = ()
+    indicators: Annotated[tuple[IndicatorLine, ...], about("As reported.")] = ()
+    histograms: Annotated[tuple[HistogramLine, ...], about("As reported.")] = ()
+    facts: Annotated[dict[str, Any], about("As reported.")] = {}
+    report_errors: Annotated[
+        tuple[ReportError, ...],
+        about("Lines of the report channel that were not understood (bounded)."),
+    ] = ()
+    stdout: Annotated[Output, ALWAYS] = Output()
+    stderr: Annotated[Output, ALWAYS] = Output()
+    absent: Absent = {}
 
 
 class MachineRecord(_Record, frozen=True):
-    """Differences over the trial for the whole machine, all CPUs together."""
+    """The machine from the first release to the last exit: differences, all CPUs together."""
 
-    cpus: int | None = None
-    busy_ns: int | None = None
-    busy_ns_by_cpu: dict[str, int] = {}
-    steal_ns: int | None = None
-    foreign_cpu_ns: int | None = None
-    tick_ns: int | None = None
-    psi: dict[str, int] = {}
-    absent: dict[str, str] = {}
+    cpus: Annotated[Positive | None, about("Online CPUs.")] = None
+    busy_ns: Annotated[Count | None, about("Not idle and not stolen.")] = None
+    busy_ns_by_cpu: Annotated[
+        dict[str, Count],
+        about("Busy time of each CPU, by its number.", propertyNames={"pattern": "^[0-9]+$"}),
+    ] = {}
+    steal_ns: Annotated[Count | None, about("Taken by the hypervisor for others.")] = None
+    foreign_cpu_ns: Annotated[
+        Count | None, about("Busy time that neither the roles nor the runner used.")
+    ] = None
+    tick_ns: Annotated[Positive | None, about("Granularity of the three figures above.")] = None
+    psi: Annotated[
+        dict[str, Count],
+        about(
+            "Pressure stall totals.", propertyNames={"pattern": "^(cpu|io|memory)_(some|full)_ns$"}
+        ),
+    ] = {}
+    absent: Absent = {}
 
 
 class InstrumentRecord(_Record, frozen=True):
     """What measuring itself took and how fine it was."""
 
-    samples: int = 0
-    runner_cpu_ns: int = 0
-    sampling_cpu_ns: int = 0
-    sample_interval_ns: int | None = None
-    clock_step_ns: int = 0
-    sources: tuple[str, ...] = ()
-    absent: dict[str, str] = {}
+    samples: Annotated[Count, about("Samples of /proc that were taken."), ALWAYS] = 0
+    runner_cpu_ns: Annotated[
+        Count, about("CPU time of the runner from the first release to the last exit."), ALWAYS
+    ] = 0
+    sampling_cpu_ns: Annotated[Count, about("CPU time of it that went into sampling."), ALWAYS] = 0
+    sample_interval_ns: Annotated[Count | None, about("Mean time between samples.")] = None
+    clock_step_ns: Annotated[Count, about("Smallest step of the clock that was seen."), ALWAYS] = 0
+    sources: Annotated[tuple[str, ...], about("Sources used."), ALWAYS] = ()
+    absent: Absent = {}
 
 
 class Outcome(_Record, frozen=True):
-    """How a trial ended; ``message`` says what failed and where."""
+    """How the trial ended."""
 
-    kind: str
-    role: str | None = None
-    message: str | None = None
+    kind: Annotated[
+        str,
+        about(
+            "What became of it: every role that exits did so with 0 and every one that serves "
+            "lived until it was stopped (ok), or why not.",
+            enum=[
+                "ok",
+                "exec_failed",
+                "control_refused",
+                "program_failed",
+                "not_ready",
+                "timed_out",
+                "interrupted",
+            ],
+        ),
+    ]
+    role: Annotated[str | None, about("Role that caused an outcome other than ok.")] = None
+    message: Annotated[str | None, about("What failed and where, in one sentence.")] = None
 
 
 class TrialRecord(_Record, frozen=True):
-    """The raw result of one trial."""
+    """What the runner measured: one record a trial. A reading that could not be taken is left out,
+    and ``absent`` of the same object says why under the same name. Newer runners may add keys."""
 
-    format: int
-    trial: str
+    format: Annotated[int, about("Version of this format.", const=FORMAT)]
+    trial: Annotated[str, about("As in the spec.")]
     outcome: Outcome
-    roles: tuple[RoleRecord, ...]
-    runner: str = ""
-    started_unix_ns: int = 0
-    wall_ns: int = 0
-    machine: MachineRecord = MachineRecord()
-    instrument: InstrumentRecord = InstrumentRecord()
+    roles: Annotated[tuple[RoleRecord, ...], about("In the order of the spec.")]
+    runner: Annotated[str, about("Version of the runner that wrote the record."), ALWAYS] = ""
+    started_unix_ns: Annotated[
+        Count, about("Wall-clock time at the first release, since the epoch."), ALWAYS
+    ] = 0
+    wall_ns: Annotated[
+        Count, about("From the first release to the last exit of an exit role."), ALWAYS
+    ] = 0
+    machine: Annotated[MachineRecord, ALWAYS] = MachineRecord()
+    instrument: Annotated[InstrumentRecord, ALWAYS] = InstrumentRecord()
 
     def role(self, name: str) -> RoleRecord | None:
         """The role of that name, or ``None`` if the trial has none."""

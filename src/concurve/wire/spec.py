@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from concurve.fields import ALWAYS, Count, Positive, about
 
 #: The version of the spec and record formats that this code writes.
 FORMAT = 1
@@ -17,48 +19,115 @@ class _Spec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class Policy(_Spec, frozen=True):
-    """A Linux scheduling policy; ``priority`` is 0 for all classes but fifo and rr."""
+    """A Linux scheduling policy with its static priority."""
 
-    class_: PolicyClass = msgspec.field(name="class")
-    priority: int = 0
+    class_: Annotated[PolicyClass, about("Class of sched(7).")] = msgspec.field(name="class")
+    priority: Annotated[Count, about("1 to 99 for fifo and rr, 0 for all others.", maximum=99)] = 0
 
 
 class Controls(_Spec, frozen=True):
-    """What is done to a role before it starts; ``None``: inherited."""
+    """Settings of a process, made before it starts; absent: inherited."""
 
-    cpus: tuple[int, ...] | None = None
-    nice: int | None = None
+    cpus: Annotated[
+        tuple[Count, ...] | None,
+        about("CPUs the process may run on, ascending.", minItems=1, uniqueItems=True),
+    ] = None
+    nice: Annotated[
+        int | None, about("Nice value; only with policy other or batch.", minimum=-20, maximum=19)
+    ] = None
     policy: Policy | None = None
 
 
 class Sampling(_Spec, frozen=True, omit_defaults=False):
-    """Bounds of the sampler: shortest interval, and greatest share of one CPU."""
+    """Bounds of the sampler: it keeps to both."""
 
-    interval_ns_min: int = 10_000_000
-    cpu_share_max: float = 0.005
+    interval_ns_min: Annotated[
+        Positive, about("Shortest time between two samples; 10 ms if absent.")
+    ] = 10_000_000
+    cpu_share_max: Annotated[
+        float,
+        about(
+            "Greatest share of one CPU that sampling may take; 0.005 if absent.",
+            exclusiveMinimum=0,
+            maximum=1,
+        ),
+    ] = 0.005
 
 
 class RoleSpec(_Spec, frozen=True):
-    """A process group of a trial: command line, controls and end rule."""
+    """A process group of the trial."""
 
-    name: str
-    argv: tuple[str, ...]
-    env: dict[str, str] = {}
-    cwd: str | None = None
+    name: Annotated[
+        str, about("Unique in the trial: target, load, background, verify, …", minLength=1)
+    ]
+    argv: Annotated[
+        tuple[str, ...],
+        about("Program and arguments; the program is looked up in the role's PATH.", minItems=1),
+    ]
+    env: Annotated[
+        dict[str, str],
+        about(
+            "Variables set over the inherited environment.", propertyNames={"pattern": "^[^=]+$"}
+        ),
+    ] = {}
+    cwd: Annotated[str | None, about("Working directory; absent: the runner's own.")] = None
     controls: Controls = Controls()
-    end: Literal["exit", "serve"] = "exit"
-    ready: Literal["launch", "report"] = "launch"
-    after: tuple[str, ...] = ()
+    end: Annotated[
+        Literal["exit", "serve"],
+        about(
+            "exit (the default): runs to its own exit, and the trial waits for it. serve: "
+            "until every exit role is done, then it gets SIGTERM."
+        ),
+    ] = "exit"
+    ready: Annotated[
+        Literal["launch", "report"],
+        about(
+            "When later roles may start. launch (the default): as soon as it runs. report: "
+            'when it writes {"ready":true} to its report channel.'
+        ),
+    ] = "launch"
+    after: Annotated[
+        tuple[str, ...],
+        about("Earlier roles (end = exit) that must have exited before this one starts."),
+    ] = ()
 
 
 class TrialSpec(_Spec, frozen=True, omit_defaults=False):
-    """One fresh-process measurement of one cell, as sent to ``concurve-trial``."""
+    """What the runner is asked to do: one fresh-process measurement of one cell. Unknown keys are
+    refused."""
 
-    trial: str
-    roles: tuple[RoleSpec, ...]
-    format: int = FORMAT
-    time_limit_ns: int | msgspec.UnsetType = msgspec.UNSET
-    stop_grace_ns: int = 5_000_000_000
-    output_bytes_max: int = 65_536
-    threads_listed_max: int = 1024
+    trial: Annotated[
+        str,
+        about(
+            "Identity of the trial, echoed in the record and put into CONCURVE_TRIAL.", minLength=1
+        ),
+    ]
+    roles: Annotated[
+        tuple[RoleSpec, ...],
+        about(
+            "Process groups, started in this order; at least one of them has end = exit.",
+            minItems=1,
+        ),
+    ]
+    format: Annotated[int, about("Version of this format.", const=FORMAT), ALWAYS] = FORMAT
+    time_limit_ns: Annotated[
+        Count | msgspec.UnsetType,
+        about("Limit on the whole trial, from the first release; absent: none."),
+    ] = msgspec.UNSET
+    stop_grace_ns: Annotated[
+        Count, about("Time a serving role has between SIGTERM and SIGKILL; 5 s if absent.")
+    ] = 5_000_000_000
+    output_bytes_max: Annotated[
+        Count,
+        about(
+            "Bytes of each output stream that are kept, half from its head, half from its "
+            "tail; 65536 if absent."
+        ),
+    ] = 65_536
+    threads_listed_max: Annotated[
+        Count,
+        about(
+            "Threads listed one by one in each role's record; 1024 if absent.", maximum=2**32 - 1
+        ),
+    ] = 1024
     sampling: Sampling = Sampling()

@@ -6,10 +6,10 @@ use crate::request::{Direction, SECTOR_BYTES};
 use crate::time::Time;
 use crate::workload::Io;
 
-/// An hour in µs: what takes longer counts as this.
+/// An hour in µs: longer times count as this.
 const LONGEST: u64 = 3_600_000_000;
 
-/// What a process got.
+/// What was done for one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     pub requests: u64,
@@ -21,16 +21,16 @@ pub struct Share {
 /// What a simulation counted.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// When all was done.
+    /// When the last request was done.
     pub end: Time,
     /// I/Os that were merged into others, and requests that went to the disks.
     pub merged: u64,
     pub sent: u64,
-    /// Sums over the disks: time at work, and time idle though requests waited.
+    /// Sums over the disks: time busy, and time idle although requests waited.
     pub busy: Time,
     pub idled: Time,
     pub shares: Vec<Share>,
-    /// From submission to the end, in µs.
+    /// Times from submission to the end, in µs.
     pub reads: Histogram<u64>,
     pub writes: Histogram<u64>,
     /// Sums of the same in ns, since histograms round.

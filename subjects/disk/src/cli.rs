@@ -4,19 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::disk::Model;
 use crate::disk::seek::{SeekCurve, Shape};
-use crate::disk::{Model, models};
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::{Layout, Machine};
 use crate::request::SECTOR_BYTES;
-use crate::scheduler::Kind;
+use crate::scheduler::kind::Kind;
 use crate::time::milliseconds;
-use crate::volume::Layout;
 use crate::workload::load::Writing;
 
 /// Simulate I/O schedulers over rotating disks, and say how long the load took.
 ///
-/// Everything follows from --seed: two runs of the same command are alike to the last nanosecond.
+/// Everything follows from --seed: two runs of the same command are equal to the nanosecond.
 ///
 /// Example: concurve-disk load --scheduler cfq --scale 0.01
 #[derive(Debug, Parser)]
@@ -70,7 +69,7 @@ pub struct MachineOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LayoutName {
-    /// One disk behind the other, as LVM does if not told otherwise
+    /// One disk behind the other, as LVM does by default
     Linear,
     /// In turn, 64 KiB at a time
     Stripe,
@@ -155,7 +154,7 @@ pub struct TraceOptions {
 
 impl MachineOptions {
     pub fn machine(&self) -> Result<Machine, Error> {
-        let disk = models::scsi_36gb_15k();
+        let disk = Model::scsi_36gb_15k();
         let settles = disk.seek.settle_ms;
         between("--average-seek-ms", self.average_seek_ms, settles, 100.0)?;
         Ok(Machine {
@@ -175,7 +174,7 @@ impl MachineOptions {
     }
 }
 
-/// Refuses what is no number or out of its range.
+/// Refuses a value that is not a number or out of its range.
 pub fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
     if (low..=high).contains(&value) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A disk with its queue: requests are merged, scheduled and sent.
+//! A disk with its request queue: requests are merged, scheduled and sent.
 
 use std::collections::VecDeque;
 
@@ -7,21 +7,21 @@ use crate::request::{Direction, Request};
 use crate::scheduler::{Decision, Scheduler};
 use crate::time::Time;
 
-/// Requests of a direction that may wait in the queue of a device (`nr_requests`); who asks for
-/// more has to wait first.
+/// Requests of a direction that may wait in the queue of a device (`nr_requests`); further ones are
+/// blocked until there are fewer.
 pub const QUEUE_LIMIT: usize = 128;
 
 /// What the simulation has to do for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The first ticket's request took in the second's.
+    /// The second ticket's request was merged into the first's.
     Merged { into: u32, gone: u32 },
     /// The arm will be done at this time.
     ArmDone(Time),
     /// A request will be done at this time without the arm.
     Done(Time, Request),
-    /// Ask the scheduler again at this time.
-    AskAgain(Time),
+    /// The scheduler is to be called again at this time.
+    QueryAt(Time),
 }
 
 /// A disk with its queue.
@@ -29,14 +29,14 @@ pub struct Device {
     pub disk: Disk,
     scheduler: Box<dyn Scheduler>,
     waiting: [usize; 2],
-    /// Who could not get into the queue yet.
-    outside: VecDeque<Request>,
+    /// Requests that wait until the queue is below its limit.
+    blocked: VecDeque<Request>,
     in_flight: usize,
-    /// The time of the earliest question that is still to come.
-    asks_at: Option<Time>,
+    /// When the scheduler will be called again, if that is planned.
+    next_query: Option<Time>,
     pub merged: u64,
     pub sent: u64,
-    /// Time during which requests were kept waiting though the disk had nothing to do.
+    /// Time during which requests waited although the disk was idle.
     pub idled: Time,
     idle_since: Option<Time>,
 }
@@ -47,9 +47,9 @@ impl Device {
             disk,
             scheduler,
             waiting: [0; 2],
-            outside: VecDeque::new(),
+            blocked: VecDeque::new(),
             in_flight: 0,
-            asks_at: None,
+            next_query: None,
             merged: 0,
             sent: 0,
             idled: 0,
@@ -57,10 +57,10 @@ impl Device {
         }
     }
 
-    /// A request comes to the queue; it is not sent before [`Device::run`].
+    /// Adds a request to the queue; it is not sent before [`Device::run`].
     pub fn submit(&mut self, request: Request, now: Time, effects: &mut Vec<Effect>) {
         if self.waiting[side(&request)] >= QUEUE_LIMIT {
-            self.outside.push_back(request);
+            self.blocked.push_back(request);
         } else {
             self.enter(request, now, effects);
         }
@@ -83,16 +83,16 @@ impl Device {
         }
     }
 
-    /// Send what the scheduler gives and the disk takes.
+    /// Sends requests as the scheduler decides, up to the disk's queue depth.
     pub fn run(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        if self.asks_at.is_some_and(|it| it <= now) {
-            self.asks_at = None;
+        if self.next_query.is_some_and(|it| it <= now) {
+            self.next_query = None;
         }
         while self.in_flight < self.disk.queue_depth() {
             match self.scheduler.dispatch(now, self.in_flight) {
                 Decision::Serve(request) => self.send(request, now, effects),
                 Decision::IdleUntil(time) => {
-                    self.ask_again(time, effects);
+                    self.query_at(time, effects);
                     break;
                 }
                 Decision::Nothing => break,
@@ -111,26 +111,26 @@ impl Device {
         if let Accepted::Cached(time) = self.disk.accept(request, now) {
             effects.push(Effect::Done(time, request));
         }
-        self.let_in(now, effects);
+        self.admit_blocked(now, effects);
     }
 
-    fn let_in(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        while let Some(next) = self.outside.front()
+    fn admit_blocked(&mut self, now: Time, effects: &mut Vec<Effect>) {
+        while let Some(next) = self.blocked.front()
             && self.waiting[side(next)] < QUEUE_LIMIT
         {
-            let request = self.outside.pop_front().expect("there is a first");
+            let request = self.blocked.pop_front().expect("there is a first");
             self.enter(request, now, effects);
         }
     }
 
-    fn ask_again(&mut self, time: Time, effects: &mut Vec<Effect>) {
-        if self.asks_at.is_none_or(|it| time < it) {
-            self.asks_at = Some(time);
-            effects.push(Effect::AskAgain(time));
+    fn query_at(&mut self, time: Time, effects: &mut Vec<Effect>) {
+        if self.next_query.is_none_or(|it| time < it) {
+            self.next_query = Some(time);
+            effects.push(Effect::QueryAt(time));
         }
     }
 
-    /// A request has been served.
+    /// Records that a request is done.
     pub fn completed(&mut self, request: &Request, now: Time) {
         self.in_flight -= 1;
         self.scheduler.completed(request, now);

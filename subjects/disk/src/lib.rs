@@ -4,26 +4,23 @@
 //! workload ─▶ simulation ─▶ device: queue, merging, scheduler ─▶ disk: arm, platters, caches
 //! ```
 //!
-//! A workload's processes submit I/Os on a volume; the simulation cuts them into pieces for the
-//! disks; a device merges them, and its scheduler decides which goes to the disk when; the disk
-//! says how long that takes. All of it follows from a seed.
+//! A workload's processes submit I/Os on a volume; the simulation splits them among the disks; a
+//! device merges them, and its scheduler decides which goes to the disk when; the disk model gives
+//! the service time. Everything follows from a seed.
 
 pub mod account;
 mod cli;
 pub mod device;
 pub mod disk;
 pub mod error;
-mod machine;
+pub mod machine;
 pub mod page_cache;
-mod pieces;
 mod report;
 pub mod request;
 mod run;
 pub mod scheduler;
 pub mod simulation;
-mod text;
 pub mod time;
-pub mod volume;
 pub mod workload;
 
 pub use machine::Machine;

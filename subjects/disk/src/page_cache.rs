@@ -1,5 +1,5 @@
-//! The page cache of the host: writes gather there, and are written out in the order of their
-//! sectors, in requests as large as the kernel makes them.
+//! The page cache of the host: holds dirty pages, and writes them out in the order of their sectors,
+//! in requests as large as the kernel makes them.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::workload::Io;
 pub type FileId = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct PageCacheTunables {
     /// Sectors of memory that pages may fill.
     pub sectors: u64,
-    /// Shares of it: above the first, pages are written out in the background; above the second,
-    /// who writes has to write out himself.
+    /// Shares of it (`dirty_background_ratio`, `dirty_ratio`): above the first, pages are written out
+    /// in the background; above the second, the writing process writes out itself.
     pub background_share: f64,
     pub limit_share: f64,
-    /// Age from which pages are written out anyway, and how often that is looked at.
+    /// Age above which pages are written out anyway, and how often that is checked.
     pub expire: Time,
     pub interval: Time,
     /// Sectors of a request that is made of neighbouring pages.
     pub request_sectors: u32,
 }
 
-impl Default for Settings {
+impl Default for PageCacheTunables {
     /// Linux 2.6.16 with 4 GB: 10 and 40 %, 30 s, 5 s; requests up to 512 KiB.
     fn default() -> Self {
         Self {
@@ -44,18 +44,18 @@ struct Extent {
     since: Time,
 }
 
-/// Pages that the disks have not got yet, by file.
+/// Dirty pages, by file.
 #[derive(Debug)]
 pub struct PageCache {
-    pub settings: Settings,
+    pub tunables: PageCacheTunables,
     files: Vec<BTreeMap<u64, Extent>>,
     dirty: u64,
 }
 
 impl PageCache {
-    pub fn new(settings: Settings, files: usize) -> Self {
+    pub fn new(tunables: PageCacheTunables, files: usize) -> Self {
         Self {
-            settings,
+            tunables,
             files: vec![BTreeMap::new(); files],
             dirty: 0,
         }
@@ -85,14 +85,14 @@ impl PageCache {
     }
 
     pub fn above_background(&self) -> bool {
-        self.dirty as f64 > self.settings.background_share * self.settings.sectors as f64
+        self.dirty as f64 > self.tunables.background_share * self.tunables.sectors as f64
     }
 
     pub fn above_limit(&self) -> bool {
-        self.dirty as f64 > self.settings.limit_share * self.settings.sectors as f64
+        self.dirty as f64 > self.tunables.limit_share * self.tunables.sectors as f64
     }
 
-    /// `fsync`: all of a file, as requests that somebody waits for.
+    /// `fsync`: writes out all pages of a file, as synchronous requests.
     pub fn flush(&mut self, file: FileId, ios: &mut Vec<Io>) {
         for (sector, extent) in std::mem::take(&mut self.files[file]) {
             self.dirty -= extent.sectors;
@@ -100,7 +100,8 @@ impl PageCache {
         }
     }
 
-    /// Write-back: about `sectors` of what is older than `than`, file by file and by sector.
+    /// Write-back: writes out up to `sectors` of pages that became dirty before `than`, file by file
+    /// and by sector.
     pub fn write_back(&mut self, than: Time, sectors: u64, ios: &mut Vec<Io>) {
         let mut left = sectors;
         for file in 0..self.files.len() {
@@ -130,7 +131,7 @@ impl PageCache {
     }
 
     fn cut(&self, sector: u64, sectors: u64, sync: bool, ios: &mut Vec<Io>) {
-        let most = u64::from(self.settings.request_sectors);
+        let most = u64::from(self.tunables.request_sectors);
         for at in (0..sectors).step_by(most as usize) {
             let length = most.min(sectors - at) as u32;
             ios.push(Io::write(sector + at, length, sync));
@@ -143,12 +144,12 @@ mod tests {
     use super::*;
 
     fn cache() -> PageCache {
-        let settings = Settings {
+        let tunables = PageCacheTunables {
             sectors: 1000,
             request_sectors: 32,
-            ..Settings::default()
+            ..PageCacheTunables::default()
         };
-        PageCache::new(settings, 2)
+        PageCache::new(tunables, 2)
     }
 
     fn places(ios: &[Io]) -> Vec<(u64, u32)> {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn write_back_takes_what_is_old_and_no_more_than_it_is_told() {
+    fn write_back_takes_what_is_old_and_no_more_than_asked() {
         let mut cache = cache();
         cache.write(0, 0, 64, 10);
         cache.write(1, 500, 64, 5);

@@ -1,4 +1,7 @@
-//! Account → the report channel.
+//! What a simulation counted: on the report channel, and as a table for people.
+
+use std::fmt::Write;
+use std::time::Duration;
 
 use concurve_reporter::Reporter;
 
@@ -7,7 +10,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 
 /// Simulated figures, in simulated seconds.
-pub fn write(machine: &Machine, account: &Account, reporter: &Reporter) -> Result<(), Error> {
+pub fn report(machine: &Machine, account: &Account, reporter: &Reporter) -> Result<(), Error> {
     let seconds = account.end as f64 / 1e9;
     let disks = machine.disks as f64;
     let requests = account.requests() as f64;
@@ -52,4 +55,54 @@ pub fn write(machine: &Machine, account: &Account, reporter: &Reporter) -> Resul
     }
     reporter.fact("scheduler", machine.scheduler.name())?;
     Ok(())
+}
+
+/// What was simulated, and how long that took here.
+pub fn table(machine: &Machine, account: &Account, took: Duration) -> String {
+    let seconds = account.end as f64 / 1e9;
+    let disks = machine.disks as f64;
+    let requests = account.requests();
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        writeln!(text, "{name:<26}{value}").expect("a string takes all");
+    };
+    line("scheduler", machine.scheduler.name().into());
+    line("simulated time", format!("{seconds:.3} s"));
+    line(
+        "requests",
+        format!("{requests} ({:.0} a second)", requests as f64 / seconds),
+    );
+    line(
+        "sent to the disks",
+        format!("{} ({} merged)", account.sent, account.merged),
+    );
+    let share = |time: u64| 100.0 * time as f64 / 1e9 / seconds / disks;
+    line("disks busy", format!("{:.1} %", share(account.busy)));
+    line(
+        "idle, requests waiting",
+        format!("{:.1} %", share(account.idled)),
+    );
+    for (name, mean, histogram) in [
+        ("reads", account.mean_read(), &account.reads),
+        ("writes", account.mean_write(), &account.writes),
+    ] {
+        if !histogram.is_empty() {
+            let p99 = histogram.value_at_quantile(0.99) as f64 / 1e3;
+            let most = histogram.max() as f64 / 1e3;
+            let times = format!(
+                "mean {:.3} ms, p99 {p99:.3} ms, most {most:.3} ms",
+                mean / 1e6
+            );
+            line(name, times);
+        }
+    }
+    let speed = requests as f64 / took.as_secs_f64() / 1e6;
+    line(
+        "simulated in",
+        format!(
+            "{:.3} s ({speed:.2} million requests a second)",
+            took.as_secs_f64()
+        ),
+    );
+    text
 }

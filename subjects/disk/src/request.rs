@@ -11,7 +11,7 @@ pub enum Direction {
     Write,
 }
 
-/// Who asked: a number that schedulers compare and nothing else.
+/// The submitting process: a number that schedulers only compare.
 pub type ProcessId = u32;
 
 /// The I/O priority of a process: its class, and the level within (0 is the highest of 8).
@@ -43,12 +43,12 @@ pub struct Request {
     pub sector: u64,
     pub sectors: u32,
     pub direction: Direction,
-    /// Somebody waits for it: a read, or a write under `fsync` or `O_SYNC`.
+    /// Its process waits for it: a read, or a write under `fsync` or `O_SYNC`.
     pub sync: bool,
     pub process: ProcessId,
     pub priority: Priority,
     pub arrived: Time,
-    /// Names the request to whoever submitted it; schedulers only pass it on.
+    /// Identifies the request to its submitter; schedulers only pass it on.
     pub ticket: u32,
 }
 
@@ -58,8 +58,8 @@ impl Request {
         self.sector + u64::from(self.sectors)
     }
 
-    /// Could both be one request of at most `limit` sectors? The kernel merges only what is alike
-    /// in direction; whether somebody waits is taken from the one that was there first.
+    /// Whether both may be merged into a request of at most `limit` sectors. As in the kernel, they
+    /// must have the same direction and both be synchronous or both not.
     pub fn may_join(&self, other: &Self, limit: u32) -> bool {
         self.direction == other.direction
             && self.sync == other.sync

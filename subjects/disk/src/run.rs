@@ -1,4 +1,4 @@
-//! Options → workload → simulation → what is shown.
+//! Runs the program: options → workload → simulation → report.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,6 +11,7 @@ use concurve_reporter::Reporter;
 use crate::cli::{LoadOptions, Options, StreamOptions, TraceOptions, Workload, between};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::report;
 use crate::request::{Direction, Priority};
 use crate::simulation::Simulation;
 use crate::time::milliseconds;
@@ -18,7 +19,6 @@ use crate::workload::Process;
 use crate::workload::load::{self, Assumptions, Load};
 use crate::workload::synthetic::{Pace, Pattern, Stream};
 use crate::workload::trace;
-use crate::{report, text};
 
 /// The program: its exit code, after its errors have gone to standard error.
 pub fn main() -> ExitCode {
@@ -42,8 +42,8 @@ fn run(options: &Options) -> Result<(), Error> {
     reporter.begin("measure")?;
     let account = Simulation::new(&machine, processes).run();
     reporter.end("measure")?;
-    report::write(&machine, &account, &reporter)?;
-    print!("{}", text::table(&machine, &account, begun.elapsed()));
+    report::report(&machine, &account, &reporter)?;
+    print!("{}", report::table(&machine, &account, begun.elapsed()));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Simulated time: whole nanoseconds since the start.
 
-/// A moment, or a duration, in ns.
+/// A time, or a duration, in ns.
 pub type Time = u64;
 
 pub const MICROSECOND: Time = 1_000;

@@ -6,7 +6,7 @@ use common::{SECTORS, one_disk, plain_disk};
 use concurve_disk::Simulation;
 use concurve_disk::disk::Model;
 use concurve_disk::request::{Direction, Priority};
-use concurve_disk::scheduler::Kind;
+use concurve_disk::scheduler::kind::Kind;
 use concurve_disk::workload::synthetic::{Pace, Pattern, Stream};
 
 /// ms: overhead, settling and the way over uniformly random cylinders, half a revolution, and 8

@@ -1,15 +1,15 @@
 //! The load of document 003, small.
 
 use concurve_disk::account::Account;
-use concurve_disk::disk::models::scsi_36gb_15k;
-use concurve_disk::scheduler::Kind;
-use concurve_disk::volume::Layout;
+use concurve_disk::disk::Model;
+use concurve_disk::machine::Layout;
+use concurve_disk::scheduler::kind::Kind;
 use concurve_disk::workload::load::{Assumptions, Load, Writing, processes};
 use concurve_disk::{Machine, Simulation};
 
 fn machine(scheduler: Kind) -> Machine {
     Machine {
-        disk: scsi_36gb_15k(),
+        disk: Model::scsi_36gb_15k(),
         disks: 3,
         layout: Layout::Linear,
         scheduler,

@@ -1,10 +1,11 @@
 //! What each scheduler promises, whatever comes.
 
 use concurve_disk::request::{Class, Direction, Priority, Request};
-use concurve_disk::scheduler::anticipatory::{self, Anticipatory};
+use concurve_disk::scheduler::anticipatory::{Anticipatory, AnticipatoryTunables};
 use concurve_disk::scheduler::cfq::Cfq;
-use concurve_disk::scheduler::deadline::{self, Deadline};
-use concurve_disk::scheduler::{Decision, Kind, Scheduler};
+use concurve_disk::scheduler::deadline::{Deadline, DeadlineTunables};
+use concurve_disk::scheduler::kind::Kind;
+use concurve_disk::scheduler::{Decision, Scheduler};
 use concurve_disk::time::{MILLISECOND, Time};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -186,14 +187,14 @@ proptest! {
     /// reads that may go before a write, and those of its direction that are older.
     #[test]
     fn deadline_keeps_its_deadlines(all in prop::collection::vec(asked(), 1..150)) {
-        for settings in [deadline::Settings::of_2_6_16(), deadline::Settings::of_2_6_24()] {
-            let mut bench = Bench::new(Box::new(Deadline::new(settings)));
+        for tunables in [DeadlineTunables::of_2_6_16(), DeadlineTunables::of_2_6_24()] {
+            let mut bench = Bench::new(Box::new(Deadline::new(tunables)));
             bench.run(&all);
-            let batch = u64::from(settings.fifo_batch) * SERVICE;
+            let batch = u64::from(tunables.fifo_batch) * SERVICE;
             for (at, request) in &bench.served {
                 let (expire, batches) = match request.direction {
-                    Direction::Read => (settings.read_expire, 2),
-                    Direction::Write => (settings.write_expire, 2 + u64::from(settings.writes_starved)),
+                    Direction::Read => (tunables.read_expire, 2),
+                    Direction::Write => (tunables.write_expire, 2 + u64::from(tunables.writes_starved)),
                 };
                 let older = bench.served.iter().filter(|(then, it)| {
                     then < at && *then > request.arrived + expire
@@ -231,7 +232,7 @@ proptest! {
     fn anticipation_off_gives_the_order_of_deadline(
         places in prop::collection::hash_set(0u64..100_000, 1..100), read in any::<bool>(),
     ) {
-        let off = anticipatory::Settings {
+        let off = AnticipatoryTunables {
             antic_expire: 0,
             ..Default::default()
         };
@@ -262,7 +263,7 @@ proptest! {
             sent
         };
         let anticipatory = order(Box::new(Anticipatory::new(off)));
-        let deadline = order(Box::new(Deadline::new(deadline::Settings::of_2_6_16())));
+        let deadline = order(Box::new(Deadline::new(DeadlineTunables::of_2_6_16())));
         prop_assert_eq!(anticipatory, deadline);
     }
 }
@@ -282,8 +283,8 @@ fn plain(sector: u64, direction: Direction) -> Request {
 
 /// When `request` is served that comes while a sweep of reads is under way which never ends: at
 /// each moment two more wait ahead of the head.
-fn served_beside_an_endless_sweep(settings: deadline::Settings, request: Request) -> Time {
-    let mut bench = Bench::new(Box::new(Deadline::new(settings)));
+fn served_beside_an_endless_sweep(tunables: DeadlineTunables, request: Request) -> Time {
+    let mut bench = Bench::new(Box::new(Deadline::new(tunables)));
     // With gaps, so that nothing is merged.
     let ahead = |number: u32| plain(1_000_000 + u64::from(number) * 16, Direction::Read);
     bench.ask(ahead(1), 1);
@@ -301,21 +302,18 @@ fn served_beside_an_endless_sweep(settings: deadline::Settings, request: Request
 
 #[test]
 fn a_read_behind_an_endless_sweep_is_served_when_its_time_is_over() {
-    for settings in [
-        deadline::Settings::of_2_6_16(),
-        deadline::Settings::of_2_6_24(),
-    ] {
-        let at = served_beside_an_endless_sweep(settings, plain(0, Direction::Read));
-        let batch = u64::from(settings.fifo_batch + 1) * SERVICE;
-        let expires = settings.read_expire;
+    for tunables in [DeadlineTunables::of_2_6_16(), DeadlineTunables::of_2_6_24()] {
+        let at = served_beside_an_endless_sweep(tunables, plain(0, Direction::Read));
+        let batch = u64::from(tunables.fifo_batch + 1) * SERVICE;
+        let expires = tunables.read_expire;
         assert!((expires..=expires + batch).contains(&at), "at {at}");
     }
 }
 
 #[test]
 fn a_write_among_endless_reads_waits_for_so_many_batches() {
-    let settings = deadline::Settings::of_2_6_24();
-    let at = served_beside_an_endless_sweep(settings, plain(0, Direction::Write));
-    let passed = u64::from(settings.writes_starved + 1) * u64::from(settings.fifo_batch);
+    let tunables = DeadlineTunables::of_2_6_24();
+    let at = served_beside_an_endless_sweep(tunables, plain(0, Direction::Write));
+    let passed = u64::from(tunables.writes_starved + 1) * u64::from(tunables.fifo_batch);
     assert!((2..=passed).contains(&(at / SERVICE)), "at {at}");
 }

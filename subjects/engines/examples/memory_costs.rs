@@ -1,8 +1,9 @@
-//! What the shared heap costs beside the system's: one JSON object.
+//! Compares the cost of the shared heap with that of the system's allocator; prints one JSON
+//! object.
 //!
-//! `memory_costs ROUNDS` times, in so many interleaved rounds, allocating and freeing: one piece at a
-//! time, many pieces of mixed sizes, the same by two threads, and pieces that another thread frees.
-//! Values are ns a piece. `system_again` is measured as all others are: what it differs by from
+//! `memory_costs ROUNDS` measures, in so many interleaved rounds, allocating and freeing: one piece
+//! at a time, many pieces of mixed sizes, the same by two threads, and pieces that another thread
+//! frees. Values are ns a piece. `system_again` is measured as the others are: its difference from
 //! `system` is noise.
 #![allow(unsafe_code)]
 
@@ -15,7 +16,7 @@ use concurve_engines::memory::{self, SharedAllocator};
 
 /// Pieces timed together.
 const GROUP: usize = 200_000;
-/// Pieces that are there at the same time.
+/// Pieces that are allocated at the same time.
 const HELD: usize = 500;
 
 fn main() {
@@ -61,7 +62,7 @@ type Kind = &'static (dyn GlobalAlloc + Sync);
 
 struct Piece(*mut u8, Layout);
 
-// SAFETY: it is the only one who uses its place.
+// SAFETY: only the piece uses its memory.
 unsafe impl Send for Piece {}
 
 fn piece(kind: Kind, number: usize) -> Piece {
@@ -76,7 +77,7 @@ fn piece(kind: Kind, number: usize) -> Piece {
 }
 
 fn free(kind: Kind, piece: Piece) {
-    // SAFETY: it was allocated so.
+    // SAFETY: it was allocated with this layout.
     unsafe { kind.dealloc(piece.0, piece.1) };
 }
 

@@ -1,4 +1,4 @@
-//! Signals that are waited for.
+//! Signals that a process waits for.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::{EnginesError, While};
+use crate::error::EnginesError;
 
-/// The signals of a process, blocked and read from a descriptor while it lives.
+/// Signals of a process: blocked, and read from a descriptor, until this is dropped.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: SignalFd,
@@ -18,17 +18,19 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Threads and processes started from now on have them blocked, too.
+    /// Blocks the signals, also for threads and processes started later.
     pub fn block(signals: &[Signal]) -> Result<Self, EnginesError> {
         let set: SigSet = signals.iter().copied().collect();
         let mut before = SigSet::empty();
-        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), Some(&mut before)).when("block signals")?;
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), Some(&mut before))
+            .map_err(EnginesError::system("block signals"))?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        let descriptor = SignalFd::with_flags(&set, flags).when("open a signalfd")?;
+        let descriptor =
+            SignalFd::with_flags(&set, flags).map_err(EnginesError::system("open a signalfd"))?;
         Ok(Self { descriptor, before })
     }
 
-    /// Waits for a signal or for something to read, for this time at most.
+    /// Waits for a signal, or until the other descriptor is readable, for `time` at most.
     pub fn wait(
         &self,
         other: Option<BorrowedFd<'_>>,
@@ -45,14 +47,18 @@ impl Signals {
             .collect();
         match poll(&mut descriptors, timeout) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error).when("wait for signals"),
+            Err(error) => Err(error).map_err(EnginesError::system("wait for signals")),
         }
     }
 
-    /// Takes the signals that came; whether one of them asks for an end.
-    pub fn asks_to_end(&self) -> Result<bool, EnginesError> {
+    /// Reads the pending signals; whether one of them is a request to end.
+    pub fn take_end_request(&self) -> Result<bool, EnginesError> {
         let mut asks = false;
-        while let Some(signal) = self.descriptor.read_signal().when("read a signal")? {
+        while let Some(signal) = self
+            .descriptor
+            .read_signal()
+            .map_err(EnginesError::system("read a signal"))?
+        {
             asks |= signal.ssi_signo != Signal::SIGCHLD as u32;
         }
         Ok(asks)
@@ -61,7 +67,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // Ones that nobody waits for any more have their usual effect again.
+        // Restores their usual effect.
         let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
     }
 }

@@ -5,15 +5,15 @@ use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
 
-use concurve_latch::be_engine_thread;
+use concurve_latch::set_engine_of_thread;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::Signal;
 
+use crate::error::EnginesError;
 use crate::memory;
 use crate::service::{Engine, Event, Plan, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::{EnginesError, While};
 
 /// How an engine ended, or its panic.
 type Ended = (u32, Result<Result<(), String>, Box<dyn Any + Send>>);
@@ -21,7 +21,7 @@ type Ended = (u32, Result<Result<(), String>, Box<dyn Any + Send>>);
 pub fn serve<S: Service>(plan: &Plan, service: &S) -> Result<(), EnginesError> {
     let signals = Signals::block(&[Signal::SIGTERM, Signal::SIGINT])?;
     memory::open(plan.memory_bytes, plan.memory_remedy)
-        .when(&memory::reserving(plan.memory_bytes))?;
+        .map_err(EnginesError::system(&memory::reserving(plan.memory_bytes)))?;
     let shared = service
         .open(Start { generation: 1 })
         .map_err(EnginesError::Service)?;
@@ -38,7 +38,7 @@ fn run<S: Service>(
     let stop = Stop::new()?;
     let (send, ends) = mpsc::channel::<Ended>();
     let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-    let ended = EventFd::from_flags(flags).when("open an eventfd")?;
+    let ended = EventFd::from_flags(flags).map_err(EnginesError::system("open an eventfd"))?;
     thread::scope(|scope| {
         for number in 1..=plan.engines {
             let engine = Engine {
@@ -48,27 +48,29 @@ fn run<S: Service>(
             };
             let (send, ended) = (send.clone(), &ended);
             let work = move || {
-                be_engine_thread(number);
+                set_engine_of_thread(number);
                 let work = std::panic::AssertUnwindSafe(|| service.run(shared, &engine));
                 let _ = send.send((number, std::panic::catch_unwind(work)));
                 let _ = ended.write(1);
             };
             let thread = thread::Builder::new().name(format!("engine-{number}"));
-            let started = thread.spawn_scoped(scope, work).when("start an engine");
+            let started = thread
+                .spawn_scoped(scope, work)
+                .map_err(EnginesError::system("start an engine"));
             if let Err(error) = started {
-                stop.ask();
+                stop.request();
                 return Err(error);
             }
         }
-        service.tell(&Event::Ready { generation: 1 });
-        let attended = attend(plan.engines, &stop, &ends, &ended, signals);
-        stop.ask();
-        attended
+        service.on_event(&Event::Ready { generation: 1 });
+        let ended_all = supervise(plan.engines, &stop, &ends, &ended, signals);
+        stop.request();
+        ended_all
     })
 }
 
 /// Waits until all engines have ended; stops all when one fails.
-fn attend(
+fn supervise(
     engines: u32,
     stop: &Stop,
     ends: &mpsc::Receiver<Ended>,
@@ -78,10 +80,10 @@ fn attend(
     let mut left = engines;
     while left > 0 {
         signals.wait(Some(ended.as_fd()), None)?;
-        if signals.asks_to_end()? {
-            stop.ask();
+        if signals.take_end_request()? {
+            stop.request();
         }
-        // Before the ends are looked at: each is sent before it is announced.
+        // Before the ends are read: each engine sends its end before it writes to `ended`.
         let _ = ended.read();
         while let Ok((number, end)) = ends.try_recv() {
             left -= 1;

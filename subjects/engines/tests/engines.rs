@@ -1,4 +1,5 @@
-//! Engines of both kinds, as processes see them from outside: what they share is whole, whoever dies.
+//! Engines of both kinds, as other processes see them: shared data stay consistent, whichever
+//! engine dies.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,14 +12,14 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// After which something hangs, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A test that takes longer hangs, on however busy a machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The program under test, and what it says.
+/// The program under test, and its output.
 struct Program {
     child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    output: Vec<String>,
 }
 
 impl Program {
@@ -43,7 +44,7 @@ impl Program {
         Self {
             child,
             lines,
-            said: Vec::new(),
+            output: Vec::new(),
         }
     }
 
@@ -51,21 +52,21 @@ impl Program {
         Pid::from_raw(self.child.id() as i32)
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line with this beginning.
     fn wait_for(&mut self, beginning: &str) -> String {
         self.wait_for_any(&[beginning])
     }
 
-    /// Waits for a line that begins in one of these ways.
+    /// Waits for a line with one of these beginnings.
     fn wait_for_any(&mut self, beginnings: &[&str]) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let line = self
                 .lines
                 .recv_timeout(left)
-                .unwrap_or_else(|error| panic!("no {beginnings:?} ({error}) in {:?}", self.said));
-            self.said.push(line.clone());
+                .unwrap_or_else(|error| panic!("no {beginnings:?} ({error}) in {:?}", self.output));
+            self.output.push(line.clone());
             if beginnings.iter().any(|it| line.starts_with(it)) {
                 return line;
             }
@@ -76,33 +77,33 @@ impl Program {
         kill(self.pid(), Signal::SIGTERM).expect("it runs");
     }
 
-    /// Waits for its end; all it said.
+    /// Waits for its end; its status and output.
     fn end(mut self) -> (ExitStatus, Vec<String>) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("wait") {
                 break status;
             }
-            assert!(Instant::now() < end, "it does not end: {:?}", self.said);
+            assert!(Instant::now() < end, "it does not end: {:?}", self.output);
             thread::sleep(Duration::from_millis(5));
         };
-        // Standard error ends with the last of its processes.
-        self.said.extend(self.lines.iter());
-        (status, std::mem::take(&mut self.said))
+        // Standard error ends when the last of its processes does.
+        self.output.extend(self.lines.iter());
+        (status, std::mem::take(&mut self.output))
     }
 
     fn must_succeed(self) -> Vec<String> {
-        let (status, said) = self.end();
-        assert!(status.success(), "{status}: {said:?}");
-        said
+        let (status, output) = self.end();
+        assert!(status.success(), "{status}: {output:?}");
+        output
     }
 
-    /// What follows `error: `.
+    /// The text after `error: `.
     fn must_fail(self) -> String {
-        let (status, said) = self.end();
-        assert_eq!(status.code(), Some(1), "{said:?}");
-        let error = said.iter().find_map(|it| it.strip_prefix("error: "));
-        error.unwrap_or_else(|| panic!("{said:?}")).to_owned()
+        let (status, output) = self.end();
+        assert_eq!(status.code(), Some(1), "{output:?}");
+        let error = output.iter().find_map(|it| it.strip_prefix("error: "));
+        error.unwrap_or_else(|| panic!("{output:?}")).to_owned()
     }
 }
 
@@ -128,7 +129,7 @@ fn children(of: Pid) -> Vec<Pid> {
     found.map(Pid::from_raw).collect()
 }
 
-/// The generation, if it is there, and its engines.
+/// The generation, if there is one, and its engines.
 fn engines(program: &Program) -> (Option<Pid>, Vec<Pid>) {
     let generation = children(program.pid()).first().copied();
     (generation, generation.map(children).unwrap_or_default())
@@ -139,44 +140,44 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn collections_are_shared_alike_by_threads_and_processes() {
+fn threads_and_processes_share_collections_alike() {
     for mode in ["threads", "processes"] {
         for engines in ["1", "3"] {
             let folder = folder();
-            let said =
+            let output =
                 Program::start(&["collections", mode, engines], folder.path()).must_succeed();
-            assert_eq!(said, ["ready 1"], "{mode} {engines}");
+            assert_eq!(output, ["ready 1"], "{mode} {engines}");
         }
     }
 }
 
-/// Numbers of transfers that clients were told of; and all that the log has.
-fn promised_and_logged(folder: &Path) -> (Vec<u32>, Vec<u32>) {
+/// The numbers of acknowledged transfers, and of all in the log.
+fn acknowledged_and_logged(folder: &Path) -> (Vec<u32>, Vec<u32>) {
     let words = |name: &str, bytes: usize, at: usize| -> Vec<u32> {
         let content = fs::read(folder.join(name)).unwrap_or_default();
         let records = content.chunks_exact(bytes);
         let number = |it: &[u8]| u32::from_le_bytes(it[at..at + 4].try_into().expect("four"));
         records.map(number).collect()
     };
-    (words("promised", 4, 0), words("log", 20, 4))
+    (words("acknowledged", 4, 0), words("log", 20, 4))
 }
 
 #[test]
-fn nothing_promised_is_lost_when_random_engines_are_killed() {
+fn nothing_acknowledged_is_lost_when_random_engines_are_killed() {
     let folder = folder();
     let mut program = Program::start(&["bank", "processes", "3"], folder.path());
     program.wait_for("ready");
     let mut draw = 1_u64;
     let mut killed = 0;
     while killed < 20 {
-        // It goes on after each kill.
-        let before = promised_and_logged(folder.path()).0.len();
-        let end = Instant::now() + PATIENCE;
-        while promised_and_logged(folder.path()).0.len() < before + 100 {
-            let said = &program.said;
+        // The engines continue after each kill.
+        let before = acknowledged_and_logged(folder.path()).0.len();
+        let end = Instant::now() + TIMEOUT;
+        while acknowledged_and_logged(folder.path()).0.len() < before + 100 {
+            let output = &program.output;
             assert!(
                 Instant::now() < end,
-                "nobody works after {killed} kills: {said:?}"
+                "no engine works after {killed} kills: {output:?}"
             );
             thread::sleep(Duration::from_millis(1));
         }
@@ -185,25 +186,25 @@ fn nothing_promised_is_lost_when_random_engines_are_killed() {
         if let Some(engine) = engines.get((draw >> 33) as usize % engines.len().max(1)) {
             kill(*engine, Signal::SIGKILL).expect("it runs");
             killed += 1;
-            // Before the next one: who dies twice is told of once.
+            // Before the next kill: two deaths of one engine at once are one event.
             program.wait_for_any(&["replaced", "lost"]);
         }
     }
-    // The last death has its effect before the end is asked for.
+    // The last death is handled before the stop is requested.
     program.ask_to_end();
-    let said = program.must_succeed();
-    let (promised, logged) = promised_and_logged(folder.path());
+    let output = program.must_succeed();
+    let (acknowledged, logged) = acknowledged_and_logged(folder.path());
     let expected: Vec<u32> = (0..logged.len() as u32).collect();
-    assert_eq!(logged, expected, "{said:?}");
-    let mut sorted = promised.clone();
+    assert_eq!(logged, expected, "{output:?}");
+    let mut sorted = acknowledged.clone();
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!(
         sorted.len(),
-        promised.len(),
-        "a transfer was promised twice"
+        acknowledged.len(),
+        "a transfer was acknowledged twice"
     );
-    assert!(promised.iter().all(|it| (*it as usize) < logged.len()));
+    assert!(acknowledged.iter().all(|it| (*it as usize) < logged.len()));
 }
 
 #[test]
@@ -212,13 +213,13 @@ fn the_bank_stops_in_order_in_both_modes() {
         let folder = folder();
         let mut program = Program::start(&["bank", mode, "2"], folder.path());
         program.wait_for("ready");
-        while promised_and_logged(folder.path()).0.len() < 1000 {
+        while acknowledged_and_logged(folder.path()).0.len() < 1000 {
             thread::sleep(Duration::from_millis(1));
         }
         program.ask_to_end();
         assert_eq!(program.must_succeed(), ["ready 1"]);
-        let (promised, logged) = promised_and_logged(folder.path());
-        assert_eq!(promised.len(), logged.len());
+        let (acknowledged, logged) = acknowledged_and_logged(folder.path());
+        assert_eq!(acknowledged.len(), logged.len());
     }
 }
 
@@ -230,12 +231,12 @@ fn a_death_without_a_latch_is_replaced() {
     assert_eq!(line, "replaced 1: engine 1 was ended by SIGKILL");
     survived(folder.path());
     program.ask_to_end();
-    let said = program.must_succeed();
-    assert!(said.contains(&"closed 3 starts".to_owned()), "{said:?}");
+    let output = program.must_succeed();
+    assert!(output.contains(&"closed 3 starts".to_owned()), "{output:?}");
 }
 
 #[test]
-fn a_death_with_a_latch_starts_all_anew() {
+fn a_death_with_a_latch_starts_a_new_generation() {
     let folder = folder();
     let mut program = Program::start(&["dies-holding", "processes", "2"], folder.path());
     let line = program.wait_for("lost");
@@ -248,7 +249,7 @@ fn a_death_with_a_latch_starts_all_anew() {
 }
 
 #[test]
-fn a_panic_starts_all_anew_or_ends_the_threads() {
+fn a_panic_starts_a_new_generation_or_ends_the_threads() {
     let folder = folder();
     let mut program = Program::start(&["panics", "processes", "2"], folder.path());
     assert_eq!(program.wait_for("lost"), "lost: engine 1 panicked");
@@ -260,7 +261,7 @@ fn a_panic_starts_all_anew_or_ends_the_threads() {
 }
 
 #[test]
-fn who_keeps_dying_is_not_started_for_ever() {
+fn an_engine_that_keeps_dying_is_not_started_for_ever() {
     let folder = folder();
     for fault in ["keeps-dying", "keeps-dying-free"] {
         let error = Program::start(&[fault, "processes", "2"], folder.path()).must_fail();
@@ -270,7 +271,7 @@ fn who_keeps_dying_is_not_started_for_ever() {
 }
 
 #[test]
-fn a_reason_of_the_service_ends_all_with_its_words() {
+fn a_failure_of_the_service_ends_all_with_its_message() {
     let folder = folder();
     for mode in ["threads", "processes"] {
         let error = Program::start(&["fails", mode, "3"], folder.path()).must_fail();
@@ -281,7 +282,7 @@ fn a_reason_of_the_service_ends_all_with_its_words() {
 }
 
 #[test]
-fn exhausted_memory_is_said_with_what_to_do() {
+fn exhausted_memory_is_reported_with_the_remedy() {
     let folder = folder();
     let mut program = Program::start(&["exhausts", "processes", "2", "16"], folder.path());
     let line = program.wait_for("the shared memory");
@@ -290,7 +291,7 @@ fn exhausted_memory_is_said_with_what_to_do() {
     let line = program.wait_for("lost");
     let end = "SIGABRT: the shared memory of 16 MiB is exhausted: raise --shared-memory";
     assert!(line.ends_with(end), "{line}");
-    // Memory of a new generation is empty.
+    // The memory of a new generation is empty.
     program.wait_for("ready 2");
     program.ask_to_end();
     program.must_succeed();
@@ -306,7 +307,7 @@ fn threads_before_a_fork_are_refused() {
 #[test]
 fn engines_that_do_not_stop_are_killed() {
     let folder = folder();
-    let mut program = Program::start(&["deaf", "processes", "2"], folder.path());
+    let mut program = Program::start(&["ignores-stop", "processes", "2"], folder.path());
     program.wait_for("ready");
     program.ask_to_end();
     let error = program.must_fail();
@@ -314,7 +315,7 @@ fn engines_that_do_not_stop_are_killed() {
 }
 
 #[test]
-fn whoever_is_killed_no_process_is_left_over() {
+fn no_process_is_left_over_whichever_is_killed() {
     let folder = folder();
     let mut program = Program::start(&["bank", "processes", "3"], folder.path());
     program.wait_for("ready 1");
@@ -326,13 +327,13 @@ fn whoever_is_killed_no_process_is_left_over() {
     program.wait_for("ready 2");
     let (generation, second) = engines(&program);
     assert_eq!((first.len(), second.len()), (3, 3));
-    // The next generation was opened after the end of the one before.
+    // The next generation was opened after the previous one had ended.
     assert!(first.iter().all(|it| !runs(*it)));
     kill(program.pid(), Signal::SIGKILL).expect("it runs");
     program.end();
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while second.iter().chain(&generation).any(|it| runs(*it)) {
-        assert!(Instant::now() < end, "an engine outlives its keeper");
+        assert!(Instant::now() < end, "an engine outlives its supervisor");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -342,9 +343,9 @@ fn runs(pid: Pid) -> bool {
     stat.contains("engines-under") && !stat.contains(") Z")
 }
 
-/// Waits until the engine that should survive has said so.
+/// Waits until the engine that should survive has reported it.
 fn survived(folder: &Path) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !folder.join("survived").exists() {
         assert!(Instant::now() < end, "the engine did not come so far");
         thread::sleep(Duration::from_millis(1));

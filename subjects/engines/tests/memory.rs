@@ -1,4 +1,4 @@
-//! The shared heap in one process: what is allocated is one's own, and comes back.
+//! The shared heap in one process: allocations do not overlap, and freed memory is used again.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -12,29 +12,29 @@ use proptest::prelude::*;
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
 
-/// Opens the memory; tests that look at how much is used come one after the other.
+/// Opens the memory; tests that check how much is used run one after the other.
 fn open() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     static OPENED: OnceLock<()> = OnceLock::new();
-    let turn = TURN
+    let guard = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     OPENED.get_or_init(|| memory::open(256 << 20, "raise the test's limit").expect("memory"));
-    turn
+    guard
 }
 
 fn used() -> usize {
     memory::usage().expect("open").used_bytes
 }
 
-/// A piece of memory that is full of its own number.
+/// A piece of memory that is filled with its number.
 struct Piece {
     place: *mut u8,
     layout: Layout,
     number: u8,
 }
 
-// SAFETY: it is the only one who uses its place.
+// SAFETY: only the piece uses its memory.
 unsafe impl Send for Piece {}
 
 impl Piece {
@@ -68,7 +68,7 @@ impl Piece {
         let content = unsafe { std::slice::from_raw_parts(self.place, bytes) };
         assert!(
             content.iter().all(|it| *it == self.number),
-            "somebody wrote here"
+            "the memory was overwritten"
         );
     }
 }
@@ -81,7 +81,7 @@ impl Drop for Piece {
     }
 }
 
-/// Small sizes mostly, up to a few units.
+/// Mostly small sizes, up to a few units.
 fn sizes() -> impl Strategy<Value = usize> {
     prop_oneof![6 => 1_usize..300, 3 => 1_usize..40_000, 1 => 1_usize..2_000_000]
 }
@@ -92,7 +92,7 @@ proptest! {
     fn pieces_never_overlap_and_survive_resizing(
         steps in prop::collection::vec((0..4, sizes(), 0_u32..18, any::<prop::sample::Index>()), 1..300)
     ) {
-        let _turn = open();
+        let _guard = open();
         let mut pieces = Vec::new();
         for (number, (step, bytes, shift, which)) in steps.into_iter().enumerate() {
             match step {
@@ -109,9 +109,10 @@ proptest! {
 }
 
 #[test]
-fn memory_that_other_threads_free_comes_back() {
-    let _turn = open();
-    // One allocates, the other frees: what is in use must not grow with the number of pieces.
+fn memory_that_other_threads_free_is_used_again() {
+    let _guard = open();
+    // One thread allocates, the other frees: the memory in use must not grow with the number of
+    // pieces.
     let (send, receive) = mpsc::sync_channel::<Vec<Piece>>(2);
     let round = |first: usize| -> Vec<Piece> {
         let sizes = [24, 100, 1000, 5000, 40_000];
@@ -134,8 +135,8 @@ fn memory_that_other_threads_free_comes_back() {
 }
 
 #[test]
-fn threads_that_come_and_go_leave_nothing() {
-    let _turn = open();
+fn ended_threads_leave_no_memory_in_use() {
+    let _guard = open();
     let work = || {
         let mut map = HashMap::new();
         for number in 0..2000_u32 {
@@ -159,8 +160,8 @@ fn threads_that_come_and_go_leave_nothing() {
 }
 
 #[test]
-fn a_whole_slab_serves_other_sizes() {
-    let _turn = open();
+fn a_free_slab_is_used_for_other_sizes() {
+    let _guard = open();
     let before = used();
     for bytes in [16, 48, 700, 9000, 30_000] {
         let pieces: Vec<_> = (0..(32 << 20) / bytes)
@@ -177,8 +178,8 @@ fn a_whole_slab_serves_other_sizes() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_without_harm() {
-    let _turn = open();
+fn allocations_beyond_the_memory_fail_without_harm() {
+    let _guard = open();
     let mut list: Vec<u8> = Vec::new();
     assert!(list.try_reserve_exact(300 << 20).is_err());
     assert!(memory::is_exhausted());
@@ -187,7 +188,7 @@ fn what_is_not_there_is_refused_without_harm() {
 }
 
 #[test]
-fn a_size_that_is_no_memory_is_refused() {
+fn an_unusable_size_is_refused() {
     let error = memory::open(1000, "raise --memory").expect_err("too small");
     assert!(error.to_string().contains("1 MiB to 64 GiB"));
     assert!(error.to_string().contains("--memory"));
@@ -195,7 +196,7 @@ fn a_size_that_is_no_memory_is_refused() {
 
 #[test]
 fn it_is_opened_once() {
-    let _turn = open();
+    let _guard = open();
     let error = memory::open(1 << 20, "raise --memory").expect_err("it is open");
     assert_eq!(
         error.to_string(),

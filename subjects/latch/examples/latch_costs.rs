@@ -1,9 +1,10 @@
-//! What a latch costs beside those of `parking_lot` and of the standard library: one JSON object.
+//! Compares the cost of latches with those of `parking_lot` and the standard library; prints one
+//! JSON object.
 //!
-//! `latch_costs ROUNDS` times, in so many interleaved rounds, groups of operations on a mutex and on
-//! a lock for readers and writers: by one thread, and by two on one latch. Values are ns an operation
-//! (taking and giving back), a list of rounds for each kind. `parking_lot_again` is measured as all
-//! others are: what it differs by from `parking_lot` is noise.
+//! `latch_costs ROUNDS` measures, in so many interleaved rounds, groups of operations on a mutex
+//! and on a lock for readers and writers: by one thread, and by two threads on one latch. Values
+//! are ns an operation (lock and unlock), one for each round. `parking_lot_again` is measured as
+//! the others are: its difference from `parking_lot` is noise.
 
 use std::hint::{black_box, spin_loop};
 use std::time::Instant;
@@ -13,7 +14,8 @@ use concurve_latch::Class;
 /// Operations timed together.
 const GROUP: u32 = 200_000;
 
-/// What two threads do under a latch and between two: about as long as a request's part.
+/// Spins of a thread between two operations, if two threads compete: about as long as a part of a
+/// request.
 const WORK: u32 = 20;
 
 fn main() {
@@ -55,7 +57,7 @@ fn main() {
 fn time(rounds: usize, threads: u32, kinds: &[(&str, &(dyn Fn() + Sync))]) -> String {
     let mut taken = vec![Vec::new(); kinds.len()];
     for round in 0..rounds {
-        // Each is the first in its turn.
+        // Each kind is the first in one round of so many.
         for at in 0..kinds.len() {
             let kind = (at + round) % kinds.len();
             taken[kind].push(group(threads, kinds[kind].1));
@@ -68,7 +70,7 @@ fn time(rounds: usize, threads: u32, kinds: &[(&str, &(dyn Fn() + Sync))]) -> St
     members.join(", ")
 }
 
-/// ns an operation. With more threads than one, each does something else in between.
+/// ns an operation. If several threads compete, each spins between two operations.
 fn group(threads: u32, operation: &(dyn Fn() + Sync)) -> f64 {
     let pause = if threads > 1 { WORK } else { 0 };
     let begin = Instant::now();

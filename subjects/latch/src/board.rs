@@ -1,4 +1,4 @@
-//! The memory in which threads and processes say what they hold.
+//! The shared memory in which threads of all processes record what latches they hold.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
-use crate::class::Names;
-use crate::seat::{self, SEATS, Seat};
+use crate::class::{Class, Names, Spin};
+use crate::seat::{SEATS, Seat};
 
-/// The exit status of a process that left because it waited for a latch that nobody will give back.
-pub const LEFT: i32 = 75;
+/// The exit status of a process that waited for a latch that will never be released.
+pub const EXIT_LATCH_LOST: i32 = 75;
 
-/// How long anybody sleeps before he looks whether it is in vain, unless told otherwise.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Default of [`check_failure_every`].
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// All zeros is an empty board.
 #[repr(C)]
 pub struct Board {
-    pub failed: AtomicU32,
-    /// 0: as [`PATIENCE`].
-    patience_ms: AtomicU32,
+    failed: AtomicU32,
+    /// 0: as [`CHECK_INTERVAL`].
+    check_interval_ms: AtomicU32,
     pub names: Names,
     /// Seats from this one on were never taken.
     pub top: AtomicU32,
@@ -40,37 +40,52 @@ impl Board {
             // SAFETY: a board is mapped for as long as the process lives, and has atomics only.
             return unsafe { board.as_ref() };
         }
-        Self::set(ptr::null_mut())
+        Self::replace(ptr::null_mut())
     }
 
-    pub fn patience(&self) -> Duration {
-        match self.patience_ms.load(Relaxed) {
-            0 => PATIENCE,
+    /// Gives this process a new board.
+    pub fn renew() {
+        Self::replace(BOARD.load(Acquire));
+    }
+
+    /// How long a thread sleeps at most before it checks whether its latch is lost.
+    pub fn check_interval(&self) -> Duration {
+        match self.check_interval_ms.load(Relaxed) {
+            0 => CHECK_INTERVAL,
             ms => Duration::from_millis(ms.into()),
         }
     }
 
-    /// Puts a new board in the place of an old one, unless somebody else did.
+    /// All seats that a thread has ever taken.
+    pub fn ever_taken(&self) -> impl Iterator<Item = &Seat> {
+        self.seats[..self.top.load(Acquire) as usize].iter()
+    }
+
+    /// All seats that a thread has taken.
+    pub fn taken(&self) -> impl Iterator<Item = &Seat> {
+        self.ever_taken().filter(|it| it.is_taken())
+    }
+
+    /// Replaces an old board by a new one, unless another thread was faster.
     #[cold]
-    fn set(old: *mut Board) -> &'static Board {
+    fn replace(old: *mut Board) -> &'static Board {
         let new = map();
         let board = match BOARD.compare_exchange(old, new.as_ptr(), AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: nobody else has seen the new one.
+                // SAFETY: no other thread has seen the new one.
                 let unmapped =
                     unsafe { rustix::mm::munmap(new.as_ptr().cast(), size_of::<Board>()) };
                 debug_assert!(unmapped.is_ok());
                 NonNull::new(other).expect("a board is never taken away")
             }
         };
-        seat::leave_seats_at_forks();
         // SAFETY: as above.
         unsafe { board.as_ref() }
     }
 }
 
-/// Zeros that all children share. Of the address space only: pages come when they are touched.
+/// Zeros that all children share. Address space only: pages are allocated when they are touched.
 fn map() -> NonNull<Board> {
     // SAFETY: a new mapping, placed by the kernel.
     let mapped = unsafe {
@@ -90,39 +105,51 @@ fn map() -> NonNull<Board> {
     NonNull::new(memory.cast()).expect("the kernel maps nothing at address 0")
 }
 
-/// Gives this process, and those it forks from now on, a board of its own: nobody has failed,
-/// nothing is held, nothing counted.
-///
-/// To be called while the process has one thread, which holds no latch. Latches in use before must
-/// not be used after: their classes are those of the old board.
-pub fn renew() {
-    seat::forget();
-    Board::set(BOARD.load(Acquire));
+impl Class {
+    /// The class of this name, in all processes that share the board.
+    ///
+    /// # Panics
+    /// If the name is longer than 40 bytes, or there are more than 31 of them.
+    pub fn named(name: &str) -> Self {
+        Board::get().names.class(name, exit_if_failed)
+    }
+
+    /// The same class, whose latches are waited for in this way from now on.
+    #[must_use]
+    pub fn spinning(self, spin: Spin) -> Self {
+        Board::get().names.set_spin(self, spin);
+        self
+    }
 }
 
-/// Says that some latch will never be given back: everyone who waits, now or later, leaves his
-/// process.
+/// Sets how latches are waited for whose class sets nothing else.
+pub fn spin_by_default(spin: Spin) {
+    Board::get().names.set_spin(Class::OTHER, spin);
+}
+
+/// Reports that some latch will never be released: each thread that waits for one, now or later,
+/// ends its process.
 pub fn fail() {
     Board::get().failed.store(1, Relaxed);
 }
 
-/// How long who waits for a latch sleeps before he looks whether he does so in vain: half a second,
-/// unless told otherwise.
-pub fn look_every(time: Duration) {
-    let ms = time.as_millis().clamp(1, u32::MAX.into()) as u32;
-    Board::get().patience_ms.store(ms, Relaxed);
-}
-
-/// Whether somebody said so.
+/// Whether [`fail`] was called.
 pub fn is_failed() -> bool {
     Board::get().failed.load(Relaxed) != 0
 }
 
-/// Ends this process if waiting is in vain. Nothing is unwound: destructors would meet the same
-/// latch, and what they would put in order is lost with the memory.
-pub fn leave_if_failed() {
+/// Sets how long a thread that waits for a latch sleeps before it checks whether the latch is lost;
+/// half a second by default.
+pub fn check_failure_every(time: Duration) {
+    let ms = time.as_millis().clamp(1, u32::MAX.into()) as u32;
+    Board::get().check_interval_ms.store(ms, Relaxed);
+}
+
+/// Ends this process if [`fail`] was called. The stack is not unwound: destructors would wait for
+/// the same latch, and the shared memory that they would clean up is discarded anyway.
+pub fn exit_if_failed() {
     if is_failed() {
         // SAFETY: ends the process.
-        unsafe { libc::_exit(LEFT) }
+        unsafe { libc::_exit(EXIT_LATCH_LOST) }
     }
 }

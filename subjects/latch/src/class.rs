@@ -1,33 +1,28 @@
-//! Names under which latches are counted, and how long who waits for one looks before he sleeps.
+//! Classes of latches: their names, and how long a thread spins before it sleeps.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::board::{Board, leave_if_failed};
-use crate::mutex::{self, Mutex};
-use crate::rwlock::{self, RwLock};
-
-/// Classes that a board has room for.
+/// How many classes a board can hold.
 pub const CLASSES: usize = 32;
 
 /// Longest name, in bytes.
 const NAME_BYTES: usize = 40;
 
-/// How often who finds a latch taken looks again before he sleeps, unless told otherwise. As in the
-/// standard library.
+/// Default number of spins before a thread sleeps. As in the standard library.
 const SPINS: u32 = 100;
 
-/// Latches that are counted together, by a name: all pages of a cache, say.
+/// Latches that are counted together under one name, for example all pages of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class(u16);
 
-/// What who finds a latch taken does.
+/// What a thread does that finds a latch taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spin {
-    /// Looks so many times, then sleeps.
+    /// Checks the latch so many times, then sleeps.
     Times(u32),
-    /// Looks until he has it: a spinlock. For where holders are seldom preempted; readers who keep
-    /// coming can keep a writer out for ever.
+    /// Spins until it has the latch: a spinlock. Suitable where holders are seldom preempted; a
+    /// steady stream of readers can starve a writer.
     Only,
 }
 
@@ -35,70 +30,14 @@ impl Class {
     /// The class of latches that were given none: `other`.
     pub const OTHER: Class = Class(0);
 
-    /// The class of this name, in all processes that share the board.
-    ///
-    /// # Panics
-    /// If the name is longer than 40 bytes, or there are more than 31 of them.
-    pub fn named(name: &str) -> Self {
-        assert!(
-            name.len() <= NAME_BYTES,
-            "the name of a class of latches is too long: {name}"
-        );
-        let at = Board::get().names.place_of(name);
-        Self(u16::try_from(at).expect("few classes"))
-    }
-
-    /// The same class, whose latches are waited for in this way from now on.
-    #[must_use]
-    pub fn spinning(self, spin: Spin) -> Self {
-        let word = match spin {
-            // 0 means that nothing was said.
-            Spin::Times(times) => times.min(u32::MAX - 2) + 1,
-            Spin::Only => u32::MAX,
-        };
-        Board::get().names.0[usize::from(self.0)]
-            .spin
-            .store(word, Relaxed);
-        self
-    }
-
-    /// A mutex of this class.
-    pub const fn mutex<T>(self, value: T) -> Mutex<T> {
-        Mutex::from_raw(mutex::RawMutex::of(self), value)
-    }
-
-    /// A lock for many readers or one writer, of this class.
-    pub const fn rwlock<T>(self, value: T) -> RwLock<T> {
-        RwLock::from_raw(rwlock::RawRwLock::of(self), value)
-    }
-
     #[inline]
-    pub(crate) fn place(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }
-
-    pub(crate) fn spin(self) -> Spin {
-        let names = &Board::get().names.0;
-        let own = names[self.place()].spin.load(Relaxed);
-        let word = if own == 0 {
-            names[0].spin.load(Relaxed)
-        } else {
-            own
-        };
-        match word {
-            0 => Spin::Times(SPINS),
-            u32::MAX => Spin::Only,
-            times => Spin::Times(times - 1),
-        }
-    }
 }
 
-/// How latches are waited for whose class says nothing else.
-pub fn spin_by_default(spin: Spin) {
-    let _ = Class::OTHER.spinning(spin);
-}
-
-/// The names of a board. The first is that of [`Class::OTHER`], and is empty.
+/// The names of a board. The first is that of [`Class::OTHER`], and is empty. All zeros is a table
+/// without names.
 #[repr(C)]
 pub struct Names([Name; CLASSES]);
 
@@ -106,7 +45,7 @@ pub struct Names([Name; CLASSES]);
 struct Name {
     /// See the constants.
     state: AtomicU32,
-    /// 0: as `OTHER`; else one more than a number of times, or `u32::MAX`.
+    /// 0: as `OTHER`; otherwise the number of spins plus one, or `u32::MAX` for a spinlock.
     spin: AtomicU32,
     length: AtomicU32,
     words: [AtomicU32; NAME_BYTES / 4],
@@ -117,39 +56,72 @@ const BEING_WRITTEN: u32 = 1;
 const WRITTEN: u32 = 2;
 
 impl Names {
-    fn place_of(&self, name: &str) -> usize {
+    /// The class of this name; a new one if there is none yet. `check` is called while another
+    /// process writes a name.
+    pub fn class(&self, name: &str, check: impl Fn()) -> Class {
+        assert!(
+            name.len() <= NAME_BYTES,
+            "the name of a class of latches is too long: {name}"
+        );
         if name == "other" {
-            return 0;
+            return Class::OTHER;
         }
-        for (at, place) in self.0.iter().enumerate().skip(1) {
-            let claimed = place
+        for (index, entry) in self.0.iter().enumerate().skip(1) {
+            let class = Class(index as u16);
+            let claimed = entry
                 .state
                 .compare_exchange(EMPTY, BEING_WRITTEN, AcqRel, Acquire);
             if claimed.is_ok() {
-                place.write(name);
-                return at;
+                entry.write(name);
+                return class;
             }
-            // Two processes may give the same name at the same time.
-            while place.state.load(Acquire) == BEING_WRITTEN {
-                leave_if_failed();
+            // Two processes may register the same name at the same time.
+            while entry.state.load(Acquire) == BEING_WRITTEN {
+                check();
                 std::thread::yield_now();
             }
-            if place.read() == name {
-                return at;
+            if entry.read() == name {
+                return class;
             }
         }
         panic!(
-            "no room for the class of latches {name}: there are {} already",
+            "cannot add the class of latches {name}: there are {} already",
             CLASSES - 1
         );
     }
 
-    /// Places and names of all classes.
-    pub fn all(&self) -> impl Iterator<Item = (usize, String)> {
-        let written = |place: &Name| place.state.load(Acquire) == WRITTEN;
+    /// All classes and their names.
+    pub fn all(&self) -> impl Iterator<Item = (Class, String)> {
+        let written = |entry: &Name| entry.state.load(Acquire) == WRITTEN;
         let named = self.0.iter().enumerate().skip(1);
-        let named = named.filter(move |(_, place)| written(place));
-        std::iter::once((0, "other".to_owned())).chain(named.map(|(at, place)| (at, place.read())))
+        let named = named.filter(move |(_, entry)| written(entry));
+        let named = named.map(|(index, entry)| (Class(index as u16), entry.read()));
+        std::iter::once((Class::OTHER, "other".to_owned())).chain(named)
+    }
+
+    /// How latches of a class are waited for.
+    pub fn spin(&self, class: Class) -> Spin {
+        let own = self.0[class.index()].spin.load(Relaxed);
+        let word = if own == 0 {
+            self.0[0].spin.load(Relaxed)
+        } else {
+            own
+        };
+        match word {
+            0 => Spin::Times(SPINS),
+            u32::MAX => Spin::Only,
+            times => Spin::Times(times - 1),
+        }
+    }
+
+    /// Sets how latches of a class are waited for.
+    pub fn set_spin(&self, class: Class, spin: Spin) {
+        let word = match spin {
+            // 0 means the default.
+            Spin::Times(times) => times.min(u32::MAX - 2) + 1,
+            Spin::Only => u32::MAX,
+        };
+        self.0[class.index()].spin.store(word, Relaxed);
     }
 }
 

@@ -1,34 +1,34 @@
-//! Waiting for a condition.
+//! Waiting for a condition to change.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use crate::futex;
 use crate::mutex::MutexGuard;
+use crate::waiting;
 
-/// Where threads sleep until somebody says that a condition may have changed. Eight bytes.
+/// A condition variable: threads sleep until another one notifies them. Eight bytes.
 ///
-/// It may wake for nothing: look at the condition again. Who changes it must hold the mutex while
-/// he does, or have held it since.
+/// Wake-ups may be spurious: check the condition again. The thread that changes the condition must
+/// hold the mutex while it does, or take it before it notifies.
 #[derive(Debug, Default)]
 pub struct Condvar {
-    /// Changes with each notice.
-    notices: AtomicU32,
-    /// Who sleeps, or is about to. One who was killed in his sleep is counted for ever, which costs
-    /// system calls and nothing else.
+    /// Changes with each notification.
+    notifications: AtomicU32,
+    /// Threads that sleep, or are about to. One that was killed in its sleep is counted for ever,
+    /// which costs system calls and nothing else.
     waiters: AtomicU32,
 }
 
 impl Condvar {
     pub const fn new() -> Self {
         Self {
-            notices: AtomicU32::new(0),
+            notifications: AtomicU32::new(0),
             waiters: AtomicU32::new(0),
         }
     }
 
-    /// Gives the mutex back, sleeps, and takes it again.
+    /// Releases the mutex, sleeps, and takes it again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         self.sleep(guard, Duration::MAX);
     }
@@ -40,7 +40,7 @@ impl Condvar {
         }
     }
 
-    /// Waits while the condition holds, and not longer than this. Whether it still holds.
+    /// Waits while the condition holds, for `time` at most. Returns whether it still holds.
     pub fn wait_while_for<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -59,26 +59,28 @@ impl Condvar {
     }
 
     fn sleep<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) {
-        // Under the mutex: who changes the condition later finds both.
+        // Under the mutex: a thread that changes the condition later sees both.
         self.waiters.fetch_add(1, Relaxed);
-        let notices = self.notices.load(Relaxed);
-        MutexGuard::unlocked(guard, || futex::sleep(&self.notices, notices, time));
+        let notifications = self.notifications.load(Relaxed);
+        MutexGuard::unlocked(guard, || {
+            waiting::sleep(&self.notifications, notifications, time)
+        });
         self.waiters.fetch_sub(1, Relaxed);
     }
 
-    /// Wakes one who waits.
+    /// Wakes one waiting thread.
     pub fn notify_one(&self) {
         if self.waiters.load(Relaxed) > 0 {
-            self.notices.fetch_add(1, Relaxed);
-            futex::wake_one(&self.notices);
+            self.notifications.fetch_add(1, Relaxed);
+            waiting::wake_one(&self.notifications);
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         if self.waiters.load(Relaxed) > 0 {
-            self.notices.fetch_add(1, Relaxed);
-            futex::wake_all(&self.notices);
+            self.notifications.fetch_add(1, Relaxed);
+            waiting::wake_all(&self.notifications);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One at a time.
+//! Mutual exclusion.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::AtomicU32;
@@ -7,18 +7,19 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lock_api::GuardNoSend;
 
 use crate::class::{Class, Spin};
-use crate::seat::{Seat, Tally, add, mine};
-use crate::{futex, waiting};
+use crate::seat::{Seat, Tally, add};
+use crate::thread::mine;
+use crate::waiting;
 
-/// A value for one at a time. It has no poison: see [`RawMutex`] about panics.
+/// A value that one thread may use at a time. Without poisoning: see [`RawMutex`] about panics.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 /// Holds a [`Mutex`] until it is dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 
-/// Eight bytes: who holds it, and what it is counted as.
+/// Eight bytes: the holder and the class.
 ///
-/// The word is 0, or the mark of the holder's seat with what there is to say about it. If a thread
-/// panics while it holds it, it stays taken and is [`BROKEN`].
+/// The word is 0, or the mark of the holder's seat and flags. If a thread panics while it holds the
+/// latch, the latch stays taken and is [`BROKEN`].
 #[derive(Debug)]
 pub struct RawMutex {
     word: AtomicU32,
@@ -26,14 +27,15 @@ pub struct RawMutex {
 }
 
 const FREE: u32 = 0;
-/// Somebody may be asleep.
+/// A thread may be asleep.
 const AWAITED: u32 = 1 << 31;
 const BROKEN: u32 = 1 << 30;
-/// It was taken by a destructor, or by what formats the message, while its thread panicked already.
+/// It was taken while its thread was already panicking: by a destructor, or while the message was
+/// formatted.
 const IN_PANIC: u32 = 1 << 29;
 const HOLDER: u32 = IN_PANIC - 1;
 
-/// What stands in the word of a latch that this thread takes.
+/// The word of a latch that this thread takes.
 #[inline]
 fn mark_of(seat: &Seat) -> u32 {
     if std::thread::panicking() {
@@ -58,7 +60,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
         let seat = mine();
         let tally = seat.tally(self.class);
         tally.begin();
-        // Releases too: that it is held must be seen no later than that it is taken.
+        // Releases, too: other threads must see the count no later than the taken latch.
         let taken = self
             .word
             .compare_exchange(FREE, mark_of(seat), AcqRel, Relaxed);
@@ -85,17 +87,24 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[inline]
     unsafe fn unlock(&self) {
         if std::thread::panicking() && self.word.load(Relaxed) & IN_PANIC == 0 {
-            return self.break_it();
+            return self.mark_broken();
         }
-        // Acquires too: that it is no longer held must not be seen before that it is free.
+        // Acquires, too: other threads must not see the new count before the free latch.
         if self.word.swap(FREE, AcqRel) & AWAITED != 0 {
-            futex::wake_one(&self.word);
+            waiting::wake_one(&self.word);
         }
         mine().tally(self.class).end();
     }
 
     fn is_locked(&self) -> bool {
         self.word.load(Relaxed) != FREE
+    }
+}
+
+impl Class {
+    /// A mutex of this class.
+    pub const fn mutex<T>(self, value: T) -> Mutex<T> {
+        Mutex::from_raw(RawMutex::of(self), value)
     }
 }
 
@@ -114,8 +123,8 @@ impl RawMutex {
         let me = mark_of(seat);
         let is_over = |word: u32| word == FREE || word & BROKEN != 0;
         let others_sleep = |word: u32| word & AWAITED != 0;
-        let mut word = waiting::look(&self.word, self.class, tally, is_over, others_sleep);
-        // Who has slept cannot know whether others still do.
+        let mut word = waiting::spin(&self.word, self.class, tally, is_over, others_sleep);
+        // A thread that has slept cannot know whether others still sleep.
         let mut taken = me;
         loop {
             if word & HOLDER == me & HOLDER || word & BROKEN != 0 {
@@ -130,30 +139,30 @@ impl RawMutex {
                 }
                 continue;
             }
-            if self.class.spin() == Spin::Only {
-                word = waiting::look(&self.word, self.class, tally, is_over, others_sleep);
+            if waiting::spin_of(self.class) == Spin::Only {
+                word = waiting::spin(&self.word, self.class, tally, is_over, others_sleep);
                 continue;
             }
             if word & AWAITED == 0 {
-                let told = self
+                let announced = self
                     .word
                     .compare_exchange(word, word | AWAITED, Relaxed, Relaxed);
-                if let Err(now) = told {
+                if let Err(now) = announced {
                     word = now;
                     continue;
                 }
             }
             add(&tally.sleeps, 1);
-            futex::sleep_on(&self.word, word | AWAITED);
+            waiting::sleep_on(&self.word, word | AWAITED);
             taken = me | AWAITED;
             word = self.word.load(Acquire);
         }
     }
 
-    /// What it protects may be half changed: nobody may have it any more.
+    /// What it protects may be half changed: no thread may take it any more.
     #[cold]
-    fn break_it(&self) {
+    fn mark_broken(&self) {
         self.word.fetch_or(BROKEN, Release);
-        futex::wake_all(&self.word);
+        waiting::wake_all(&self.word);
     }
 }

@@ -1,4 +1,4 @@
-//! Many readers, or one writer.
+//! Shared access for readers, exclusive access for a writer.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::AtomicU32;
@@ -7,26 +7,29 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lock_api::GuardNoSend;
 
 use crate::class::{Class, Spin};
-use crate::seat::{Seat, Tally, add, mine};
-use crate::{futex, waiting};
+use crate::seat::{Seat, Tally, add};
+use crate::thread::mine;
+use crate::waiting;
 
-/// A value that many may read, or one may change.
+/// A value that many threads may read, or one may change.
 pub type RwLock<T> = lock_api::RwLock<RawRwLock, T>;
 /// Holds a [`RwLock`] for reading until it is dropped.
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
-/// Holds a [`RwLock`] alone until it is dropped.
+/// Holds a [`RwLock`] exclusively until it is dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
 
-/// Sixteen bytes. The algorithm is that of the standard library (`sys/sync/rwlock/futex.rs`): readers
-/// sleep on `state` and writers on `turns`, and a writer who waits keeps new readers away.
+/// Sixteen bytes. The algorithm is that of the standard library (`sys/sync/rwlock/futex.rs`):
+/// readers sleep on `state` and writers on `writer_wakes`, and a waiting writer keeps new readers
+/// out.
 ///
-/// If a thread panics while it writes, it stays taken, and `writer` is [`BROKEN`].
+/// If a thread panics while it holds the latch exclusively, the latch stays taken, and `writer` is
+/// [`BROKEN`].
 #[derive(Debug)]
 pub struct RawRwLock {
-    /// How many read, or `WRITTEN`; and whether readers, or writers, may be asleep.
+    /// The number of readers, or `WRITTEN`; and flags: readers, or writers, may be asleep.
     state: AtomicU32,
     /// Changes whenever a writer is woken.
-    turns: AtomicU32,
+    writer_wakes: AtomicU32,
     /// The mark of the writer's seat, or `IN_PANIC`.
     writer: AtomicU32,
     class: Class,
@@ -38,7 +41,7 @@ const READERS_MAX: u32 = WRITTEN - 1;
 const READERS_WAIT: u32 = 1 << 30;
 const WRITERS_WAIT: u32 = 1 << 31;
 const BROKEN: u32 = u32::MAX;
-/// Written by a thread that panicked already.
+/// Taken by a thread that was already panicking.
 const IN_PANIC: u32 = BROKEN - 1;
 
 fn mark_of(seat: &Seat) -> u32 {
@@ -57,7 +60,7 @@ fn is_free(state: u32) -> bool {
     holders(state) == 0
 }
 
-/// Not if somebody waits: writers would never have their turn.
+/// Not if a thread waits: writers would starve.
 fn is_open_to_readers(state: u32) -> bool {
     holders(state) < READERS_MAX && state & (READERS_WAIT | WRITERS_WAIT) == 0
 }
@@ -96,7 +99,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     unsafe fn unlock_shared(&self) {
         let state = self.state.fetch_sub(READER, AcqRel) - READER;
-        // Readers wait for writers only.
+        // Readers wait only for writers.
         if is_free(state) && state & WRITERS_WAIT != 0 {
             self.wake(state);
         }
@@ -132,7 +135,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     unsafe fn unlock_exclusive(&self) {
         if std::thread::panicking() && self.writer.load(Relaxed) != IN_PANIC {
-            return self.break_it();
+            return self.mark_broken();
         }
         self.writer.store(0, Relaxed);
         let state = self.state.fetch_sub(WRITTEN, AcqRel) - WRITTEN;
@@ -147,11 +150,18 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     }
 }
 
+impl Class {
+    /// A lock for many readers or one writer, of this class.
+    pub const fn rwlock<T>(self, value: T) -> RwLock<T> {
+        RwLock::from_raw(RawRwLock::of(self), value)
+    }
+}
+
 impl RawRwLock {
     pub const fn of(class: Class) -> Self {
         Self {
             state: AtomicU32::new(0),
-            turns: AtomicU32::new(0),
+            writer_wakes: AtomicU32::new(0),
             writer: AtomicU32::new(0),
             class,
         }
@@ -170,16 +180,16 @@ impl RawRwLock {
     #[cold]
     #[inline(never)]
     fn wait_to_read(&self, tally: &Tally) {
-        let look = || {
+        let spin = || {
             let is_over = |state: u32| holders(state) != WRITTEN;
             let others_sleep = |state: u32| state & (READERS_WAIT | WRITERS_WAIT) != 0;
-            waiting::look(&self.state, self.class, tally, is_over, others_sleep)
+            waiting::spin(&self.state, self.class, tally, is_over, others_sleep)
         };
-        // Another reader may just have come or gone: that is no waiting.
+        // Another reader may just have changed the count: that is not counted as a wait.
         if !is_open_to_readers(self.state.load(Relaxed)) {
             add(&tally.waits, 1);
         }
-        let mut state = look();
+        let mut state = spin();
         loop {
             self.refuse_if_broken(tally);
             if is_open_to_readers(state) {
@@ -190,8 +200,10 @@ impl RawRwLock {
                 }
                 continue;
             }
-            if self.class.spin() == Spin::Only && state & (READERS_WAIT | WRITERS_WAIT) == 0 {
-                state = look();
+            if waiting::spin_of(self.class) == Spin::Only
+                && state & (READERS_WAIT | WRITERS_WAIT) == 0
+            {
+                state = spin();
                 continue;
             }
             assert!(holders(state) != READERS_MAX, "too many readers of a latch");
@@ -203,21 +215,21 @@ impl RawRwLock {
                 }
             }
             add(&tally.sleeps, 1);
-            futex::sleep_on(&self.state, state | READERS_WAIT);
-            state = look();
+            waiting::sleep_on(&self.state, state | READERS_WAIT);
+            state = spin();
         }
     }
 
     #[cold]
     #[inline(never)]
     fn wait_to_write(&self, me: u32, tally: &Tally) {
-        let look = || {
+        let spin = || {
             let others_sleep = |state: u32| state & WRITERS_WAIT != 0;
-            waiting::look(&self.state, self.class, tally, is_free, others_sleep)
+            waiting::spin(&self.state, self.class, tally, is_free, others_sleep)
         };
         add(&tally.waits, 1);
-        let mut state = look();
-        // Who has slept cannot know whether other writers still do.
+        let mut state = spin();
+        // A writer that has slept cannot know whether others still sleep.
         let mut others = 0;
         loop {
             self.refuse_if_broken(tally);
@@ -233,8 +245,8 @@ impl RawRwLock {
                 tally.take_back();
                 panic!("a thread wants a latch that it holds already");
             }
-            if self.class.spin() == Spin::Only {
-                state = look();
+            if waiting::spin_of(self.class) == Spin::Only {
+                state = spin();
                 continue;
             }
             if state & WRITERS_WAIT == 0 {
@@ -245,19 +257,19 @@ impl RawRwLock {
                 }
             }
             others = WRITERS_WAIT;
-            let turn = self.turns.load(Acquire);
-            // It may have been given back since: then nobody will change the turn.
+            let wakes = self.writer_wakes.load(Acquire);
+            // It may have been released since: then no thread will change `writer_wakes`.
             state = self.state.load(Relaxed);
             if is_free(state) || state & WRITERS_WAIT == 0 {
                 continue;
             }
             add(&tally.sleeps, 1);
-            futex::sleep_on(&self.turns, turn);
-            state = look();
+            waiting::sleep_on(&self.writer_wakes, wakes);
+            state = spin();
         }
     }
 
-    /// Wakes a writer, or else all readers, of a latch that was just given back.
+    /// Wakes a writer, or else all readers, of a latch that was just released.
     #[cold]
     fn wake(&self, mut state: u32) {
         if state == WRITERS_WAIT {
@@ -273,7 +285,7 @@ impl RawRwLock {
             let readers_left = self
                 .state
                 .compare_exchange(state, READERS_WAIT, Relaxed, Relaxed);
-            // Somebody has taken it, and will wake the others in his turn.
+            // Another thread has taken it, and wakes the others when it releases it.
             if readers_left.is_err() || self.wake_writer() {
                 return;
             }
@@ -282,23 +294,23 @@ impl RawRwLock {
         if state == READERS_WAIT {
             let none_left = self.state.compare_exchange(state, 0, Relaxed, Relaxed);
             if none_left.is_ok() {
-                futex::wake_all(&self.state);
+                waiting::wake_all(&self.state);
             }
         }
     }
 
     fn wake_writer(&self) -> bool {
-        self.turns.fetch_add(1, Release);
-        futex::wake_one(&self.turns)
+        self.writer_wakes.fetch_add(1, Release);
+        waiting::wake_one(&self.writer_wakes)
     }
 
-    /// What it protects may be half changed: nobody may have it any more.
+    /// What it protects may be half changed: no thread may take it any more.
     #[cold]
-    fn break_it(&self) {
+    fn mark_broken(&self) {
         self.writer.store(BROKEN, Release);
-        self.turns.fetch_add(1, Release);
-        futex::wake_all(&self.turns);
-        futex::wake_all(&self.state);
+        self.writer_wakes.fetch_add(1, Release);
+        waiting::wake_all(&self.writer_wakes);
+        waiting::wake_all(&self.state);
     }
 
     fn refuse_if_broken(&self, tally: &Tally) {

@@ -1,26 +1,27 @@
-//! Work on shared memory that no latch guards.
+//! Changes of shared memory that no latch guards.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::compiler_fence;
 
 use crate::class::Class;
-use crate::seat::mine;
+use crate::thread::mine;
 
-/// Counts as a held latch of its class while it lives, and locks nothing: for what must be whole
-/// when a process dies, but is protected otherwise, such as a count of users that will be taken back.
+/// Counts as a held latch of its class while it lives, and locks nothing. For changes that must not
+/// be half done when a process dies, but that are protected by other means, for example a count of
+/// users that the process will decrement.
 #[derive(Debug)]
 pub struct Section {
     class: Class,
-    /// It counts for its own thread.
+    /// It is counted in the seat of its own thread.
     _of_thread: PhantomData<*const ()>,
 }
 
 impl Section {
     pub fn enter(class: Class) -> Self {
         mine().tally(class).begin();
-        // What is done in it is done after it is counted. A process dies between two instructions:
-        // only the compiler could bring them out of order.
+        // The section must be counted before its first instruction. A process dies between two
+        // instructions, so only the compiler could reorder them.
         compiler_fence(SeqCst);
         Self {
             class,

@@ -1,4 +1,4 @@
-//! Between processes: latches in shared memory, and what is left when a process is killed.
+//! Latches in shared memory between processes, also when a process is killed.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use concurve_latch::{
-    Class, Condvar, LEFT, Mutex, RwLock, Section, be_engine, bury, counts, fail, held, look_every,
-    renew, seat_number,
+    Class, Condvar, EXIT_LATCH_LOST, Mutex, RwLock, Section, check_failure_every, counts, fail,
+    held, reap, renew, seat_number, set_engine_of_process,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -43,8 +43,8 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-/// A process that does some work, and ends with status 0, or 101 if it panics. One that hangs is
-/// ended after two minutes.
+/// Forks a process that does some work, and ends with status 0, or 101 if it panics. One that hangs
+/// is ended after two minutes.
 fn process(work: impl FnOnce()) -> Pid {
     // SAFETY: the C library's allocator may be used in a forked child, and children print nothing
     // unless they fail.
@@ -88,7 +88,7 @@ fn sleep_for_ever() -> ! {
 
 #[test]
 fn processes_add_to_what_a_mutex_and_a_rwlock_protect() {
-    // Its own board, so that it counts nobody else's.
+    // A board of its own, so that latches of other tests are not counted.
     assert_done(process(|| {
         renew();
         let class = Class::named("shared");
@@ -118,7 +118,7 @@ fn processes_add_to_what_a_mutex_and_a_rwlock_protect() {
 }
 
 #[test]
-fn processes_take_turns_by_a_condition() {
+fn processes_alternate_by_a_condition() {
     let state = Shared::new((Mutex::new(0_u32), Condvar::new()));
     let children: Vec<_> = (0..2)
         .map(|me| {
@@ -139,10 +139,10 @@ fn processes_take_turns_by_a_condition() {
 
 #[test]
 fn no_wake_up_is_lost() {
-    // Who is not woken would sleep longer than the process may live.
+    // A thread that is not woken would sleep longer than the process may live.
     assert_done(process(|| {
         renew();
-        look_every(Duration::from_secs(3600));
+        check_failure_every(Duration::from_secs(3600));
         let class = Class::named("sleepers").spinning(concurve_latch::Spin::Times(0));
         let state = Shared::new((class.mutex(0_u32), class.rwlock(0_u32), Condvar::new()));
         let (mutex, rwlock, changed) = &state.0;
@@ -151,10 +151,10 @@ fn no_wake_up_is_lost() {
                 process(move || {
                     for round in 0..ROUNDS / 8 {
                         *mutex.lock() += 1;
-                        // Some rounds are the writers' alone.
+                        // Some rounds have writers only.
                         if (me + round) % 2 == 0 || round % 100 > 50 {
                             let mut number = rwlock.write();
-                            // Others come and wait.
+                            // Other processes begin to wait.
                             std::thread::yield_now();
                             *number += 1;
                         } else {
@@ -185,13 +185,13 @@ fn a_child_has_a_seat_of_its_own() {
 }
 
 #[test]
-fn who_died_with_nothing_held_is_buried() {
+fn the_seat_of_a_process_that_died_with_nothing_held_is_freed() {
     assert_done(process(|| {
         renew();
         let state = Shared::new((Mutex::new(()), AtomicU32::new(0), AtomicU32::new(0)));
         let (latch, step, seat) = state.0;
         let child = process(|| {
-            be_engine(3);
+            set_engine_of_process(3);
             drop(latch.lock());
             seat.store(seat_number() as u32, SeqCst);
             step.store(1, SeqCst);
@@ -200,8 +200,8 @@ fn who_died_with_nothing_held_is_buried() {
         wait_until(step, 1);
         kill_now(child);
         assert_eq!(held(3), []);
-        bury(3);
-        // Its seat is free again, and the latch is.
+        reap(3);
+        // Its seat and the latch are free again.
         assert_done(process(|| {
             assert!(seat_number() <= seat.load(SeqCst) as usize)
         }));
@@ -210,14 +210,14 @@ fn who_died_with_nothing_held_is_buried() {
 }
 
 #[test]
-fn what_a_killed_process_held_is_known_by_class() {
+fn latches_of_a_killed_process_are_listed_by_class() {
     assert_done(process(|| {
         renew();
         let (pages, table) = (Class::named("pages"), Class::named("table"));
         let state = Shared::new((pages.rwlock(()), table.mutex(()), AtomicU32::new(0)));
         let (page, stripe, step) = state.0;
         let child = process(|| {
-            be_engine(1);
+            set_engine_of_process(1);
             let _held = (page.read(), stripe.lock(), Section::enter(pages));
             step.store(1, SeqCst);
             sleep_for_ever();
@@ -230,7 +230,7 @@ fn what_a_killed_process_held_is_known_by_class() {
 }
 
 #[test]
-fn who_waits_for_the_latch_of_a_killed_process_leaves() {
+fn a_process_that_waits_for_the_latch_of_a_killed_one_exits() {
     for kind in ["mutex", "reader", "writer", "condition", "spinner"] {
         assert_done(process(|| {
             renew();
@@ -244,7 +244,7 @@ fn who_waits_for_the_latch_of_a_killed_process_leaves() {
             ));
             let (mutex, rwlock, spinlock, never, step) = state.0;
             let holder = process(|| {
-                be_engine(1);
+                set_engine_of_process(1);
                 let _held = (mutex.lock(), rwlock.write(), spinlock.lock());
                 step.store(1, SeqCst);
                 sleep_for_ever();
@@ -252,7 +252,7 @@ fn who_waits_for_the_latch_of_a_killed_process_leaves() {
             wait_until(step, 1);
             let own = Shared::new(Mutex::new(()));
             let waiter = process(|| {
-                be_engine(2);
+                set_engine_of_process(2);
                 step.store(2, SeqCst);
                 match kind {
                     "mutex" => drop(mutex.lock()),
@@ -266,8 +266,8 @@ fn who_waits_for_the_latch_of_a_killed_process_leaves() {
             kill_now(holder);
             assert_ne!(held(1), []);
             fail();
-            let end = WaitStatus::Exited(waiter, LEFT);
-            // A condition may wake for nothing, but nobody wakes it here before the failure.
+            let end = WaitStatus::Exited(waiter, EXIT_LATCH_LOST);
+            // Wake-ups may be spurious, but no process wakes this one before the failure.
             assert_eq!(end_of(waiter), end, "{kind}");
         }));
     }
@@ -275,7 +275,8 @@ fn who_waits_for_the_latch_of_a_killed_process_leaves() {
 
 #[test]
 fn random_kills_leave_either_nothing_held_or_the_failure() {
-    // A process is killed at any instruction: if its counts say that it holds nothing, others go on.
+    // A process is killed at any instruction: if its counts show that it holds nothing, others
+    // continue.
     assert_done(process(|| {
         let mut harmless = 0;
         for round in 0..60 {
@@ -285,14 +286,14 @@ fn random_kills_leave_either_nothing_held_or_the_failure() {
             let (pair, step) = state.0;
             let work = |engine| {
                 move || {
-                    be_engine(engine);
+                    set_engine_of_process(engine);
                     step.store(1, SeqCst);
                     loop {
                         let mut pair = pair.lock();
                         pair.0 += 1;
                         pair.1 += 1;
                         drop(pair);
-                        // Mostly outside.
+                        // Most of the time without the latch.
                         for _ in 0..500 {
                             std::hint::spin_loop();
                         }
@@ -312,10 +313,13 @@ fn random_kills_leave_either_nothing_held_or_the_failure() {
             } else {
                 let waiter = process(|| drop(pair.lock()));
                 fail();
-                // It may have been killed just before or just after it had it.
+                // The process may have been killed just before or just after it held the latch.
                 let end = end_of(waiter);
                 let status = |code| WaitStatus::Exited(waiter, code);
-                assert!(end == status(LEFT) || end == status(0), "{end:?}");
+                assert!(
+                    end == status(EXIT_LATCH_LOST) || end == status(0),
+                    "{end:?}"
+                );
             }
         }
         assert!(harmless > 0);
@@ -323,7 +327,7 @@ fn random_kills_leave_either_nothing_held_or_the_failure() {
 }
 
 #[test]
-fn how_latches_are_waited_for_is_a_setting() {
+fn the_number_of_spins_can_be_set() {
     assert_done(process(|| {
         renew();
         concurve_latch::spin_by_default(concurve_latch::Spin::Times(3));

@@ -1,4 +1,4 @@
-//! Between threads: what a latch protects is whole, nobody sleeps for ever, and counts are right.
+//! Latches between threads: no update is lost, no thread sleeps for ever, and the counts are right.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +18,12 @@ fn counts_of(name: &str) -> Counts {
 }
 
 #[test]
-fn nothing_is_lost_under_a_mutex_however_it_is_waited_for() {
-    // More spinners than CPUs would wait for one another's time slices.
+fn no_update_under_a_mutex_is_lost_with_any_spin() {
+    // More spinning threads than CPUs would wait for one another's time slices.
     for (name, spin, threads) in [
         ("sleeps at once", Spin::Times(0), 4),
-        ("looks first", Spin::Times(100), 4),
-        ("only looks", Spin::Only, 2),
+        ("spins first", Spin::Times(100), 4),
+        ("only spins", Spin::Only, 2),
     ] {
         let latch = Class::named(name).spinning(spin).mutex((0_usize, 0_usize));
         thread::scope(|scope| {
@@ -47,11 +47,11 @@ fn nothing_is_lost_under_a_mutex_however_it_is_waited_for() {
 }
 
 #[test]
-fn readers_see_whole_values_and_writers_have_their_turn() {
+fn readers_see_whole_values_and_writers_do_not_starve() {
     for (name, spin, written) in [
-        ("sleepers", Spin::Times(0), 2_000),
-        ("lookers", Spin::Times(100), 2_000),
-        ("spinners", Spin::Only, 200),
+        ("sleep", Spin::Times(0), 2_000),
+        ("spin first", Spin::Times(100), 2_000),
+        ("spin only", Spin::Only, 200),
     ] {
         let latch = Class::named(name).spinning(spin).rwlock((0_u64, 0_u64));
         thread::scope(|scope| {
@@ -84,14 +84,14 @@ fn readers_see_whole_values_and_writers_have_their_turn() {
 }
 
 #[test]
-fn who_waits_is_counted_and_who_does_not_is_not() {
+fn only_a_contended_acquisition_counts_as_a_wait() {
     let latch = Class::named("contended").spinning(Spin::Times(7)).mutex(());
     drop(latch.lock());
     assert_eq!(counts_of("contended").waits, 0);
     let guard = latch.lock();
     thread::scope(|scope| {
         let waiter = scope.spawn(|| drop(latch.lock()));
-        // It looks seven times, and sleeps.
+        // It spins seven times, and sleeps.
         while counts_of("contended").sleeps == 0 {
             thread::yield_now();
         }
@@ -105,7 +105,7 @@ fn who_waits_is_counted_and_who_does_not_is_not() {
 }
 
 #[test]
-fn trying_in_vain_is_no_acquisition() {
+fn a_failed_try_is_no_acquisition() {
     let mutex = Class::named("tried mutex").mutex(());
     let rwlock = Class::named("tried rwlock").rwlock(());
     let (held, read) = (mutex.lock(), rwlock.read());
@@ -171,7 +171,7 @@ fn waiting_for_a_condition_ends_with_its_time() {
 }
 
 #[test]
-fn a_latch_whose_holder_panicked_is_refused_to_all() {
+fn a_latch_whose_holder_panicked_cannot_be_taken() {
     let mutex = Mutex::new(0);
     let rwlock = concurve_latch::RwLock::new(0);
     let asleep = Barrier::new(3);
@@ -232,7 +232,7 @@ fn a_latch_taken_by_a_destructor_in_a_panic_is_sound() {
 }
 
 #[test]
-fn who_wants_what_he_holds_is_told() {
+fn taking_a_held_latch_again_panics() {
     let mutex = Mutex::new(());
     let rwlock = concurve_latch::RwLock::new(());
     let twice = catch_unwind(AssertUnwindSafe(|| {
@@ -252,7 +252,7 @@ fn who_wants_what_he_holds_is_told() {
 }
 
 #[test]
-fn seats_are_used_again() {
+fn seats_are_reused() {
     // More threads than there are seats, one after the other.
     let first = thread::spawn(concurve_latch::seat_number).join();
     assert!(first.expect("no panic") < concurve_latch::SEATS);
@@ -288,7 +288,7 @@ fn a_class_is_found_by_its_name() {
 
 #[test]
 fn counts_can_be_read_while_they_change() {
-    let latch = Class::named("read meanwhile").mutex(0_u64);
+    let latch = Class::named("read while counting").mutex(0_u64);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -299,11 +299,13 @@ fn counts_can_be_read_while_they_change() {
         });
         let mut before = 0;
         while !is_over.load(Relaxed) {
-            let found = counts().into_iter().find(|it| it.name == "read meanwhile");
+            let found = counts()
+                .into_iter()
+                .find(|it| it.name == "read while counting");
             let now = found.map_or(0, |it| it.acquisitions);
             assert!(now >= before && now <= ROUNDS as u64);
             before = now;
         }
     });
-    assert_eq!(counts_of("read meanwhile").acquisitions, ROUNDS as u64);
+    assert_eq!(counts_of("read while counting").acquisitions, ROUNDS as u64);
 }

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use concurve_reporter::Reporter;
 
-use crate::crew::{self, Computation, Observer, Setting};
 use crate::cut::Grain;
 use crate::error::Error;
 use crate::handout::Sync;
+use crate::image::{Image, PngFile};
 use crate::kernel::Path;
 use crate::location::{Depth, Location, SIDE_MAX};
-use crate::picture::{Picture, PngFile};
 use crate::report;
 use crate::view::View;
+use crate::workers::{self, Computation, ComputeOptions, Observer};
 
 /// Compute a picture of the Mandelbrot set with threads, and say how long it took.
 ///
@@ -95,17 +95,17 @@ pub(crate) fn run() -> Result<(), Error> {
     let view = options.view()?;
     let png = options.png.as_deref().map(PngFile::open).transpose()?;
     let reporter = Reporter::from_environment()?;
-    let setting = options.setting();
-    report::facts(&reporter, facts(&view, &setting))?;
-    let picture = Picture::new(view.width, view.height);
+    let compute_options = options.compute_options();
+    report::facts(&reporter, facts(&view, &compute_options))?;
+    let image = Image::new(view.width, view.height);
     let mut output = Output {
         view,
         listing: options.listing,
         reporter,
     };
-    crew::compute(view, setting, options.repeat, &picture, &mut output)?;
+    workers::compute(view, compute_options, options.repeat, &image, &mut output)?;
     match png {
-        Some(file) => file.write(&picture, view.iterations),
+        Some(file) => file.write(&image, view.iterations),
         None => Ok(()),
     }
 }
@@ -124,8 +124,8 @@ impl Options {
         ))
     }
 
-    fn setting(&self) -> Setting {
-        Setting {
+    fn compute_options(&self) -> ComputeOptions {
+        ComputeOptions {
             threads: self.threads as usize,
             sync: self.sync,
             grain: match self.grain {
@@ -138,17 +138,17 @@ impl Options {
     }
 }
 
-fn facts(view: &View, setting: &Setting) -> Vec<(&'static str, serde_json::Value)> {
+fn facts(view: &View, compute_options: &ComputeOptions) -> Vec<(&'static str, serde_json::Value)> {
     let mut facts = vec![
-        ("path", setting.path.name().into()),
-        ("sync", setting.sync.name().into()),
-        ("grain", setting.grain.name().into()),
-        ("threads", setting.threads.into()),
+        ("path", compute_options.path.name().into()),
+        ("sync", compute_options.sync.name().into()),
+        ("grain", compute_options.grain.name().into()),
+        ("threads", compute_options.threads.into()),
         ("width", view.width.into()),
         ("height", view.height.into()),
         ("iterations", view.iterations.into()),
     ];
-    if let Grain::Tile(side) = setting.grain {
+    if let Grain::Tile(side) = compute_options.grain {
         facts.push(("tile_size", side.into()));
     }
     facts
@@ -224,7 +224,7 @@ fn nice(stat: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::WorkerResult;
+    use crate::workers::WorkerResult;
 
     #[test]
     fn the_listing_has_the_lines_of_the_document() {

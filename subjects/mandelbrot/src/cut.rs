@@ -1,4 +1,4 @@
-//! How the picture is cut into units of work, and in which order static shares are dealt.
+//! How the image is cut into units of work, and in which order static shares are dealt.
 
 use crate::view::View;
 
@@ -40,7 +40,7 @@ impl Unit {
     };
 }
 
-/// The picture cut into units, numbered row by row.
+/// The image cut into units, numbered row by row.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
     pub view: View,
@@ -91,7 +91,7 @@ impl Cut {
     ///
     /// Lines are dealt from top to bottom. Where a row has several units, each row begins one
     /// unit further right than the row above: otherwise a thread would get whole columns of
-    /// the picture whenever the number of threads divides the number of units in a row, and
+    /// the image whenever the number of threads divides the number of units in a row, and
     /// columns differ in cost.
     #[must_use]
     pub fn dealt(&self, place: u64) -> u64 {

@@ -22,7 +22,7 @@ pub enum Error {
     },
 
     #[error("picture {}: {reason}; name a writable file with --png", path.display())]
-    Picture { path: PathBuf, reason: String },
+    Png { path: PathBuf, reason: String },
 
     #[error(
         "threads: {created} of {requested} could be created, then: {source}; \

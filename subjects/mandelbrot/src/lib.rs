@@ -1,22 +1,22 @@
 //! The native kernel of the study `thread-scaling`: escape time of the Mandelbrot set in f64,
 //! shared among threads in the ways that document 002 compared.
 //!
-//! What is computed stands in [`view`] and [`kernel`], how it is shared in [`cut`] and [`handout`],
-//! who computes it in [`crew`]. `docs/programs/mandelbrot.md` is the user's page and
+//! [`view`] and [`kernel`] define what is computed, [`cut`] and [`handout`] how it is divided among
+//! threads, and [`workers`] runs the threads. `docs/programs/mandelbrot.md` is the user's page and
 //! `docs/decisions/0008-kernel-recurrence.md` defines the arithmetic to the bit.
 
 mod cli;
-pub mod crew;
 pub mod cut;
 pub mod error;
-mod gate;
 pub mod handout;
+pub mod image;
 pub mod kernel;
 mod limits;
 pub mod location;
-pub mod picture;
 mod report;
+mod start_barrier;
 pub mod view;
+pub mod workers;
 
 use std::process::ExitCode;
 

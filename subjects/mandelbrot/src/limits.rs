@@ -1,4 +1,4 @@
-//! Which limit stops the creation of threads, for an error message that helps.
+//! Which limit prevents the creation of threads, for the error message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::error::Error;
 /// Memory mappings of one thread: its stack and its signal stack, each with a guard page.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// Mappings that everything else may need.
+/// Mappings reserved for everything else.
 const MAPS_SPARE: u64 = 500;
 
 /// Refuses a number of threads that would run out of memory mappings.
@@ -30,8 +30,8 @@ pub(crate) fn check_memory_maps(threads: usize) -> Result<(), Error> {
     })
 }
 
-/// The limit that has just refused a thread: the one with the least room left.
-pub(crate) fn that_bit() -> String {
+/// The limit that has just refused a thread: the one with the least capacity left.
+pub(crate) fn exhausted_limit() -> String {
     let candidates = [pids_cgroup(), user_processes(), system_threads(), pid_max()];
     candidates
         .into_iter()

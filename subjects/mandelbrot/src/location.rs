@@ -1,18 +1,21 @@
 //! The bookmark file: which part of the plane is computed, and how deeply.
 //!
-//! Lines of `key = value`, `#` comments and empty lines, chosen so that one file is valid TOML
-//! and a valid Java `.properties` file at once. The heir of the `benchmark-location.xml` of
-//! document 002, §7.1.1.
+//! The file is TOML of nine numbers. The kernel in Java reads the same files with a reader of its
+//! own, so a file that is meant for both keeps to lines of `key = number` and `#` comments. It
+//! replaces the `benchmark-location.xml` of document 002, §7.1.1.
 
 use std::path::Path;
+
+use serde::Deserialize;
 
 use crate::error::Error;
 
 /// The bookmark that is compiled in.
 pub const BUILT_IN: &str = include_str!("../data/benchmark-location.toml");
 
-/// A region of the complex plane with its picture size and iteration depths.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A region of the complex plane with its image size and iteration depths.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Location {
     /// Left edge, real part.
     pub x_min: f64,
@@ -44,44 +47,17 @@ pub enum Depth {
 }
 
 /// What is wrong with a bookmark file, and where.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
-    #[error("line {line}: `{text}` is not `key = value`; comments start with #")]
-    NotAPair { line: usize, text: String },
-    #[error("line {line}: unknown key `{key}`; known are {}", KEYS.join(", "))]
-    UnknownKey { line: usize, key: String },
-    #[error("line {line}: key `{key}` stands twice; keep one of the two")]
-    Repeated { line: usize, key: String },
-    #[error("line {line}, key `{key}`: `{value}` is not {wanted}")]
-    BadValue {
-        line: usize,
-        key: String,
-        value: String,
-        wanted: &'static str,
-    },
-    #[error("key `{key}` is missing; add a line `{key} = …`")]
-    Missing { key: &'static str },
-    #[error("line {line}, key `{max}`: must be greater than `{min}`")]
-    EmptyRange {
-        line: usize,
-        min: &'static str,
-        max: &'static str,
-    },
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{problem}{remedy}")]
+pub struct Fault {
+    /// `line 2, key `x_max`: `, as far as it is known.
+    place: String,
+    problem: String,
+    /// What the key takes; empty if no key is to blame.
+    remedy: &'static str,
 }
 
-const KEYS: [&str; 9] = [
-    "x_min",
-    "x_max",
-    "y_min",
-    "y_max",
-    "width",
-    "height",
-    "iterations_quick",
-    "iterations_normal",
-    "iterations_rigorous",
-];
-
-/// Greatest width and height: a picture of four bytes a pixel must fit into memory.
+/// Greatest width and height: an image of four bytes a pixel must fit into memory.
 pub const SIDE_MAX: u32 = 16_384;
 
 impl Location {
@@ -115,111 +91,86 @@ impl Location {
             Depth::Rigorous => self.iterations_rigorous,
         }
     }
+
+    /// The first key whose value has the right type and makes no sense, and why.
+    fn nonsense(&self) -> Option<(&'static str, String)> {
+        let coordinates = [
+            ("x_min", self.x_min),
+            ("x_max", self.x_max),
+            ("y_min", self.y_min),
+            ("y_max", self.y_max),
+        ];
+        let numbers = [
+            ("width", self.width, SIDE_MAX),
+            ("height", self.height, SIDE_MAX),
+            ("iterations_quick", self.iterations_quick, u32::MAX),
+            ("iterations_normal", self.iterations_normal, u32::MAX),
+            ("iterations_rigorous", self.iterations_rigorous, u32::MAX),
+        ];
+        let infinite = coordinates.iter().find(|(_, value)| !value.is_finite());
+        let outside = numbers.iter().find(|(_, n, max)| !(1..=*max).contains(n));
+        if let Some((key, value)) = infinite {
+            return Some((key, format!("{value} is not finite")));
+        }
+        if self.x_min >= self.x_max {
+            return Some(("x_max", "must be greater than `x_min`".into()));
+        }
+        if self.y_min >= self.y_max {
+            return Some(("y_max", "must be greater than `y_min`".into()));
+        }
+        outside.map(|(key, n, _)| (*key, format!("{n} is out of range")))
+    }
 }
 
 /// Reads the text of a bookmark file.
 ///
 /// # Errors
-/// The first line that is at fault, or the first key that is missing.
+/// What is wrong first: a line that is no TOML, an unknown, repeated or missing key, a value that
+/// makes no sense.
 pub fn parse(text: &str) -> Result<Location, Fault> {
-    let pairs = pairs(text)?;
-    let (x_min, x_max) = pairs.range("x_min", "x_max")?;
-    let (y_min, y_max) = pairs.range("y_min", "y_max")?;
-    Ok(Location {
-        x_min,
-        x_max,
-        y_min,
-        y_max,
-        width: pairs.integer("width", SIDE_MAX, "a whole number from 1 to 16384")?,
-        height: pairs.integer("height", SIDE_MAX, "a whole number from 1 to 16384")?,
-        iterations_quick: pairs.iterations("iterations_quick")?,
-        iterations_normal: pairs.iterations("iterations_normal")?,
-        iterations_rigorous: pairs.iterations("iterations_rigorous")?,
-    })
-}
-
-struct Pair<'a> {
-    line: usize,
-    key: &'a str,
-    value: &'a str,
-}
-
-struct Pairs<'a>(Vec<Pair<'a>>);
-
-fn pairs(text: &str) -> Result<Pairs<'_>, Fault> {
-    let mut pairs: Vec<Pair<'_>> = Vec::new();
-    for (number, full_line) in text.lines().enumerate() {
-        let (line, text) = (number + 1, full_line.trim());
-        if text.is_empty() || text.starts_with('#') {
-            continue;
+    let location: Location = toml::from_str(text).map_err(|error| {
+        // Where a key is missing the span is empty and no line is to blame.
+        let span = error.span().filter(|span| span.end > 0);
+        let line = span.map(|span| text[..span.start].matches('\n').count());
+        Fault::new(text, line, error.message().into())
+    })?;
+    match location.nonsense() {
+        None => Ok(location),
+        Some((key, problem)) => {
+            let line = text.lines().position(|line| key_of(line) == key);
+            Err(Fault::new(text, line, problem))
         }
-        let (key, value) = text.split_once('=').ok_or_else(|| Fault::NotAPair {
-            line,
-            text: text.into(),
-        })?;
-        let (key, value) = (key.trim(), value.trim());
-        if !KEYS.contains(&key) {
-            let key = key.into();
-            return Err(Fault::UnknownKey { line, key });
-        }
-        if pairs.iter().any(|pair| pair.key == key) {
-            let key = key.into();
-            return Err(Fault::Repeated { line, key });
-        }
-        pairs.push(Pair { line, key, value });
-    }
-    Ok(Pairs(pairs))
-}
-
-impl Pairs<'_> {
-    fn get(&self, key: &'static str) -> Result<&Pair<'_>, Fault> {
-        self.0
-            .iter()
-            .find(|pair| pair.key == key)
-            .ok_or(Fault::Missing { key })
-    }
-
-    fn range(&self, min: &'static str, max: &'static str) -> Result<(f64, f64), Fault> {
-        let (low, high) = (self.coordinate(min)?, self.coordinate(max)?);
-        if low < high {
-            return Ok((low, high));
-        }
-        let line = self.get(max)?.line;
-        Err(Fault::EmptyRange { line, min, max })
-    }
-
-    fn coordinate(&self, key: &'static str) -> Result<f64, Fault> {
-        let pair = self.get(key)?;
-        pair.value
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
-            .ok_or_else(|| pair.bad_value("a finite number such as -0.75"))
-    }
-
-    fn iterations(&self, key: &'static str) -> Result<u32, Fault> {
-        self.integer(key, u32::MAX, "a whole number from 1 to 4294967295")
-    }
-
-    fn integer(&self, key: &'static str, max: u32, wanted: &'static str) -> Result<u32, Fault> {
-        let pair = self.get(key)?;
-        pair.value
-            .parse()
-            .ok()
-            .filter(|number| (1..=max).contains(number))
-            .ok_or_else(|| pair.bad_value(wanted))
     }
 }
 
-impl Pair<'_> {
-    fn bad_value(&self, wanted: &'static str) -> Fault {
-        Fault::BadValue {
-            line: self.line,
-            key: self.key.into(),
-            value: self.value.into(),
-            wanted,
+impl Fault {
+    /// A fault in a line, counted from 0, or in the whole file.
+    fn new(text: &str, line: Option<usize>, problem: String) -> Self {
+        let key = line.and_then(|line| text.lines().nth(line)).map(key_of);
+        Self {
+            place: match (line, key) {
+                (Some(line), Some(key)) => format!("line {}, key `{key}`: ", line + 1),
+                (Some(line), None) => format!("line {}: ", line + 1),
+                (None, _) => String::new(),
+            },
+            problem,
+            remedy: match key {
+                Some("x_min" | "x_max" | "y_min" | "y_max") => {
+                    "; give a finite number such as -0.75"
+                }
+                Some("width" | "height") => "; give a whole number from 1 to 16384",
+                Some("iterations_quick" | "iterations_normal" | "iterations_rigorous") => {
+                    "; give a whole number from 1 to 4294967295"
+                }
+                _ => "",
+            },
         }
     }
+}
+
+/// The key of a line of `key = value`.
+fn key_of(line: &str) -> &str {
+    line.split('=').next().unwrap_or_default().trim()
 }
 
 #[cfg(test)]
@@ -242,14 +193,19 @@ mod tests {
         assert!((pitch_x / pitch_y - 1.0).abs() < 1e-9);
     }
 
+    /// What the reader in Java understands: see `Location.java`.
     #[test]
-    fn the_built_in_file_is_toml_with_the_same_values() {
-        let table: toml::Table = BUILT_IN.parse().unwrap();
+    fn the_built_in_file_is_also_lines_of_key_and_number() {
         let location = Location::built_in();
-        assert_eq!(table.len(), KEYS.len());
-        assert_eq!(table["x_min"].as_float(), Some(location.x_min));
-        let quick = i64::from(location.iterations_quick);
-        assert_eq!(table["iterations_quick"].as_integer(), Some(quick));
+        let lines = BUILT_IN.lines().filter(|line| !line.starts_with('#'));
+        let pairs: Vec<(&str, f64)> = lines
+            .map(|line| line.split_once(" = ").unwrap())
+            .map(|(key, number)| (key, number.parse().unwrap()))
+            .collect();
+        assert_eq!(pairs.len(), 9);
+        assert_eq!(pairs[0], ("x_min", location.x_min));
+        let quick = f64::from(location.iterations_quick);
+        assert!(pairs.contains(&("iterations_quick", quick)));
     }
 
     /// Replaces the value of a key in the built-in file and expects a fault.
@@ -278,13 +234,22 @@ mod tests {
     #[test]
     fn keys_are_refused_when_unknown_repeated_or_missing() {
         let unknown = parse("colour = 3").unwrap_err().to_string();
-        assert!(unknown.contains("line 1") && unknown.contains("colour"));
+        assert!(unknown.contains("line 1") && unknown.contains("unknown field `colour`"));
         let repeated = parse("width = 3\n\nwidth = 3").unwrap_err().to_string();
-        assert!(repeated.contains("line 3") && repeated.contains("twice"));
-        assert_eq!(parse(""), Err(Fault::Missing { key: "x_min" }));
-        assert!(matches!(
-            parse("# x\nwidth"),
-            Err(Fault::NotAPair { line: 2, .. })
-        ));
+        assert!(repeated.contains("line 3") && repeated.contains("duplicate key"));
+        for missing in [
+            "", "
+# x
+",
+        ] {
+            let fault = parse(missing).unwrap_err().to_string();
+            assert_eq!(fault, "missing field `x_min`");
+        }
+        assert!(
+            parse("# x\nwidth")
+                .unwrap_err()
+                .to_string()
+                .contains("line 2")
+        );
     }
 }

@@ -3,7 +3,7 @@
 use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 use concurve_reporter::{Reporter, ReporterError};
 
-use crate::crew::Computation;
+use crate::workers::Computation;
 
 const PHASE: &str = "measure";
 

@@ -1,4 +1,4 @@
-//! The picture's pixels as points of the complex plane.
+//! The image's pixels as points of the complex plane.
 
 use crate::location::Location;
 
@@ -19,7 +19,7 @@ pub struct View {
 /// One pixel to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Place in the picture, line by line from the top left.
+    /// Index in the image, line by line from the top left.
     pub index: usize,
     /// Real part of c.
     pub re: f64,

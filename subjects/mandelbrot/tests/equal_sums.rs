@@ -1,18 +1,18 @@
 //! The pixel sum is the same for every setting, and is the pinned one.
 
-use concurve_mandelbrot::crew::{self, Computation, Observer, Setting};
 use concurve_mandelbrot::cut::Grain;
 use concurve_mandelbrot::error::Error;
 use concurve_mandelbrot::handout::Sync;
+use concurve_mandelbrot::image::Image;
 use concurve_mandelbrot::kernel::{Path, escape_time};
 use concurve_mandelbrot::location::Location;
-use concurve_mandelbrot::picture::Picture;
 use concurve_mandelbrot::view::{Point, View};
+use concurve_mandelbrot::workers::{self, Computation, ComputeOptions, Observer};
 use proptest::prelude::*;
 
 const SYNCS: [Sync; 4] = [Sync::None, Sync::Method, Sync::Object, Sync::Cas];
 
-/// Keeps what it is told.
+/// Keeps the computations that end.
 #[derive(Default)]
 struct Record(Vec<Computation>);
 
@@ -31,11 +31,11 @@ fn view(width: u32, height: u32, iterations: u32) -> View {
     View::new(&Location::built_in(), width, height, iterations)
 }
 
-fn compute(view: View, setting: Setting, repeat: u32) -> (Vec<Computation>, Picture) {
-    let picture = Picture::new(view.width, view.height);
+fn compute(view: View, options: ComputeOptions, repeat: u32) -> (Vec<Computation>, Image) {
+    let image = Image::new(view.width, view.height);
     let mut record = Record::default();
-    crew::compute(view, setting, repeat, &picture, &mut record).unwrap();
-    (record.0, picture)
+    workers::compute(view, options, repeat, &image, &mut record).unwrap();
+    (record.0, image)
 }
 
 /// Iteration counts by the plain function, pixel by pixel.
@@ -56,20 +56,20 @@ fn every_setting_gives_the_same_picture() {
         for sync in SYNCS {
             for grain in [Grain::Pixel, Grain::Line, Grain::Tile(8)] {
                 for threads in [1, 2, 3, 40] {
-                    let setting = Setting {
+                    let options = ComputeOptions {
                         threads,
                         sync,
                         grain,
                         path,
                     };
-                    let (computations, picture) = compute(view, setting, 2);
-                    assert_eq!(computations.len(), 2, "{setting:?}");
+                    let (computations, image) = compute(view, options, 2);
+                    assert_eq!(computations.len(), 2, "{options:?}");
                     for computation in computations {
-                        assert_eq!(computation.pixel_sum, sum, "{setting:?}");
-                        assert_eq!(computation.pixels, view.pixels(), "{setting:?}");
-                        assert_eq!(computation.workers.len(), threads, "{setting:?}");
+                        assert_eq!(computation.pixel_sum, sum, "{options:?}");
+                        assert_eq!(computation.pixels, view.pixels(), "{options:?}");
+                        assert_eq!(computation.workers.len(), threads, "{options:?}");
                     }
-                    assert!(picture.counts().eq(expected.iter().copied()), "{setting:?}");
+                    assert!(image.counts().eq(expected.iter().copied()), "{options:?}");
                 }
             }
         }
@@ -91,9 +91,9 @@ proptest! {
         let view = View::new(&location, width, height, iterations);
         let expected = expected(view);
         for path in Path::available() {
-            let setting = Setting { threads, sync, grain: Grain::Tile(tile), path };
-            let (_, picture) = compute(view, setting, 1);
-            prop_assert!(picture.counts().eq(expected.iter().copied()), "{}", path.name());
+            let options = ComputeOptions { threads, sync, grain: Grain::Tile(tile), path };
+            let (_, image) = compute(view, options, 1);
+            prop_assert!(image.counts().eq(expected.iter().copied()), "{}", path.name());
         }
     }
 }
@@ -110,7 +110,7 @@ fn every_path_treats_edge_cases_alike() {
     ];
     let points = || cases.iter().cycle().take(73).enumerate();
     for path in Path::available() {
-        let picture = Picture::new(73, 1);
+        let image = Image::new(73, 1);
         let sum = path.compute(
             points().map(|(index, (re, im, _))| Point {
                 index,
@@ -118,39 +118,39 @@ fn every_path_treats_edge_cases_alike() {
                 im: *im,
             }),
             70,
-            &picture,
+            &image,
         );
         let expected = points().map(|(_, (_, _, count))| *count);
-        assert!(picture.counts().eq(expected), "{}", path.name());
-        assert_eq!(sum, picture.pixel_sum(), "{}", path.name());
+        assert!(image.counts().eq(expected), "{}", path.name());
+        assert_eq!(sum, image.pixel_sum(), "{}", path.name());
     }
 }
 
 #[test]
 fn the_full_picture_has_the_pinned_sum() {
     let pinned: toml::Table = include_str!("../data/benchmark-sums.toml").parse().unwrap();
-    let setting = Setting {
+    let options = ComputeOptions {
         threads: 2,
         sync: Sync::Cas,
         grain: Grain::Line,
         path: Path::best(true),
     };
     // Deeper ones take too long in a debug build; benches/mandelbrot compares one of them with C.
-    let (computations, picture) = compute(view(1016, 718, 64), setting, 1);
+    let (computations, image) = compute(view(1016, 718, 64), options, 1);
     let sum = pinned["sum_64"].as_integer().unwrap() as u64;
     assert_eq!(computations[0].pixel_sum, sum);
-    assert_eq!(picture.pixel_sum(), sum);
+    assert_eq!(image.pixel_sum(), sum);
 }
 
 #[test]
 fn workers_are_accounted_for() {
-    let setting = Setting {
+    let options = ComputeOptions {
         threads: 3,
         sync: Sync::None,
         grain: Grain::Line,
         path: Path::best(false),
     };
-    let (computations, _) = compute(view(20, 6, 50), setting, 1);
+    let (computations, _) = compute(view(20, 6, 50), options, 1);
     let computation = &computations[0];
     let mut names: Vec<_> = computation
         .workers

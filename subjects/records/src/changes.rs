@@ -1,11 +1,11 @@
-//! What a transaction changed, so that it can be undone.
+//! The changes of a transaction, for its undo.
 
 use std::ops::Range;
 
 use crate::log::record::SlotChange;
 use crate::slots::{Position, State};
 
-/// Changes of slots, in order, their bytes in one place.
+/// Changes of slots, in order. Their bytes share one buffer.
 #[derive(Debug, Default)]
 pub struct Changes {
     list: Vec<Change>,
@@ -53,7 +53,7 @@ impl Changes {
         self.bytes.clear();
     }
 
-    /// All from one on.
+    /// All changes from `first` on.
     pub fn from(&self, first: usize) -> impl DoubleEndedIterator<Item = SlotChange<'_>> {
         self.list[first..].iter().map(|it| SlotChange {
             transaction: it.transaction,

@@ -1,10 +1,10 @@
-//! The classes of the engine's latches: by their names they are counted. A latch that is taken while
-//! others are held stands below them.
+//! The classes of the engine's latches, under whose names they are counted, in latching order: a
+//! latch that is taken while others are held comes after them.
 
 use concurve_latch::Class;
 
-/// What a session holds, from the beginning of an operation to its end: whoever dies meanwhile dies
-/// with a latch.
+/// What a session holds, latched during each operation: an engine that dies in an operation dies
+/// holding a latch.
 pub fn session() -> Class {
     Class::named("record session")
 }
@@ -14,28 +14,28 @@ pub fn checkpoint() -> Class {
     Class::named("checkpoint")
 }
 
-/// Which files there are, and which sessions.
+/// The lists of files and of sessions.
 pub fn files() -> Class {
     Class::named("record files")
 }
 
-/// Latching by file, and global.
-pub fn turn() -> Class {
+/// Operations, with file and global latching.
+pub fn operation() -> Class {
     Class::named("record turn")
 }
 
-/// Places for transactions at work.
-pub fn gate() -> Class {
+/// Admission of transactions.
+pub fn admission() -> Class {
     Class::named("gate")
 }
 
-/// Who holds locks, and who waits for them.
+/// The lock table.
 pub fn locks() -> Class {
     Class::named("record locks")
 }
 
 /// Free slots and pages.
-pub fn room() -> Class {
+pub fn free_space() -> Class {
     Class::named("free room")
 }
 
@@ -44,17 +44,17 @@ pub fn flush() -> Class {
     Class::named("page flush")
 }
 
-/// What is on a page.
+/// The contents of a page.
 pub fn page() -> Class {
     Class::named("page")
 }
 
-/// Which page is where.
+/// The page table of the cache.
 pub fn cache() -> Class {
     Class::named("record cache")
 }
 
-/// The log's way to the disk.
+/// Writing the log to the disk.
 pub fn log_writer() -> Class {
     Class::named("log writer")
 }

@@ -1,15 +1,15 @@
-//! The control file: where reading the log begins.
+//! The control file: where recovery begins to read the log.
 //!
-//! Two places of 512 bytes, written in turn, so that one of them is whole at all times: `magic 16
+//! Two places of 512 bytes, written alternately, so that one of them is always complete: `magic 16
 //! bytes, sequence: u64, start: u64, durable: u64, checksum: u32`, little-endian.
 
 use std::sync::Arc;
 
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::storage::{Disk, Storage};
 
-/// The file that every folder of an engine has.
-pub const NAME: &str = "control";
+/// The name of the control file; every folder of an engine has one.
+pub const CONTROL_FILE: &str = "control";
 const MAGIC: &[u8; 16] = b"concurve rec. 1\n";
 const PLACE_BYTES: u64 = 512;
 const BYTES: usize = 44;
@@ -19,7 +19,7 @@ const BYTES: usize = 44;
 pub struct Checkpoint {
     /// Counts checkpoints.
     pub sequence: u64,
-    /// Reading the log begins here.
+    /// Recovery reads the log from here.
     pub start: u64,
     /// All before this byte of the log is on the disk.
     pub durable: u64,
@@ -34,17 +34,17 @@ impl Control {
     /// Opens or makes the file; `None` says that it is new.
     pub fn open(storage: &dyn Storage) -> Result<(Self, Option<Checkpoint>), Fault> {
         let what = || "read the control file".to_owned();
-        let disk = storage.open(NAME).when(what)?;
+        let disk = storage.open(CONTROL_FILE).map_err(Fault::io(what))?;
         let mut bytes = vec![0; 2 * PLACE_BYTES as usize];
-        let length = disk.read_at(&mut bytes, 0).when(what)?;
+        let length = disk.read_at(&mut bytes, 0).map_err(Fault::io(what))?;
         let places = bytes.chunks(PLACE_BYTES as usize);
         let last = places.filter_map(decode).max_by_key(|it| it.sequence);
         let log_exists = storage
             .names()
-            .when(what)?
+            .map_err(Fault::io(what))?
             .iter()
             .any(|it| it.starts_with("log-"));
-        // Its first writing may have been cut off; the log is made after it.
+        // Its first write may have been cut off; the log is created after it.
         if last.is_none() && length > 0 && log_exists {
             let text = "the control file is damaged, or is not one of ours";
             return Err(Fault::Damaged(text.to_owned()));
@@ -61,8 +61,8 @@ impl Control {
         }
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
         let place = checkpoint.sequence % 2 * PLACE_BYTES;
-        self.disk.write_at(&bytes, place).when(what)?;
-        self.disk.sync().when(what)
+        self.disk.write_at(&bytes, place).map_err(Fault::io(what))?;
+        self.disk.sync().map_err(Fault::io(what))
     }
 }
 

@@ -1,11 +1,11 @@
-//! What a file holds: the length of its records, and its keys.
+//! The definition of a file: the length of its records, and its keys.
 
 use crate::error::Fault;
 use crate::page::{BODY, PAGE_BYTES};
 
-/// Most keys a file may have, as Btrieve's.
+/// The largest number of keys of a file, as in Btrieve.
 pub const KEYS_MAX: usize = 119;
-/// Longest key value in bytes, as Btrieve's.
+/// Longest key value in bytes, as in Btrieve.
 pub const KEY_BYTES_MAX: usize = 255;
 /// Longest record in bytes: one fits on a page.
 pub const RECORD_BYTES_MAX: usize = PAGE_BYTES - BODY - 1;
@@ -25,9 +25,9 @@ pub struct Segment {
 pub enum SegmentKind {
     /// Byte by byte from the first.
     Bytes,
-    /// A number without sign, its lowest byte first.
+    /// An unsigned integer, little-endian.
     Unsigned,
-    /// A number in two's complement, its lowest byte first.
+    /// A signed integer in two's complement, little-endian.
     Integer,
 }
 
@@ -57,12 +57,12 @@ impl Key {
         self
     }
 
-    /// Length of its values.
+    /// Length of its values in bytes.
     pub fn bytes(&self) -> usize {
         self.segments.iter().map(|it| usize::from(it.bytes)).sum()
     }
 
-    /// Appends a record's value in the form that compares byte by byte.
+    /// Appends a record's value in normalised form, which compares byte by byte.
     pub fn extract(&self, record: &[u8], out: &mut Vec<u8>) {
         for segment in &self.segments {
             let from = usize::from(segment.offset);
@@ -79,7 +79,7 @@ impl Key {
         })
     }
 
-    /// Whether a record has a value, which is in the form that compares byte by byte.
+    /// Whether a record has a value, which is normalised.
     pub fn has_value(&self, record: &[u8], value: &[u8]) -> bool {
         let mut rest = value;
         self.segments.iter().all(|segment| {
@@ -128,8 +128,8 @@ impl Segment {
     }
 }
 
-/// A file of records that are all of one length. Without keys it is what Btrieve calls data-only:
-/// records can be put in, and counted.
+/// A file of records of one length. A file without keys is what Btrieve calls data-only: records
+/// can be inserted and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDefinition {
     pub record_bytes: u16,
@@ -137,7 +137,7 @@ pub struct FileDefinition {
 }
 
 impl FileDefinition {
-    /// Refuses what cannot be kept.
+    /// Refuses an invalid definition.
     pub fn check(&self) -> Result<(), Fault> {
         let refuse = |text: String| Err(Fault::Definition(text));
         let length = usize::from(self.record_bytes);
@@ -176,7 +176,7 @@ impl FileDefinition {
         Ok(())
     }
 
-    /// As bytes, for the first page of the file.
+    /// The bytes on the first page of the file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.record_bytes.to_le_bytes().to_vec();
         out.push(self.keys.len() as u8);

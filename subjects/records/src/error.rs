@@ -1,4 +1,4 @@
-//! What goes wrong below the operations, and how it reaches them.
+//! Errors below the operations, and how they reach them.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::locks::{LockName, Mode};
 use crate::status::Status;
 
-/// Why an engine could not be opened, or could not go on.
+/// Why an engine could not be opened, or could not continue.
 #[derive(Debug, Error)]
 pub enum Fault {
     #[error("cannot {what}: {source}")]
@@ -27,7 +27,15 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What an operation answers.
+    /// For `map_err`: the disk failed to do `what`.
+    pub(crate) fn io(what: impl FnOnce() -> String) -> impl FnOnce(io::Error) -> Self {
+        |source| Self::Io {
+            what: what(),
+            source,
+        }
+    }
+
+    /// The status of an operation that met it.
     pub fn status(&self) -> Status {
         match self {
             Fault::CacheFull => Status::NoCacheBuffer,
@@ -46,26 +54,12 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Says what was being done when the disk failed.
-pub trait While<T> {
-    fn when(self, what: impl FnOnce() -> String) -> Result<T, Fault>;
-}
-
-impl<T> While<T> for io::Result<T> {
-    fn when(self, what: impl FnOnce() -> String) -> Result<T, Fault> {
-        self.map_err(|source| Fault::Io {
-            what: what(),
-            source,
-        })
-    }
-}
-
-/// Why a step of an operation ended early. Latches are released on the way up, so that nobody ever
-/// waits for a lock while he holds a latch.
+/// Why a step of an operation ended early. The callers release their latches before the operation
+/// waits, so that no thread waits for a lock while it holds a latch.
 #[derive(Debug)]
 pub enum Stop {
     Status(Status),
-    /// The step must be done again once this lock could be had.
+    /// The step must be repeated once this lock is free.
     Wait {
         name: LockName,
         mode: Mode,

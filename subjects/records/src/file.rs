@@ -1,8 +1,8 @@
-//! A file of records: its definition, its trees, its free room.
+//! A file of records: its definition, its trees, its free space.
 //!
-//! The first page holds the definition, and the next ones are the roots of the trees, in the order
-//! of the keys. A file is written whole under another name before it gets its own. One that is given
-//! up keeps its number, and its pages as long as the log tells of them.
+//! The first page has the definition, and the next ones are the roots of the trees, in the order of
+//! the keys. A new file is written under a temporary name, then renamed. A dropped file keeps its
+//! number, and its pages as long as the log refers to them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,63 +12,64 @@ use concurve_latch::Mutex;
 
 use crate::classes;
 use crate::definition::FileDefinition;
-use crate::error::{Fault, While};
+use crate::error::Fault;
+use crate::free_space::FreeSpace;
 use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
-use crate::room::Room;
 use crate::slots::{self, POSITION_BYTES, Position, State};
 use crate::storage::{Disk, Storage};
 use crate::tree::Tree;
 
 const PREFIX: &str = "data-";
 const NEW_PREFIX: &str = "new-";
-const GONE_PREFIX: &str = "gone-";
+const DROPPED_PREFIX: &str = "gone-";
 
 /// An open file.
 pub struct RecordFile {
     pub id: u32,
     pub name: String,
     pub definition: FileDefinition,
-    pub room: Room,
-    /// Held while an operation works on the file, under latching by file.
-    pub turn: Mutex<()>,
-    /// Where the log was when it was given up, or [`THERE`], or [`SHRUNK`].
-    gone_at: AtomicU64,
+    pub free_space: FreeSpace,
+    /// Latched during an operation on the file, with latching by file.
+    pub operation_latch: Mutex<()>,
+    /// The end of the log when the file was dropped, or [`NOT_DROPPED`], or [`SHRUNK`].
+    dropped_at: AtomicU64,
 }
 
-/// The file was not given up.
-const THERE: u64 = u64::MAX;
-/// Its pages were given back.
+/// The file is not dropped.
+const NOT_DROPPED: u64 = u64::MAX;
+/// Its pages are freed.
 const SHRUNK: u64 = u64::MAX - 1;
 
 impl RecordFile {
-    /// Whether it was given up.
-    pub fn is_gone(&self) -> bool {
-        self.gone_at.load(SeqCst) != THERE
+    /// Whether it is dropped.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped_at.load(SeqCst) != NOT_DROPPED
     }
 
-    /// Gives the file up, durably. Nobody may use it, and the log tells nothing of it from `lsn` on.
-    pub fn give_up(&self, storage: &dyn Storage, lsn: u64) -> Result<(), Fault> {
-        let what = || format!("give up the file {}", self.name);
+    /// Drops the file durably. No session may use it, and the log does not refer to it from `lsn`
+    /// on.
+    pub fn mark_dropped(&self, storage: &dyn Storage, lsn: u64) -> Result<(), Fault> {
+        let what = || format!("drop the file {}", self.name);
         let (from, to) = (
             format!("{PREFIX}{}", self.name),
-            format!("{GONE_PREFIX}{:08x}", self.id),
+            format!("{DROPPED_PREFIX}{:08x}", self.id),
         );
-        storage.rename(&from, &to).when(what)?;
-        storage.sync_names().when(what)?;
-        self.gone_at.store(lsn, SeqCst);
+        storage.rename(&from, &to).map_err(Fault::io(what))?;
+        storage.sync_names().map_err(Fault::io(what))?;
+        self.dropped_at.store(lsn, SeqCst);
         Ok(())
     }
 
-    /// Gives back the pages of a file that was given up before the log reached `lsn`, from where on
-    /// it is read after a crash.
-    pub fn shrink_if_gone(&self, disk: &dyn Disk, lsn: u64) -> Result<(), Fault> {
-        if self.gone_at.load(SeqCst) > lsn {
+    /// Frees the pages of a file that was dropped before the log reached `lsn`, where recovery
+    /// begins to read it.
+    pub fn shrink_if_dropped(&self, disk: &dyn Disk, lsn: u64) -> Result<(), Fault> {
+        if self.dropped_at.load(SeqCst) > lsn {
             return Ok(());
         }
-        self.gone_at.store(SHRUNK, SeqCst);
+        self.dropped_at.store(SHRUNK, SeqCst);
         let pages = 1 + self.definition.keys.len() as u64;
         let shrunk = disk.set_length(pages * PAGE_BYTES as u64);
-        shrunk.when(|| format!("shrink the file number {}", self.id))
+        shrunk.map_err(Fault::io(|| format!("shrink the file number {}", self.id)))
     }
 
     pub fn record_bytes(&self) -> usize {
@@ -96,10 +97,10 @@ impl RecordFile {
     }
 }
 
-/// What the first page of a file says.
+/// The contents of the first page of a file.
 pub struct Header {
     pub id: u32,
-    /// Empty if it was given up.
+    /// Empty if the file is dropped.
     pub name: String,
     pub definition: FileDefinition,
     pub disk: Arc<dyn Disk>,
@@ -113,8 +114,10 @@ pub fn create(
     definition: &FileDefinition,
 ) -> Result<Header, Fault> {
     let what = || format!("make the file {name}");
-    let disk = storage.open(&format!("{NEW_PREFIX}{name}")).when(what)?;
-    disk.set_length(0).when(what)?;
+    let disk = storage
+        .open(&format!("{NEW_PREFIX}{name}"))
+        .map_err(Fault::io(what))?;
+    disk.set_length(0).map_err(Fault::io(what))?;
     for number in 0..=definition.keys.len() as u32 {
         let page = PageId { file: id, number };
         let kind = if number == 0 {
@@ -129,13 +132,13 @@ pub fn create(
         }
         page.seal();
         disk.write_at(page.bytes(), u64::from(number) * PAGE_BYTES as u64)
-            .when(what)?;
+            .map_err(Fault::io(what))?;
     }
-    disk.sync().when(what)?;
+    disk.sync().map_err(Fault::io(what))?;
     storage
         .rename(&format!("{NEW_PREFIX}{name}"), &format!("{PREFIX}{name}"))
-        .when(what)?;
-    storage.sync_names().when(what)?;
+        .map_err(Fault::io(what))?;
+    storage.sync_names().map_err(Fault::io(what))?;
     Ok(Header {
         id,
         name: name.to_owned(),
@@ -144,17 +147,19 @@ pub fn create(
     })
 }
 
-/// The files that are there, by their numbers.
+/// All files, sorted by their numbers.
 pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
-    let names = storage.names().when(|| "list the files".to_owned())?;
+    let names = storage
+        .names()
+        .map_err(Fault::io(|| "list the files".to_owned()))?;
     let mut headers = Vec::new();
     for name in names {
         if name.starts_with(NEW_PREFIX) {
             let what = || format!("remove {name}, whose making was cut off");
-            storage.remove(&name).when(what)?;
+            storage.remove(&name).map_err(Fault::io(what))?;
         } else if let Some(name) = name.strip_prefix(PREFIX) {
             headers.push(read_header(storage, &format!("{PREFIX}{name}"), name)?);
-        } else if name.starts_with(GONE_PREFIX) {
+        } else if name.starts_with(DROPPED_PREFIX) {
             headers.push(read_header(storage, &name, "")?);
         }
     }
@@ -170,9 +175,9 @@ pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
 
 fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, Fault> {
     let what = || format!("read the file {path}");
-    let disk = storage.open(path).when(what)?;
+    let disk = storage.open(path).map_err(Fault::io(what))?;
     let mut page = Page::blank();
-    disk.read_at(page.bytes_mut(), 0).when(what)?;
+    disk.read_at(page.bytes_mut(), 0).map_err(Fault::io(what))?;
     let id = page.id();
     let is_header = page.kind() == kind::HEADER && id.number == 0 && page.is_whole(id);
     let definition = FileDefinition::decode(&page.bytes()[BODY..]);
@@ -189,29 +194,35 @@ fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, 
 }
 
 impl Header {
-    /// The file, whose free room is not known yet.
+    /// The file; its free space is not known yet.
     pub fn into_file(self) -> RecordFile {
         RecordFile {
             id: self.id,
-            gone_at: AtomicU64::new(if self.name.is_empty() { 0 } else { THERE }),
+            dropped_at: AtomicU64::new(if self.name.is_empty() { 0 } else { NOT_DROPPED }),
             name: self.name,
             definition: self.definition,
-            room: Room::new(),
-            turn: classes::turn().mutex(()),
+            free_space: FreeSpace::new(),
+            operation_latch: classes::operation().mutex(()),
         }
     }
 }
 
 impl RecordFile {
-    /// Reads off the disk where there is room. All pages must be there, and nobody change them.
-    pub fn find_room(&self, disk: &dyn Disk) -> Result<(), Fault> {
+    /// Finds the free space by reading all pages from the disk, which must not change during the
+    /// call.
+    pub fn find_free_space(&self, disk: &dyn Disk) -> Result<(), Fault> {
         let what = || format!("read the file {}", self.name);
-        let pages = disk.length().when(what)?.div_ceil(PAGE_BYTES as u64) as u32;
+        let pages = disk
+            .length()
+            .map_err(Fault::io(what))?
+            .div_ceil(PAGE_BYTES as u64) as u32;
         let (mut blank, mut free) = (Vec::new(), Vec::new());
         let mut page = Page::blank();
         for number in 0..pages {
             let at = u64::from(number) * PAGE_BYTES as u64;
-            let read = disk.read_at(page.bytes_mut(), at).when(what)?;
+            let read = disk
+                .read_at(page.bytes_mut(), at)
+                .map_err(Fault::io(what))?;
             page.bytes_mut()[read..].fill(0);
             if !page.is_whole(self.page(number)) {
                 let text = format!("{} is damaged on the disk", self.page(number));
@@ -223,7 +234,7 @@ impl RecordFile {
                 _ => {}
             }
         }
-        self.room.set(pages, blank, free);
+        self.free_space.set(pages, blank, free);
         Ok(())
     }
 
@@ -238,7 +249,7 @@ impl RecordFile {
     }
 }
 
-/// Refuses names that are no names of files everywhere.
+/// Refuses names that are not portable as file names.
 pub fn check_name(name: &str) -> Result<(), Fault> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
     if (1..=64).contains(&name.len()) && name.chars().all(is_plain) {

@@ -1,21 +1,23 @@
-//! The record engine: files of fixed-length records with keys, sessions and transactions, as Btrieve
-//! has them, in one process or in several that were forked over one heap.
+//! The record engine: files of fixed-length records with keys, sessions and transactions, as
+//! Btrieve has them, in one process or in several that were forked over one heap.
 //!
-//! It is a study's object, with the concurrency architecture as dials: [`Latching`] and
-//! [`Durability`]. What operations do is the same at every setting.
+//! It is a subject of studies, with its concurrency architecture as options: [`Latching`] and
+//! [`Durability`]. The results of operations are the same with all of them.
 //!
-//! From above to below: [`session`] is what clients ask, [`locks`] keep them apart, [`tree`] and
-//! [`slots`] are the pages' contents, [`store`] changes pages and logs the change, [`cache`] and
-//! [`log`] keep both, [`storage`] is the disk. [`recovery`] and [`checkpoint`] tie the log to the
-//! pages. `docs/decisions/0013-record-engine.md` says why.
+//! The layers from top to bottom: [`session`] has the operations of clients, [`locks`] isolate
+//! them,
+//! [`tree`] and [`slots`] are the contents of pages, [`store`] changes pages and logs the change,
+//! [`cache`] and [`log`] hold pages and changes, [`storage`] is the disk. [`recovery`] and
+//! [`checkpointer`] connect the log with the pages. `docs/decisions/0013-record-engine.md` gives the
+//! reasons.
 //!
 //! ```
 //! use concurve_records::{
-//!     Engine, FileDefinition, Get, Key, LockBias, SegmentKind, Settings, TransactionKind,
+//!     Engine, FileDefinition, Get, Key, LockBias, SegmentKind, EngineOptions, TransactionKind,
 //! };
 //!
 //! # let folder = tempfile::tempdir()?;
-//! let (engine, _) = Engine::open(folder.path(), Settings::default())?;
+//! let (engine, _) = Engine::open(folder.path(), EngineOptions::default())?;
 //! let accounts = FileDefinition {
 //!     record_bytes: 100,
 //!     keys: vec![Key::unique(0, 4, SegmentKind::Unsigned)],
@@ -26,7 +28,7 @@
 //! let file = session.open("accounts")?;
 //! session.insert(file, &[1; 100])?;
 //! session.begin(TransactionKind::Concurrent)?;
-//! // With a lock from the first on: two that read and then update would wait for each other.
+//! // Lock at the read: two sessions that read and then update would wait for each other.
 //! let bias = LockBias::MultipleWait;
 //! let mut record = session.get(file, Get::Equal(0, &[1; 4]), bias)?.to_vec();
 //! record[4] += 1;
@@ -37,16 +39,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Processes share an engine that one of them opened before the others were forked, in memory that
-//! they share (`concurve-engines`): [`Engine::open_shared`], then [`Engine::start_checkpointer`] in one
-//! of them, and [`Engine::end_sessions_of`] in the successor of one that died.
+//! Processes can share an engine: one opens it in shared memory (`concurve-engines`) with
+//! [`Engine::open_shared`], then forks the others. One of them calls [`Engine::start_checkpointer`],
+//! and the successor of one that died calls [`Engine::end_sessions_of`].
 
 #![forbid(unsafe_code)]
 
-mod apart;
+mod admission;
 pub mod cache;
 mod changes;
 mod checkpoint;
+mod checkpointer;
 mod classes;
 pub mod command;
 mod control;
@@ -54,17 +57,16 @@ pub mod definition;
 pub mod engine;
 pub mod error;
 mod file;
-mod gate;
+mod free_space;
 mod locks;
 pub mod log;
 mod node;
+pub mod options;
 pub mod page;
+mod purge;
 mod recovery;
 mod registry;
-mod room;
 pub mod session;
-pub mod settings;
-mod settle;
 mod shared;
 mod slots;
 pub mod statistics;
@@ -75,13 +77,14 @@ mod table;
 mod tree;
 mod verify;
 
-pub use checkpoint::Checkpointer;
-pub use control::NAME as MADE;
+pub use checkpointer::Checkpointer;
+pub use control::CONTROL_FILE;
 pub use definition::{FileDefinition, Key, Segment, SegmentKind};
-pub use engine::{Engine, Recovered};
+pub use engine::Engine;
 pub use error::Fault;
 pub use log::Durability;
+pub use options::{EngineOptions, Latching};
+pub use recovery::Recovered;
 pub use session::{FileHandle, Get, LockBias, Session, TransactionKind, Waiting};
-pub use settings::{Latching, Settings};
 pub use statistics::Statistics;
 pub use status::Status;

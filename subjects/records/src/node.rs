@@ -1,20 +1,20 @@
 //! Nodes of a key's tree: sorted entries of one length.
 //!
-//! An entry of a leaf is a key value and a position, so that no two are equal. An entry of an inner
-//! node is the least such pair below it, and the number of the child that holds it. What is less
-//! than the first entry is below the page's first child.
+//! An entry of a leaf is a key value and a position, so no two are equal. An entry of an inner node
+//! is the least such pair of a child, and the number of that child. Entries less than the first one
+//! are below the page's first child.
 
 use crate::page::{BODY, PAGE_BYTES, Page};
 
-/// Length of a child's number.
+/// Length of the number of a child.
 pub const CHILD_BYTES: usize = 4;
 
-/// Length of entries, from the length of what they are compared by and the level of the node.
+/// Length of entries, from the length of their compared part and the level of the node.
 pub fn entry_bytes(compared: usize, level: u8) -> usize {
     compared + if level > 0 { CHILD_BYTES } else { 0 }
 }
 
-/// Entries that a node can hold.
+/// The number of entries that a node can hold.
 pub fn capacity(compared: usize, level: u8) -> usize {
     (PAGE_BYTES - BODY) / entry_bytes(compared, level)
 }
@@ -52,7 +52,7 @@ fn partition(page: &Page, compared: usize, before: impl Fn(&[u8]) -> bool) -> us
     low
 }
 
-/// The child at an index of an inner node: 0 is the one before the first entry.
+/// The child at an index of an inner node; 0 is the one before the first entry.
 pub fn child(page: &Page, index: usize, compared: usize) -> u32 {
     if index == 0 {
         return page.first_child();
@@ -67,7 +67,7 @@ pub fn entries(page: &Page, compared: usize) -> &[u8] {
     &page.bytes()[BODY..end]
 }
 
-/// Takes whole entries in the place of all that were there.
+/// Replaces all entries.
 pub fn set_entries(page: &mut Page, compared: usize, entries: &[u8]) {
     let count = entries.len() / entry_bytes(compared, page.level());
     page.set_count(count);
@@ -76,7 +76,7 @@ pub fn set_entries(page: &mut Page, compared: usize, entries: &[u8]) {
     body[entries.len()..].fill(0);
 }
 
-/// Puts an entry in at an index.
+/// Inserts an entry at an index.
 pub fn insert(page: &mut Page, index: usize, entry: &[u8]) {
     let count = page.count();
     let (at, end) = (BODY + index * entry.len(), BODY + count * entry.len());
@@ -86,7 +86,7 @@ pub fn insert(page: &mut Page, index: usize, entry: &[u8]) {
     page.set_count(count + 1);
 }
 
-/// Takes the entry at an index out.
+/// Removes the entry at an index.
 pub fn remove(page: &mut Page, index: usize, entry_bytes: usize) {
     let count = page.count();
     let (at, end) = (BODY + index * entry_bytes, BODY + count * entry_bytes);

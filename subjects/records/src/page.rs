@@ -2,7 +2,7 @@
 //!
 //! Header, little-endian: checksum u32 at 0 (CRC-32 of all that follows), kind u8 at 4, level u8
 //! at 5, count u16 at 6, LSN u64 at 8, file u32 at 16, number u32 at 20, right u32 at 24, first
-//! child u32 at 28. [`slots`](crate::slots) and [`node`](crate::node) say what the body holds.
+//! child u32 at 28. [`slots`](crate::slots) and [`node`](crate::node) describe the body.
 
 /// Length of a page in bytes.
 pub const PAGE_BYTES: usize = 8192;
@@ -22,7 +22,7 @@ impl std::fmt::Display for PageId {
     }
 }
 
-/// What a page is for.
+/// The kinds of pages.
 pub mod kind {
     /// Never written.
     pub const BLANK: u8 = 0;
@@ -51,7 +51,7 @@ impl Page {
         page
     }
 
-    /// Empties the page and gives it a purpose.
+    /// Clears the page and sets its kind.
     pub fn format(&mut self, id: PageId, kind: u8) {
         self.0.fill(0);
         self.0[4] = kind;
@@ -80,7 +80,7 @@ impl Page {
         self.0[5] = level;
     }
 
-    /// Entries of a node.
+    /// The number of entries of a node.
     pub fn count(&self) -> usize {
         usize::from(self.u16(6))
     }
@@ -89,7 +89,7 @@ impl Page {
         self.0[6..8].copy_from_slice(&(count as u16).to_le_bytes());
     }
 
-    /// End of the log record that changed the page last.
+    /// The end of the log record that changed the page last.
     pub fn lsn(&self) -> u64 {
         u64::from_le_bytes(self.0[8..16].try_into().expect("eight bytes"))
     }
@@ -114,7 +114,7 @@ impl Page {
         self.put_u32(24, number);
     }
 
-    /// The child of an inner node for what is less than its first entry.
+    /// The child of an inner node with the entries less than its first one.
     pub fn first_child(&self) -> u32 {
         self.u32(28)
     }
@@ -123,13 +123,13 @@ impl Page {
         self.put_u32(28, number);
     }
 
-    /// Before the page goes to the disk.
+    /// Sets the checksum, before the page is written to the disk.
     pub fn seal(&mut self) {
         let checksum = crc32fast::hash(&self.0[4..]);
         self.put_u32(0, checksum);
     }
 
-    /// Whether it came back from the disk as it went there, or never went there.
+    /// Whether a page that was read from the disk is intact, or was never written.
     pub fn is_whole(&self, id: PageId) -> bool {
         let is_sealed = self.u32(0) == crc32fast::hash(&self.0[4..]) && self.id() == id;
         is_sealed || self.is_blank()

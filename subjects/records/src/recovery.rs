@@ -1,7 +1,7 @@
-//! Opening: what the log tells is done again, and what did not commit is undone.
+//! Recovery at a start: redo of the log, then undo of transactions that did not commit.
 //!
-//! Repeating history, then undoing losers, after Mohan et al., ARIES (ACM TODS 17, 1992); undoing is
-//! simpler here, because records stay where they are and are put back as they were.
+//! After Mohan et al., ARIES (ACM TODS 17, 1992). Undo is simpler here, because records stay at
+//! their positions and their old contents are restored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,38 +10,54 @@ use crate::cache::Cache;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoints;
 use crate::control::{Checkpoint, Control};
-use crate::engine::Recovered;
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::file::{self, Header};
+use crate::log::Log;
+use crate::log::files::{file_name, file_start};
 use crate::log::read::each_record;
 use crate::log::record::{Record, SYSTEM};
-use crate::log::{Log, file_name, file_start};
-use crate::settings::{Settings, stripes};
+use crate::options::{EngineOptions, stripes};
 use crate::shared::Shared;
 use crate::storage::Storage;
 
-/// Opens the storage, and brings it to the state of all that committed.
-pub fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<(Shared, Recovered), Fault> {
+/// What a start recovered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Records of the log that were read.
+    pub records: u64,
+    /// Transactions that had not committed, and were undone.
+    pub undone: u64,
+    /// Transactions that had committed, and were purged.
+    pub purged: u64,
+}
+
+/// Opens the storage, and restores the state of all committed transactions.
+pub fn open(
+    storage: Arc<dyn Storage>,
+    options: EngineOptions,
+) -> Result<(Shared, Recovered), Fault> {
     let (control, last) = Control::open(storage.as_ref())?;
     let is_new = last.is_none();
     let last = last.unwrap_or_default();
     if is_new {
         control.write(&last)?;
-        storage.sync_names().when(|| "make the folder".to_owned())?;
+        storage
+            .sync_names()
+            .map_err(Fault::io(|| "make the folder".to_owned()))?;
     }
     let headers = file::find(storage.as_ref())?;
     let cache = Cache::new(
         storage.as_ref(),
-        settings.cache_pages,
-        stripes(settings.latching),
+        options.cache_pages,
+        stripes(options.latching),
     )?;
     for header in &headers {
         cache.add_disk(Arc::clone(&header.disk));
     }
     cache.restore_torn(headers.len() as u32)?;
-    let log = open_log(&storage, &last, settings.log_file_bytes())?;
+    let log = open_log(&storage, &last, options.log_file_bytes())?;
     let checkpoints = Checkpoints::new(control, last);
-    let shared = Shared::new(storage, settings, cache, log, checkpoints);
+    let shared = Shared::new(storage, options, cache, log, checkpoints);
     let (open, mut recovered) = redo(&shared, &headers, &last)?;
     finish(&shared, headers, open, &mut recovered)?;
     Ok((shared, recovered))
@@ -51,13 +67,15 @@ pub fn open(storage: Arc<dyn Storage>, settings: Settings) -> Result<(Shared, Re
 fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint, file_bytes: u64) -> Result<Log, Fault> {
     let nothing = |_: &Record, _| Ok(());
     let end = each_record(storage.as_ref(), last.start, last.durable, nothing)?;
-    let names = storage.names().when(|| "list the log".to_owned())?;
-    // Written after what was lost, and of no use without it.
+    let names = storage
+        .names()
+        .map_err(Fault::io(|| "list the log".to_owned()))?;
+    // It follows a part of the log that is lost, and is of no use without it.
     for start in names.iter().filter_map(|it| file_start(it)) {
         if start > end {
             let name = file_name(start);
             let what = || format!("remove the file {name} of the log");
-            storage.remove(&name).when(what)?;
+            storage.remove(&name).map_err(Fault::io(what))?;
         }
     }
     Log::open(Arc::clone(storage), end, file_bytes)
@@ -70,7 +88,7 @@ struct Open {
     is_committed: bool,
 }
 
-/// Does all again that the log tells; returns the transactions that are not finished.
+/// Redoes the log; returns the transactions that are not finished.
 fn redo(
     shared: &Shared,
     headers: &[Header],
@@ -91,7 +109,10 @@ fn redo(
                 let transaction = open.entry(change.transaction).or_default();
                 transaction.changes.push(change);
             }
-            Record::Commit { transaction, swept } if *swept => {
+            Record::Commit {
+                transaction,
+                needs_purge: true,
+            } => {
                 open.entry(*transaction).or_default().is_committed = true;
             }
             Record::Commit { transaction, .. } | Record::Finished { transaction } => {
@@ -104,7 +125,7 @@ fn redo(
     Ok((open, recovered))
 }
 
-/// Undoes what did not commit, takes out what is dead, and makes a checkpoint of the result.
+/// Undoes what did not commit, purges, and makes a checkpoint.
 fn finish(
     shared: &Shared,
     headers: Vec<Header>,
@@ -124,18 +145,18 @@ fn finish(
     ) in open
     {
         if is_committed {
-            recovered.settled += 1;
+            recovered.purged += 1;
         } else {
             recovered.undone += 1;
             shared.undo(&changes, 0)?;
         }
-        shared.settle(transaction, &changes)?;
+        shared.purge(transaction, &changes)?;
     }
     shared.checkpoint()?;
     for number in 0..files {
         let (disk, file) = (shared.store.cache.disk(number), shared.file(number));
-        if !file.is_gone() {
-            file.find_room(disk.as_ref())?;
+        if !file.is_dropped() {
+            file.find_free_space(disk.as_ref())?;
         }
     }
     Ok(())

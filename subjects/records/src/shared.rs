@@ -1,9 +1,9 @@
-//! What the sessions of an engine share.
+//! The shared state of an engine.
 //!
-//! All of it may be in memory that processes share: latches are of `concurve-latch`, hash tables are
-//! [`Table`](crate::table::Table)s, and the storage knows its files by name. A process that dies in an
-//! operation dies with a latch, and the next engine recovers from the log; see [`crate::session`] for
-//! what one leaves behind that dies between operations.
+//! All of it may be in memory that processes share: latches are those of `concurve-latch`, hash
+//! tables are [`Table`](crate::table::Table)s, and the storage knows its files by name. A process
+//! that dies in an operation dies holding a latch, and the next generation of engines recovers from
+//! the log. If one dies between operations, its successor calls [`Shared::end_sessions_of`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -11,35 +11,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
 
+use crate::admission::Admission;
 use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::classes;
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::file::{self, RecordFile};
-use crate::gate::Gate;
 use crate::locks::LockTable;
 use crate::log::Log;
+use crate::options::{EngineOptions, Latching, admission, stripes};
 use crate::registry::Registry;
-use crate::settings::{Latching, Settings, gate, stripes};
 use crate::status::Status;
 use crate::storage::Storage;
 use crate::store::Store;
 
-/// What all sessions share.
+/// The state that all sessions share.
 pub struct Shared {
-    pub settings: Settings,
+    pub options: EngineOptions,
     pub store: Store,
     pub locks: LockTable,
     pub sessions: Registry,
-    pub gate: Gate,
+    pub admission: Admission,
     pub checkpoints: Checkpoints,
     pub storage: Arc<dyn Storage>,
     files: RwLock<Vec<Arc<RecordFile>>>,
-    /// Only one file is made at a time.
-    making: Mutex<()>,
-    /// Held while an operation works, under global latching.
-    turn: Mutex<()>,
+    /// Latched while a file is made or dropped.
+    files_change: Mutex<()>,
+    /// Latched during an operation, with global latching.
+    operation_latch: Mutex<()>,
     transactions: AtomicU64,
     failure: Mutex<Option<Fault>>,
     has_failed: AtomicBool,
@@ -48,22 +48,22 @@ pub struct Shared {
 impl Shared {
     pub fn new(
         storage: Arc<dyn Storage>,
-        settings: Settings,
+        options: EngineOptions,
         cache: Cache,
         log: Log,
         checkpoints: Checkpoints,
     ) -> Self {
         Self {
-            locks: LockTable::new(stripes(settings.latching)),
-            gate: gate(&settings),
-            settings,
+            locks: LockTable::new(stripes(options.latching)),
+            admission: admission(&options),
+            options,
             store: Store { cache, log },
             sessions: Registry::new(),
             checkpoints,
             storage,
             files: classes::files().rwlock(Vec::new()),
-            making: classes::files().mutex(()),
-            turn: classes::turn().mutex(()),
+            files_change: classes::files().mutex(()),
+            operation_latch: classes::operation().mutex(()),
             transactions: AtomicU64::new(1),
             failure: classes::files().mutex(None),
             has_failed: AtomicBool::new(false),
@@ -81,14 +81,14 @@ impl Shared {
 
     pub fn file_named(&self, name: &str) -> Option<Arc<RecordFile>> {
         let files = self.files.read();
-        let mut there = files.iter().filter(|it| !it.is_gone());
-        there.find(|it| it.name == name).cloned()
+        let mut existing = files.iter().filter(|it| !it.is_dropped());
+        existing.find(|it| it.name == name).cloned()
     }
 
     pub fn create_file(&self, name: &str, definition: &FileDefinition) -> Result<(), Fault> {
         file::check_name(name)?;
         definition.check()?;
-        let _making = self.making.lock();
+        let _guard = self.files_change.lock();
         if self.file_named(name).is_some() {
             return Err(Fault::Exists(name.to_owned()));
         }
@@ -97,32 +97,32 @@ impl Shared {
         self.store.cache.add_disk(Arc::clone(&header.disk));
         let disk = Arc::clone(&header.disk);
         let file = header.into_file();
-        file.find_room(disk.as_ref())?;
+        file.find_free_space(disk.as_ref())?;
         self.add_file(file);
         Ok(())
     }
 
-    /// Gives up a file that nobody uses.
+    /// Drops a file that no session uses.
     pub fn drop_file(&self, file: &RecordFile) -> Result<(), Fault> {
-        let _making = self.making.lock();
-        file.give_up(self.storage.as_ref(), self.store.log.end())
+        let _guard = self.files_change.lock();
+        file.mark_dropped(self.storage.as_ref(), self.store.log.end())
     }
 
-    /// Gives back the pages of files that were given up before the log reached a byte, from where on
-    /// it is read after a crash.
-    pub fn shrink_gone_files(&self, lsn: u64) -> Result<(), Fault> {
+    /// Frees the pages of files that were dropped before the log reached `lsn`, where recovery
+    /// begins to read it.
+    pub fn shrink_dropped_files(&self, lsn: u64) -> Result<(), Fault> {
         let files = self.files.read().clone();
         files.iter().try_for_each(|file| {
             let disk = self.store.cache.disk(file.id);
-            file.shrink_if_gone(disk.as_ref(), lsn)
+            file.shrink_if_dropped(disk.as_ref(), lsn)
         })
     }
 
-    /// All files that are there.
+    /// All files that are not dropped.
     pub fn files(&self) -> Vec<Arc<RecordFile>> {
         let files = self.files.read();
-        let there = files.iter().filter(|it| !it.is_gone());
-        there.cloned().collect()
+        let existing = files.iter().filter(|it| !it.is_dropped());
+        existing.cloned().collect()
     }
 
     /// The names of all files.
@@ -130,11 +130,14 @@ impl Shared {
         self.files().iter().map(|it| it.name.clone()).collect()
     }
 
-    /// What an operation must hold while it works.
-    pub fn turn<'a>(&'a self, file: Option<&'a RecordFile>) -> Option<MutexGuard<'a, ()>> {
-        let mutex = match self.settings.latching {
-            Latching::Global => Some(&self.turn),
-            Latching::File => file.map(|it| &it.turn),
+    /// The latch that an operation must hold, if any.
+    pub fn latch_operation<'a>(
+        &'a self,
+        file: Option<&'a RecordFile>,
+    ) -> Option<MutexGuard<'a, ()>> {
+        let mutex = match self.options.latching {
+            Latching::Global => Some(&self.operation_latch),
+            Latching::File => file.map(|it| &it.operation_latch),
             Latching::Record => None,
         };
         mutex.map(|it| it.lock())
@@ -145,7 +148,7 @@ impl Shared {
         self.transactions.fetch_add(1, Relaxed)
     }
 
-    /// Whether the engine can go on.
+    /// Fails if the engine cannot continue.
     pub fn check(&self) -> Result<(), Status> {
         if self.has_failed.load(Relaxed) {
             return Err(self
@@ -157,22 +160,22 @@ impl Shared {
         Ok(())
     }
 
-    /// Why the engine cannot go on, if so.
+    /// Why the engine cannot continue, if it cannot.
     pub fn why_failed(&self) -> Option<String> {
         let failed = self.failure.lock();
         failed.as_ref().map(ToString::to_string)
     }
 
-    /// Notes that something failed, and that the engine cannot go on; returns the status for it.
+    /// Stops the engine after a fault, unless it concerns only one operation; returns its status.
     pub fn fail(&self, fault: Fault) -> Status {
         match fault {
             Fault::CacheFull => fault.status(),
-            fault => self.fail_for_good(fault),
+            fault => self.stop(fault),
         }
     }
 
-    /// The same for what cannot be left half done, whatever the fault.
-    pub fn fail_for_good(&self, fault: Fault) -> Status {
+    /// Stops the engine after any fault, because a change is half done; returns its status.
+    pub fn stop(&self, fault: Fault) -> Status {
         let status = fault.status();
         self.failure.lock().get_or_insert(fault);
         self.has_failed.store(true, SeqCst);

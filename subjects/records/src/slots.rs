@@ -2,15 +2,15 @@
 
 use crate::page::{BODY, PAGE_BYTES, Page};
 
-/// What a slot holds.
+/// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing, and a record may be put there.
+    /// Free for a new record.
     Free = 0,
-    /// A record.
+    /// Has a record.
     Live = 1,
-    /// Nothing any more, but keys or a transaction may still refer to it.
+    /// The record is deleted, but keys or a transaction may still refer to it.
     Ghost = 2,
 }
 
@@ -25,7 +25,8 @@ impl State {
     }
 }
 
-/// Where a record is: a page of its file, and a slot in it. It stays there until it is deleted.
+/// The position of a record: a page of its file, and a slot. It stays the same until the record is
+/// deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     pub page: u32,
@@ -36,7 +37,7 @@ pub struct Position {
 pub const POSITION_BYTES: usize = 6;
 
 impl Position {
-    /// In the form that compares byte by byte.
+    /// In normalised form, which compares byte by byte.
     pub fn to_bytes(self) -> [u8; POSITION_BYTES] {
         let [a, b, c, d] = self.page.to_be_bytes();
         let [e, f] = self.slot.to_be_bytes();

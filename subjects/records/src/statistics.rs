@@ -1,4 +1,4 @@
-//! What an engine has done.
+//! Counts of an engine.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,27 +6,27 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Counts since the engine was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Transactions that were begun.
+    /// Transactions begun.
     pub begun: u64,
     /// Transactions that committed changes, and changes outside of transactions.
     pub commits: u64,
-    /// Transactions that were aborted, by their sessions or with them.
+    /// Transactions aborted by their sessions, or by the end of these.
     pub aborts: u64,
-    /// Times that a session had to wait for a lock.
+    /// How often a session waited for a lock.
     pub lock_waits: u64,
     pub deadlocks: u64,
-    /// Times that the log was forced to the disk.
+    /// How often the log was forced to the disk.
     pub log_syncs: u64,
-    /// Bytes that were written to the log.
+    /// Bytes written to the log.
     pub log_bytes: u64,
-    /// Pages that were asked for and in the cache, and that were not.
+    /// Requested pages that were in the cache, and that were not.
     pub cache_hits: u64,
     pub cache_misses: u64,
     pub checkpoints: u64,
 }
 
 impl Statistics {
-    /// All of them with their names.
+    /// All counts with their names.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("begun", self.begun),
@@ -43,7 +43,7 @@ impl Statistics {
     }
 }
 
-/// A count that one thread at a time changes and all may read: no CPU locks its cache line.
+/// A count that one thread at a time changes and all may read: without an atomic addition.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -57,7 +57,7 @@ impl Count {
     }
 }
 
-/// What one session has done.
+/// Counts of one session.
 #[derive(Debug, Default)]
 pub struct SessionCounts {
     pub begun: Count,

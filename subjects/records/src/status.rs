@@ -4,13 +4,13 @@
 
 use thiserror::Error;
 
-/// Why an operation was not done. Success, Btrieve's status 0, is `Ok`.
+/// Why an operation failed. Success, Btrieve's status 0, is `Ok`.
 ///
-/// An operation that was refused has changed nothing, and a transaction goes on after it, but for
-/// [`Status::Deadlock`], after which only [`abort`](crate::session::Session::abort) is useful.
+/// A failed operation has changed nothing, and its transaction can continue; except after
+/// [`Status::Deadlock`], when only [`abort`](crate::session::Session::abort) is useful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
 pub enum Status {
-    /// The disk failed, or what it gave back was damaged. [`Engine::failure`] says more.
+    /// The disk failed, or returned damaged data. [`Engine::failure`] has the details.
     ///
     /// [`Engine::failure`]: crate::engine::Engine::failure
     #[error("2: the disk failed, or a page on it is damaged")]
@@ -43,8 +43,8 @@ pub enum Status {
     TransactionActive,
     #[error("39: the session has no transaction")]
     NoTransaction,
-    /// This session and others waited for one another in a ring, and this one was told. Its
-    /// transaction still holds its locks: abort it, so that the others go on.
+    /// This session is the victim of a deadlock. Its transaction still holds its locks: abort it,
+    /// so that the others can continue.
     #[error("78: the session and others wait for one another")]
     Deadlock,
     /// The record was changed or deleted by another session since this one read it without a lock.
@@ -57,11 +57,11 @@ pub enum Status {
     /// the operation asked not to wait.
     #[error("85: the file is in use")]
     FileInUse,
-    /// All pages of the cache are in use at this moment: make the cache larger.
+    /// All pages of the cache are in use: make the cache larger.
     #[error("100: no page of the cache is free")]
     NoCacheBuffer,
-    /// Not Btrieve's, and only for sessions that share a thread ([`Waiting::Parks`]): the session
-    /// is in the queue for a lock. Ask for the same again once it is called.
+    /// Not a status of Btrieve, and only for sessions that share a thread ([`Waiting::Parks`]): the
+    /// session is in the queue of a lock. Repeat the operation when the waker is called.
     ///
     /// [`Waiting::Parks`]: crate::session::Waiting::Parks
     #[error("the operation waits for a lock: ask for the same again")]

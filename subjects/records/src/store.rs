@@ -1,6 +1,6 @@
-//! Pages and their log: the only way in which a page changes.
+//! Logged changes of pages: the only way in which a page changes.
 //!
-//! A change is described by a log record, and done by [`apply`], now and again after a crash.
+//! A log record describes a change, and [`apply`] makes it, at once and again after a crash.
 
 use crate::cache::{Cache, PageRead, PageWrite};
 use crate::error::Fault;
@@ -37,7 +37,7 @@ impl Store {
         page.page_mut().set_lsn(lsn);
     }
 
-    /// Logs new contents of several pages as one record, and puts them there.
+    /// Logs new contents of several pages as one record, and writes them to the pages.
     pub fn replace(&self, pages: &mut [(PageWrite, Page)]) {
         let images = pages.iter().map(|(page, image)| {
             page.mark_dirty();
@@ -75,9 +75,9 @@ fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
 }
 
 impl Store {
-    /// Makes a logged change again, on each page that does not have it yet.
+    /// Redoes a logged change on each page that does not have it yet.
     ///
-    /// `record_bytes` is the length of the records of a file, `None` for a file that is not there.
+    /// `record_bytes` is the length of the records of a file, `None` if there is no such file.
     pub fn redo(
         &self,
         record: &Record,
@@ -96,7 +96,7 @@ impl Store {
             Record::Slot(change) => page_of(change),
         };
         let Some(record_bytes) = record_bytes(id.file) else {
-            let text = format!("the log tells of {id}, and there is no such file");
+            let text = format!("the log refers to {id}, and there is no such file");
             return Err(Fault::Damaged(text));
         };
         let mut page = self.write(id)?;

@@ -2,8 +2,8 @@
 
 use foldhash::fast::FixedState;
 
-/// A hash table that hashes alike in all processes, also in those that were forked before it was made.
+/// A hash table that hashes alike in all processes, also in those forked before it was made.
 pub type Table<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
-/// How its keys are hashed.
+/// The hash function of its keys.
 pub type Hashing = FixedState;

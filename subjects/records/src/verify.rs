@@ -1,13 +1,13 @@
-//! Whether a file is in order: every live record once in every key, and nothing else.
+//! Consistency check of a file: every live record is once in every key, and nothing else is.
 
 use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::page::{PageId, kind};
-use crate::settle::is_good;
+use crate::purge::is_valid_entry;
 use crate::slots::{self, State};
 use crate::store::Store;
 
-/// Looks at every page of a file. To be called while nobody changes it.
+/// Checks every page of a file. To be called while no session changes it.
 pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
     let live = count_live(store, file)?;
     for key in 0..file.definition.keys.len() {
@@ -21,7 +21,7 @@ pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
         }
         let mut last: Option<Vec<u8>> = None;
         tree.each_entry(store, |entry| {
-            if !is_good(store, file, key, entry)? {
+            if !is_valid_entry(store, file, key, entry)? {
                 let name = &file.name;
                 return Err(Fault::Damaged(format!(
                     "file {name}: key {key} has an entry of no record: {entry:02x?}"
@@ -41,7 +41,7 @@ pub fn verify(store: &Store, file: &RecordFile) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Looks at all records of a file, those of open transactions too.
+/// Calls `look` for all records of a file, also those of open transactions.
 pub fn each_record(
     store: &Store,
     file: &RecordFile,
@@ -73,7 +73,7 @@ fn each_slot(
     file: &RecordFile,
     mut look: impl FnMut(PageId, u16, State, &[u8]) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    for number in 0..file.room.pages() {
+    for number in 0..file.free_space.pages() {
         let page = store.read(PageId {
             file: file.id,
             number,

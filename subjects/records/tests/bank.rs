@@ -1,9 +1,8 @@
-//! Clients that move money at the same time: no sum changes, and nothing that was acknowledged is
-//! lost.
+//! Concurrent clients that transfer money: no sum changes, and no acknowledged transaction is lost.
 
 mod common;
 
-use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use common::{LATCHINGS, Teller, audit, make_bank, options};
 use concurve_records::{Durability, Engine};
 
 fn trade(engine: &Engine, clients: u32, transactions: u32, first: u32) {
@@ -21,29 +20,29 @@ fn trade(engine: &Engine, clients: u32, transactions: u32, first: u32) {
 }
 
 #[test]
-fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
+fn concurrent_clients_keep_the_sums_with_all_options_and_over_restarts() {
     for latching in LATCHINGS {
         for durability in [Durability::None, Durability::Group, Durability::Each] {
             let folder = tempfile::tempdir().unwrap();
-            let settings = settings(latching, durability);
+            let options = options(latching, durability);
             let transactions = if durability == Durability::None {
                 500
             } else {
                 25
             };
             {
-                let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+                let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
                 make_bank(&engine);
                 trade(&engine, 6, transactions, 0);
                 assert_eq!(engine.locks(), 0);
                 audit(&engine);
-                // Without its end: the next start recovers it.
+                // Not closed: the next start recovers.
             }
-            let (engine, recovered) = Engine::open(folder.path(), settings.clone()).unwrap();
+            let (engine, recovered) = Engine::open(folder.path(), options.clone()).unwrap();
             assert!(recovered.records > 0);
             trade(&engine, 3, transactions, transactions);
             engine.close().unwrap();
-            let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+            let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
             assert_eq!(recovered.records, 0);
             let done = audit(&engine);
             assert_eq!(done.len(), 6);
@@ -56,13 +55,13 @@ fn clients_at_once_keep_the_sums_at_every_setting_and_over_restarts() {
     }
 }
 
-/// More sessions than CPUs, and fewer branches than sessions: nobody waits for ever, at any setting.
+/// More sessions than CPUs, and fewer branches than sessions: no session waits for ever, with any
+/// latching.
 #[test]
-fn many_sessions_get_through() {
+fn many_sessions_finish() {
     for latching in LATCHINGS {
         let folder = tempfile::tempdir().unwrap();
-        let (engine, _) =
-            Engine::open(folder.path(), settings(latching, Durability::None)).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options(latching, Durability::None)).unwrap();
         make_bank(&engine);
         trade(&engine, 96, 20, 0);
         let done = audit(&engine);

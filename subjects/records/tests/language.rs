@@ -1,17 +1,17 @@
-//! The record language over a whole engine: files as a whole, counts and sums, errors.
+//! The record language: operations on records and files, counts and sums, errors.
 
 use concurve_records::command::{Client, Command, Reply};
-use concurve_records::{Engine, Settings};
+use concurve_records::{Engine, EngineOptions};
 
-fn settings() -> Settings {
-    Settings {
+fn options() -> EngineOptions {
+    EngineOptions {
         cache_pages: 64,
         checkpoint_bytes: 1 << 20,
-        ..Settings::default()
+        ..EngineOptions::default()
     }
 }
 
-/// What a statement answers, in short.
+/// The reply to a statement, in short.
 fn run(client: &mut Client, text: &str) -> String {
     let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
     let answered = Command::parse(&words[..]).and_then(|command| {
@@ -37,9 +37,9 @@ fn all(client: &mut Client, statements: &[(&str, &str)]) {
 const MAKE: &str = "CREATE f 8 KEY 0:4:text KEY 4:4:text DUPLICATES";
 
 #[test]
-fn records_are_put_in_found_changed_and_deleted() {
+fn records_are_inserted_found_changed_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     all(
         &mut client,
@@ -95,7 +95,7 @@ fn records_are_put_in_found_changed_and_deleted() {
 fn a_file_may_have_no_key() {
     let folder = tempfile::tempdir().unwrap();
     {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         let mut client = Client::new(engine.session());
         all(
             &mut client,
@@ -112,9 +112,9 @@ fn a_file_may_have_no_key() {
                 ("INSERT h 00010001", "OK"),
             ],
         );
-        // Open when it ends.
+        // Still open when the engine ends.
     }
-    let (engine, recovered) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, recovered) = Engine::open(folder.path(), options()).unwrap();
     assert!(recovered.records > 0);
     engine.verify().unwrap();
     let mut client = Client::new(engine.session());
@@ -124,7 +124,7 @@ fn a_file_may_have_no_key() {
 #[test]
 fn sums_by_groups_are_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     let compare = "COMPARE b 4 4 BY 0 4 WITH t 8 4 BY 4 4";
     all(
@@ -150,9 +150,9 @@ fn sums_by_groups_are_compared() {
 }
 
 #[test]
-fn a_range_is_filled_or_nothing() {
+fn a_range_is_filled_completely_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let mut client = Client::new(engine.session());
     all(
         &mut client,
@@ -175,7 +175,7 @@ fn a_range_is_filled_or_nothing() {
 }
 
 #[test]
-fn a_file_is_given_up_and_another_one_takes_its_name() {
+fn a_file_is_dropped_and_another_one_gets_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let fill = |client: &mut Client, from: usize| {
         run(client, "BEGIN");
@@ -188,7 +188,7 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         run(client, "END");
     };
     {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         let [mut one, mut other] = [0, 1].map(|_| Client::new(engine.session()));
         run(&mut one, MAKE);
         fill(&mut one, 0);
@@ -211,10 +211,10 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         fill(&mut one, 3000);
         assert_eq!(run(&mut other, "GET FIRST f 0"), "30003000", "the new one");
         engine.verify().unwrap();
-        // Without its end: the log tells of both.
+        // Not closed: the log refers to both.
     }
     for _ in 0..2 {
-        let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options()).unwrap();
         engine.verify().unwrap();
         let mut client = Client::new(engine.session());
         all(
@@ -227,10 +227,10 @@ fn a_file_is_given_up_and_another_one_takes_its_name() {
         );
         assert_eq!(engine.files().len(), 1);
         let gone = std::fs::metadata(folder.path().join("gone-00000000")).unwrap();
-        assert_eq!(gone.len(), 3 * 8192, "its pages were given back");
+        assert_eq!(gone.len(), 3 * 8192, "its pages were freed");
     }
-    // While it runs, once no log is needed that tells of it.
-    let (engine, _) = Engine::open(folder.path(), settings()).unwrap();
+    // While the engine runs, once no log is needed that refers to the file.
+    let (engine, _) = Engine::open(folder.path(), options()).unwrap();
     let (mut one, mut other) = (Client::new(engine.session()), Client::new(engine.session()));
     run(&mut other, &MAKE.replace(" f ", " g "));
     all(&mut other, &[("BEGIN", "OK"), ("INSERT g 00010001", "OK")]);

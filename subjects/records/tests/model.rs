@@ -1,23 +1,23 @@
-//! The engine against its model, by sessions in one thread.
+//! Compares the engine with its model, with sessions in one thread.
 
 mod common;
 #[path = "common/record_model/mod.rs"]
 mod record_model;
-#[path = "../../engines/tests/common/turns.rs"]
-mod turns;
+#[path = "../../engines/tests/common/schedule.rs"]
+mod schedule;
 
 use common::LATCHINGS;
 use concurve_records::Engine;
 use proptest::prelude::*;
 use record_model::{Case, SESSIONS, step};
-use turns::{in_one_thread, turns};
+use schedule::{in_one_thread, schedules};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn sessions_see_what_the_model_says(
-        history in turns(SESSIONS as u32, 1..250, step()),
+        history in schedules(SESSIONS as u32, 1..250, step()),
         latching in proptest::sample::select(&LATCHINGS),
         restarts: bool,
     ) {

@@ -1,11 +1,11 @@
-//! The engine against its model, by sessions in processes and by such in threads of their own, with
-//! deaths of some. A program of its own: it forks.
+//! Compares the engine with its model, with sessions in several processes or threads, some of which
+//! die. A program of its own, because it forks.
 
 mod common;
 #[path = "common/record_model/mod.rs"]
 mod record_model;
-#[path = "../../engines/tests/common/turns.rs"]
-mod turns;
+#[path = "../../engines/tests/common/schedule.rs"]
+mod schedule;
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use concurve_engines::memory::SharedAllocator;
 use concurve_records::Engine;
 use proptest::prelude::*;
 use record_model::{Case, SESSIONS, step};
-use turns::{check, in_processes, in_threads, turns};
+use schedule::{check, in_processes, in_threads, schedules};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -26,17 +26,17 @@ fn main() -> ExitCode {
     let case = (
         proptest::sample::select(&LATCHINGS),
         any::<bool>(),
-        turns(ENGINES, 1..250, step()),
+        schedules(ENGINES, 1..250, step()),
     );
-    // Before threads: a thread that was joined may be there a moment longer, and who forks must have
-    // one alone.
-    let by_processes = check(CASES, &case, |(latching, restarts, history)| {
+    // Before threads: a joined thread may still exist for a short time, and a process with several
+    // threads must not fork.
+    let by_processes = check(CASES, &case, |(latching, restarts, schedule)| {
         let case = Case::new(*latching, *restarts);
-        in_processes(ENGINES, || case.open(Engine::open_shared), history)
+        in_processes(ENGINES, || case.open(Engine::open_shared), schedule)
     });
-    let by_threads = check(CASES, &case, |(latching, restarts, history)| {
+    let by_threads = check(CASES, &case, |(latching, restarts, schedule)| {
         let case = Case::new(*latching, *restarts);
-        in_threads(ENGINES, case.open(Engine::open), history)
+        in_threads(ENGINES, case.open(Engine::open), schedule)
     });
     match by_processes.and(by_threads) {
         Ok(()) => ExitCode::SUCCESS,

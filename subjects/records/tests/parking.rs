@@ -1,17 +1,18 @@
-//! Sessions that share one thread: they park for locks, and confirm what they committed together.
+//! Sessions that share one thread: they park for locks, and confirm their commits together.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 use concurve_records::command::{Client, Command, Refusal, Reply};
-use concurve_records::{Durability, Engine, Latching, Settings, Status, Waiting};
+use concurve_records::{Durability, Engine, EngineOptions, Latching, Status, Waiting};
 use proptest::prelude::*;
 
 const ALL: [Latching; 3] = [Latching::Global, Latching::File, Latching::Record];
 const WAITING: Refusal = Refusal::Status(Status::Waiting);
 
-/// An engine with one file of numbers and balances, and the numbers of sessions that were called.
+/// An engine with one file of numbers and balances, and the numbers of sessions whose waker was
+/// called.
 struct Bench {
     engine: Engine,
     called: Arc<Mutex<Vec<usize>>>,
@@ -21,13 +22,13 @@ struct Bench {
 impl Bench {
     fn new(latching: Latching, durability: Durability, records: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let options = EngineOptions {
             latching,
             durability,
             cache_pages: 64,
-            ..Settings::default()
+            ..EngineOptions::default()
         };
-        let (engine, _) = Engine::open(folder.path(), settings).unwrap();
+        let (engine, _) = Engine::open(folder.path(), options).unwrap();
         let mut client = Client::new(engine.session());
         done(&mut client, "CREATE f 24 KEY 0:12:text");
         for number in 0..records {
@@ -81,7 +82,7 @@ fn read(number: usize) -> String {
 }
 
 #[test]
-fn who_is_parked_is_called_and_goes_on() {
+fn a_parked_session_is_called_and_continues() {
     for latching in ALL {
         let bench = Bench::new(latching, Durability::Group, 2);
         let [mut one, mut two, mut three] = [1, 2, 3].map(|it| bench.client(it));
@@ -97,10 +98,10 @@ fn who_is_parked_is_called_and_goes_on() {
         assert_eq!(
             bench.called(),
             [],
-            "nothing is promised before it is confirmed"
+            "no commit is durable before it is confirmed"
         );
         one.session().confirm().unwrap();
-        assert_eq!(bench.called(), [2], "in turn");
+        assert_eq!(bench.called(), [2], "in the order of the queue");
         assert_eq!(run(&mut two, &read(0)), Ok(Some(5)));
         confirmed(&mut two, "ABORT");
         assert_eq!(bench.called(), [3]);
@@ -109,7 +110,7 @@ fn who_is_parked_is_called_and_goes_on() {
 }
 
 #[test]
-fn a_ring_of_parked_sessions_is_found_and_one_is_told() {
+fn a_deadlock_of_parked_sessions_is_reported_to_one_of_them() {
     let bench = Bench::new(Latching::Record, Durability::None, 2);
     let [mut one, mut two] = [1, 2].map(|it| bench.client(it));
     for (client, number) in [(&mut one, 0), (&mut two, 1)] {
@@ -117,13 +118,13 @@ fn a_ring_of_parked_sessions_is_found_and_one_is_told() {
         done(client, &read(number));
     }
     assert_eq!(run(&mut one, &read(1)), Err(WAITING));
-    let told = loop {
+    let outcome = loop {
         match run(&mut two, &read(0)) {
             Err(refusal) if refusal == WAITING => std::thread::yield_now(),
             other => break other,
         }
     };
-    assert_eq!(told, Err(Refusal::Status(Status::Deadlock)));
+    assert_eq!(outcome, Err(Refusal::Status(Status::Deadlock)));
     assert_eq!(bench.engine.statistics().deadlocks, 1);
     done(&mut two, "ABORT");
     assert_eq!(bench.called(), [1]);
@@ -131,7 +132,7 @@ fn a_ring_of_parked_sessions_is_found_and_one_is_told() {
 }
 
 #[test]
-fn who_ends_while_parked_leaves_no_lock_behind() {
+fn a_session_that_ends_while_parked_leaves_no_lock() {
     let bench = Bench::new(Latching::Record, Durability::None, 1);
     for is_granted in [false, true] {
         let [mut one, mut two, mut three] = [1, 2, 3].map(|it| bench.client(it));
@@ -175,7 +176,7 @@ fn commits_of_several_sessions_are_forced_together() {
 }
 
 #[test]
-fn many_records_come_at_once_however_often_it_waits() {
+fn many_records_are_read_at_once_however_often_the_session_waits() {
     let bench = Bench::new(Latching::Record, Durability::None, 10);
     let [mut one, mut two] = [1, 2].map(|it| bench.client(it));
     done(&mut two, "GET FIRST f 0");
@@ -197,7 +198,7 @@ fn many_records_come_at_once_however_often_it_waits() {
     );
 }
 
-/// Where a session is in moving 1 from a record to another one.
+/// The progress of a session that moves 1 from a record to another one.
 #[derive(Clone, Copy, PartialEq)]
 enum Step {
     Begin,
@@ -225,17 +226,17 @@ fn step(client: &mut Client, at: Step, (from, to): (usize, usize)) -> Result<Ste
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever the order in which one thread serves them, and whoever leaves: no money is lost, and
-    /// each comes to an end.
+    /// In whatever order one thread runs the sessions, and whichever ends: no money is lost, and
+    /// each transaction ends.
     #[test]
     fn one_thread_serves_many_transfers(
-        turns in prop::collection::vec((0..6_usize, 0..5_usize, 1..5_usize, 0..40_u8), 50..300),
+        choices in prop::collection::vec((0..6_usize, 0..5_usize, 1..5_usize, 0..40_u8), 50..300),
         latching in prop::sample::select(&ALL[..]),
     ) {
         let bench = Bench::new(latching, Durability::Group, 5);
         let mut clients: Vec<_> = (0..6).map(|it| (bench.client(it), Step::Begin, (0, 1))).collect();
         let deadlocks = AtomicUsize::new(0);
-        let turn = |slot: &mut (Client, Step, (usize, usize))| {
+        let advance = |slot: &mut (Client, Step, (usize, usize))| {
             let (client, at, transfer) = slot;
             match step(client, *at, *transfer) {
                 Ok(next) => *at = next,
@@ -248,21 +249,21 @@ proptest! {
                 Err(error) => panic!("{error}"),
             }
         };
-        for (who, from, distance, fate) in turns {
+        for (index, from, distance, fate) in choices {
             if fate == 0 {
-                clients[who] = (bench.client(who), Step::Begin, (0, 1));
+                clients[index] = (bench.client(index), Step::Begin, (0, 1));
             }
-            if clients[who].1 == Step::Begin {
-                clients[who].2 = (from, (from + distance) % 5);
+            if clients[index].1 == Step::Begin {
+                clients[index].2 = (from, (from + distance) % 5);
             }
-            turn(&mut clients[who]);
+            advance(&mut clients[index]);
             if fate < 20 {
                 clients.iter_mut().for_each(|it| it.0.session().confirm().unwrap());
             }
         }
         while clients.iter().any(|it| it.1 != Step::Begin) {
             for slot in clients.iter_mut().filter(|it| it.1 != Step::Begin) {
-                turn(slot);
+                advance(slot);
             }
             clients.iter_mut().for_each(|it| it.0.session().confirm().unwrap());
         }

@@ -1,40 +1,40 @@
-//! Loss of power, and disks that are full, at many moments: after the next start everything that
-//! was acknowledged is there, and nothing else is there half.
+//! Power losses and full disks after many different numbers of writes: at the next start every
+//! acknowledged transaction is there, and no other one is there in part.
 
 mod common;
+#[path = "common/crash_clients.rs"]
+mod crash_clients;
 #[path = "common/power.rs"]
 mod power;
-#[path = "common/until_the_end.rs"]
-mod until_the_end;
 
 use std::sync::Arc;
 
-use common::{LATCHINGS, Teller, audit, make_bank, settings};
+use common::{LATCHINGS, Teller, audit, make_bank, options};
 use concurve_records::storage::Storage;
 use concurve_records::{Durability, Engine, Latching, Status, TransactionKind};
+use crash_clients::{Acknowledged, check, random, small, work_until_failure};
 use power::{End, Simulated};
-use until_the_end::{Acknowledged, check, random, small, work_until_the_end};
 
-/// Clients work until the storage ends; returns what they were told, with their next numbers.
-fn all_work_until_the_end(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
-    let mut told = from.clone();
+/// Clients work until the storage fails; returns their numbers of acknowledged transactions.
+fn all_work_until_failure(engine: &Engine, from: &Acknowledged, expected: Status) -> Acknowledged {
+    let mut acknowledged = from.clone();
     std::thread::scope(|scope| {
         let start = |client| {
             let next = from.get(&client).copied().unwrap_or(0);
-            scope.spawn(move || (client, work_until_the_end(engine, client, next, expected)))
+            scope.spawn(move || (client, work_until_failure(engine, client, next, expected)))
         };
         let threads: Vec<_> = (0..3).map(start).collect();
-        told.extend(threads.into_iter().map(|it| it.join().unwrap()));
+        acknowledged.extend(threads.into_iter().map(|it| it.join().unwrap()));
     });
-    told
+    acknowledged
 }
 
-/// Whether the clients got enough done for the checks to mean something.
-fn done(told: &Acknowledged) -> bool {
-    told.values().sum::<u32>() > 50
+/// Whether the clients did enough for the checks to be meaningful.
+fn done(acknowledged: &Acknowledged) -> bool {
+    acknowledged.values().sum::<u32>() > 50
 }
 
-/// They are there whole or not at all. Names come again.
+/// Files exist completely or not at all. Names are reused.
 fn make_and_drop_files(engine: &Engine, round: u64) {
     let name = |number: u64| format!("extra-{}", number % 3);
     let mut session = engine.session();
@@ -49,18 +49,18 @@ fn make_and_drop_files(engine: &Engine, round: u64) {
 }
 
 #[test]
-fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
+fn no_acknowledged_transaction_is_lost_after_a_power_loss() {
     for (at, latching) in LATCHINGS.into_iter().enumerate() {
         for durability in [Durability::Group, Durability::Each, Durability::None] {
-            let settings = small(latching, durability);
+            let options = small(latching, durability);
             let mut storage = Simulated::new();
-            let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+            let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
             make_bank(&engine);
             engine.close().unwrap();
-            let mut told = Acknowledged::new();
-            // More rounds where the engine's own writes leave the clients little.
+            let mut acknowledged = Acknowledged::new();
+            // More rounds if the engine's own writes leave few to the clients.
             for round in 0..150_u64 {
-                if round >= 15 && done(&told) {
+                if round >= 15 && done(&acknowledged) {
                     break;
                 }
                 let seed = round + 100 * at as u64 + 1000 * durability as u64;
@@ -68,58 +68,58 @@ fn after_a_loss_of_power_all_that_was_acknowledged_is_there() {
                 let mut random = random(seed);
                 let end = u64::from(random(400));
                 storage.end_after(end, End::PowerLoss);
-                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
-                // It may end while the engine starts.
+                let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
+                // The storage may fail while the engine starts.
                 if let Ok((engine, _)) = opened {
                     make_and_drop_files(&engine, round);
-                    told = all_work_until_the_end(&engine, &told, Status::Io);
+                    acknowledged = all_work_until_failure(&engine, &acknowledged, Status::Io);
                 }
                 storage = storage.after_power_loss(&mut random);
-                let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+                let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
                 let (engine, _) = opened.unwrap_or_else(|fault| panic!("{case}: {fault}"));
                 let is_durable = durability != Durability::None;
-                told = check(&engine, &told, is_durable, &case);
+                acknowledged = check(&engine, &acknowledged, is_durable, &case);
                 engine.close().unwrap();
             }
-            assert!(done(&told), "they got something done");
+            assert!(done(&acknowledged), "the clients did something");
         }
     }
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_no_damage() {
-    let settings = small(Latching::Record, Durability::Group);
+fn a_full_disk_is_an_error_without_damage() {
+    let options = small(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
-    let mut told = Acknowledged::new();
+    let mut acknowledged = Acknowledged::new();
     for round in 0..20 {
         storage.end_after(u64::MAX, End::Full);
-        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
         let mut random = random(round);
         storage.end_after(20 + u64::from(random(200)), End::Full);
-        told = all_work_until_the_end(&engine, &told, Status::DiskFull);
+        acknowledged = all_work_until_failure(&engine, &acknowledged, Status::DiskFull);
         assert!(engine.failure().is_some());
         drop(engine);
         storage.end_after(u64::MAX, End::Full);
-        let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
-        told = check(&engine, &told, true, &format!("round {round}"));
+        let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
+        acknowledged = check(&engine, &acknowledged, true, &format!("round {round}"));
     }
 }
 
 #[test]
-fn damage_is_told_by_its_place() {
-    let settings = settings(Latching::Record, Durability::Group);
+fn damage_is_reported_with_its_place() {
+    let options = options(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
     let refused = |storage: &Simulated| {
-        let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+        let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
         opened.map(|_| ()).unwrap_err().to_string()
     };
-    // No copy to mend pages with.
+    // No copy to restore pages from.
     for at in (100..storage.length("pages.double")).step_by(8192) {
         storage.damage("pages.double", at);
     }
@@ -143,14 +143,14 @@ fn damage_is_told_by_its_place() {
 }
 
 #[test]
-fn a_log_that_was_durable_and_is_not_whole_is_refused() {
-    let settings = settings(Latching::Record, Durability::Group);
+fn a_log_with_a_damaged_durable_part_is_refused() {
+    let options = options(Latching::Record, Durability::Group);
     let storage = Simulated::new();
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     make_bank(&engine);
     engine.close().unwrap();
-    // A transaction that is open during a checkpoint keeps the log before it.
-    let (engine, _) = Engine::open_in(Arc::new(storage.share()), settings.clone()).unwrap();
+    // A transaction that runs during a checkpoint keeps the log before it.
+    let (engine, _) = Engine::open_in(Arc::new(storage.share()), options.clone()).unwrap();
     let mut open = Teller::new(&engine, 0).unwrap();
     open.session.begin(TransactionKind::Concurrent).unwrap();
     let extra = open.session.open("history").unwrap();
@@ -161,11 +161,11 @@ fn a_log_that_was_durable_and_is_not_whole_is_refused() {
     let names = storage.names().unwrap();
     let log = names.iter().rfind(|it| it.starts_with("log-")).unwrap();
     storage.damage(log, 30);
-    let opened = Engine::open_in(Arc::new(storage.share()), settings.clone());
+    let opened = Engine::open_in(Arc::new(storage.share()), options.clone());
     let text = opened.map(|_| ()).unwrap_err().to_string();
     assert!(text.contains("damaged or cut off at byte"), "{text}");
     storage.damage(log, 30);
-    let (engine, recovered) = Engine::open_in(Arc::new(storage.share()), settings).unwrap();
+    let (engine, recovered) = Engine::open_in(Arc::new(storage.share()), options).unwrap();
     assert_eq!(recovered.undone, 1);
     assert_eq!(audit(&engine), []);
 }

@@ -1,11 +1,11 @@
-//! Loss of power, and disks that are full, with clients in processes that share one engine: what was
-//! acknowledged by any of them is there after the next start. A program of its own: it forks.
+//! Power losses and full disks, with clients in processes that share one engine: at the next start
+//! every acknowledged transaction is there. A program of its own, because it forks.
 
 mod common;
+#[path = "common/crash_clients.rs"]
+mod crash_clients;
 #[path = "common/power.rs"]
 mod power;
-#[path = "common/until_the_end.rs"]
-mod until_the_end;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ use common::{LATCHINGS, make_bank};
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{self as engines, EnginesError, Event, Mode, Plan, Service, Start, serve};
 use concurve_records::{Durability, Engine, Latching, Status};
+use crash_clients::{Acknowledged, check, random, small, work_until_failure};
 use power::{End, Simulated};
-use until_the_end::{Acknowledged, check, random, small, work_until_the_end};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -53,7 +53,7 @@ fn try_some(latching: Latching, durability: Durability, end: End) -> Result<(), 
     let folder = tempfile::tempdir().unwrap();
     let mut done = 0;
     for round in 0..ROUNDS {
-        let told = &folder.path().join(round.to_string());
+        let acknowledged = &folder.path().join(round.to_string());
         let (latching, durability, end) = (latching, durability, end);
         serve(
             &plan,
@@ -62,10 +62,10 @@ fn try_some(latching: Latching, durability: Durability, end: End) -> Result<(), 
                 durability,
                 end,
                 round,
-                told,
+                acknowledged,
             },
         )?;
-        done += std::fs::read_to_string(told)
+        done += std::fs::read_to_string(acknowledged)
             .unwrap()
             .parse::<u32>()
             .unwrap();
@@ -74,27 +74,27 @@ fn try_some(latching: Latching, durability: Durability, end: End) -> Result<(), 
     Ok(())
 }
 
-/// Engines whose storage ends.
+/// Engines whose storage fails.
 struct Ending<'a> {
     latching: Latching,
     durability: Durability,
     end: End,
     round: u64,
-    /// Where it tells how much was acknowledged.
-    told: &'a Path,
+    /// The file for the number of acknowledged transactions.
+    acknowledged: &'a Path,
 }
 
 struct Shared {
     storage: Simulated,
-    /// None, if the storage ended while it started.
+    /// `None` if the storage failed while the engine started.
     engine: Option<Engine>,
-    told: [AtomicU32; ENGINES as usize],
+    acknowledged: [AtomicU32; ENGINES as usize],
 }
 
 impl Ending<'_> {
     fn open(&self, storage: &Simulated) -> Result<Engine, String> {
-        let settings = small(self.latching, self.durability);
-        let opened = Engine::open_shared_in(Arc::new(storage.share()), settings);
+        let options = small(self.latching, self.durability);
+        let opened = Engine::open_shared_in(Arc::new(storage.share()), options);
         opened.map(|it| it.0).map_err(|fault| fault.to_string())
     }
 
@@ -118,7 +118,7 @@ impl Service for Ending<'_> {
         Ok(Shared {
             engine: self.open(&storage).ok(),
             storage,
-            told: Default::default(),
+            acknowledged: Default::default(),
         })
     }
 
@@ -134,8 +134,8 @@ impl Service for Ending<'_> {
             End::Full => Status::DiskFull,
         };
         let client = engine.number - 1;
-        let told = work_until_the_end(records, client, 0, expected);
-        shared.told[client as usize].store(told, SeqCst);
+        let acknowledged = work_until_failure(records, client, 0, expected);
+        shared.acknowledged[client as usize].store(acknowledged, SeqCst);
         Ok(())
     }
 
@@ -147,14 +147,19 @@ impl Service for Ending<'_> {
         };
         storage.end_after(u64::MAX, End::Full);
         let engine = self.open(&storage)?;
-        let told = shared.told.iter().map(|it| it.load(SeqCst));
-        let told: Acknowledged = (0..).zip(told).collect();
+        let acknowledged = shared.acknowledged.iter().map(|it| it.load(SeqCst));
+        let acknowledged: Acknowledged = (0..).zip(acknowledged).collect();
         let is_durable = self.end == End::Full || self.durability != Durability::None;
-        check(&engine, &told, is_durable, &format!("round {}", self.round));
-        let done: u32 = told.values().sum();
-        std::fs::write(self.told, done.to_string()).map_err(|it| it.to_string())?;
+        check(
+            &engine,
+            &acknowledged,
+            is_durable,
+            &format!("round {}", self.round),
+        );
+        let done: u32 = acknowledged.values().sum();
+        std::fs::write(self.acknowledged, done.to_string()).map_err(|it| it.to_string())?;
         engine.close().map_err(|fault| fault.to_string())
     }
 
-    fn tell(&self, _: &Event) {}
+    fn on_event(&self, _: &Event) {}
 }

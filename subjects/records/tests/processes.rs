@@ -1,7 +1,8 @@
-//! Sessions in processes that share one engine: they are isolated from each other, and whichever of
-//! them is killed, what was committed is there and nobody waits for what a dead one held.
+//! Sessions in processes that share one engine: they are isolated from each other. Whichever
+//! process is killed, no committed transaction is lost, and no session waits for locks of a dead
+//! one.
 //!
-//! A program of its own: its services fork, and their heap is shared.
+//! A program of its own: its services fork, and share their heap.
 
 mod common;
 #[path = "common/program.rs"]
@@ -15,11 +16,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use common::history::cycle;
-use common::{audit, make_bank, settings};
+use common::{audit, make_bank, options};
 use concurve_engines::memory::SharedAllocator;
 use concurve_records::{Durability, Engine, Latching};
 use program::{FOLDER, Program, SERVICE};
-use services::{CLIENTS, ENGINES, HISTORY, PROMISED, histories, promised};
+use services::{ACKNOWLEDGED, CLIENTS, ENGINES, HISTORY, acknowledged, histories};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -36,16 +37,16 @@ fn main() -> ExitCode {
             transactions_of_processes_have_a_serial_order,
         ),
         (
-            "they_have_one_when_processes_are_killed",
-            they_have_one_when_processes_are_killed,
+            "killed_processes_leave_a_serial_order",
+            killed_processes_leave_a_serial_order,
         ),
         (
-            "what_was_promised_is_there_whoever_is_killed",
-            what_was_promised_is_there_whoever_is_killed,
+            "no_acknowledged_transaction_is_lost_whichever_process_is_killed",
+            no_acknowledged_transaction_is_lost_whichever_process_is_killed,
         ),
         (
-            "locks_of_a_dead_process_are_given_back",
-            locks_of_a_dead_process_are_given_back,
+            "locks_of_a_dead_process_are_released",
+            locks_of_a_dead_process_are_released,
         ),
     ];
     let wanted = std::env::args().nth(1).filter(|it| !it.starts_with('-'));
@@ -58,12 +59,12 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Places in files where something is found of all clients' doings.
+/// The length of a file of the clients' notes.
 fn bytes(folder: &Path, name: &str) -> u64 {
     fs::metadata(folder.join(name)).map_or(0, |it| it.len())
 }
 
-/// Kills engines, and lets them work in between.
+/// Kills engines, and lets them work between two kills.
 fn kill_some(program: &mut Program, folder: &Path, file: &str) -> usize {
     let (mut killed, mut draw) = (0, 1_u64);
     while killed < KILLS {
@@ -72,18 +73,18 @@ fn kill_some(program: &mut Program, folder: &Path, file: &str) -> usize {
         program.wait_until(|| bytes(folder, file) >= before + more);
         killed += usize::from(program.kill_one((draw >> 33) as usize));
     }
-    // They go on after the last one, too.
+    // They continue after the last kill, too.
     let before = bytes(folder, file);
     program.wait_until(|| bytes(folder, file) > before);
     killed
 }
 
-/// Nothing but being killed is a reason to begin anew.
-fn must_be_kills(said: &[String]) {
-    let deaths = said.iter().filter(|it| !it.starts_with("ready"));
+/// Only a kill may be a reason for a new generation.
+fn must_be_kills(output: &[String]) {
+    let deaths = output.iter().filter(|it| !it.starts_with("ready"));
     for line in deaths {
-        let is_kill = line.contains("SIGKILL") || line.contains("left, because it waited");
-        assert!(is_kill, "{line:?} in {said:#?}");
+        let is_kill = line.contains("SIGKILL") || line.contains("exited, because it waited");
+        assert!(is_kill, "{line:?} in {output:#?}");
     }
 }
 
@@ -96,7 +97,7 @@ fn transactions_of_processes_have_a_serial_order() {
     assert_eq!(cycle(&history), None, "{history:?}");
 }
 
-fn they_have_one_when_processes_are_killed() {
+fn killed_processes_leave_a_serial_order() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = Program::start("history", folder.path());
     kill_some(&mut program, folder.path(), HISTORY);
@@ -105,43 +106,50 @@ fn they_have_one_when_processes_are_killed() {
     assert_eq!(cycle(&history), None, "{history:?}");
 }
 
-fn what_was_promised_is_there_whoever_is_killed() {
+fn no_acknowledged_transaction_is_lost_whichever_process_is_killed() {
     let durabilities = [
         ("bank none", Durability::None),
         ("bank group", Durability::Group),
     ];
     for (service, durability) in durabilities {
         let folder = tempfile::tempdir().unwrap();
-        let settings = settings(Latching::Record, durability);
+        let options = options(Latching::Record, durability);
         {
-            let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+            let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
             make_bank(&engine);
         }
         let mut program = Program::start(service, folder.path());
-        kill_some(&mut program, folder.path(), PROMISED);
+        kill_some(&mut program, folder.path(), ACKNOWLEDGED);
         must_be_kills(&program.end());
-        let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+        let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
         assert_eq!(recovered.records, 0, "it was closed in order");
         services::check(&engine, folder.path());
         let clients: BTreeMap<_, _> = audit(&engine).into_iter().collect();
         assert_eq!(clients.len() as u32, ENGINES * CLIENTS);
-        let told: usize = promised(folder.path()).values().map(|it| it.len()).sum();
+        let acknowledged: usize = acknowledged(folder.path())
+            .values()
+            .map(|it| it.len())
+            .sum();
         let found: usize = clients.values().map(Vec::len).sum();
-        // Each kill may come between a commit and its telling, for each client.
-        let untold = KILLS * (ENGINES * CLIENTS) as usize;
-        assert!((told..=told + untold).contains(&found), "{told}, {found}");
+        // Each kill may happen between a commit and its acknowledgement, for each client.
+        let unacknowledged = KILLS * (ENGINES * CLIENTS) as usize;
+        assert!(
+            (acknowledged..=acknowledged + unacknowledged).contains(&found),
+            "{acknowledged}, {found}"
+        );
     }
 }
 
-fn locks_of_a_dead_process_are_given_back() {
-    // Threads wake now and then to look around, and one may be killed with a latch: then it is no test.
+fn locks_of_a_dead_process_are_released() {
+    // Waiting threads wake now and then; if one is killed while it holds a latch, the case is
+    // repeated.
     let replaced = (0..10).any(|_| is_replaced_and_inherited());
     assert!(replaced, "an idle engine always held a latch");
 }
 
 fn is_replaced_and_inherited() -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let mut program = Program::start("heir", folder.path());
+    let mut program = Program::start("successor", folder.path());
     let content = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     program.wait_until(|| !content("asks").is_empty());
     assert!(program.kill_process(content("holds").parse().unwrap()));
@@ -149,7 +157,11 @@ fn is_replaced_and_inherited() -> bool {
         return false;
     }
     program.wait_until(|| !content("got").is_empty());
-    assert_eq!(content("got"), "0", "the balance that nobody had committed");
+    assert_eq!(
+        content("got"),
+        "0",
+        "the balance without the uncommitted change"
+    );
     assert!(
         program
             .end()

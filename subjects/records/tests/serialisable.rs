@@ -1,11 +1,11 @@
-//! Whether transactions are as if they ran one after another, by a checker of histories.
+//! Whether transactions are serialisable, by a checker of histories.
 
 mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::history::{Client, Seen, cycle, make_file};
-use common::{LATCHINGS, settings};
+use common::{LATCHINGS, options};
 use concurve_records::{Durability, Engine, Status, TransactionKind};
 
 #[test]
@@ -35,14 +35,14 @@ fn the_checker_finds_anomalies() {
 }
 
 fn engine(folder: &std::path::Path, latching: concurve_records::Latching) -> Engine {
-    let settings = settings(latching, Durability::None);
-    let (engine, _) = Engine::open(folder, settings).unwrap();
+    let options = options(latching, Durability::None);
+    let (engine, _) = Engine::open(folder, options).unwrap();
     make_file(&engine);
     engine
 }
 
 #[test]
-fn random_transactions_at_once_have_a_serial_order() {
+fn concurrent_random_transactions_have_a_serial_order() {
     for latching in LATCHINGS {
         for round in 0..40 {
             let folder = tempfile::tempdir().unwrap();
@@ -80,9 +80,9 @@ fn work(client: &mut Client, ids: &AtomicU64) -> Vec<Seen> {
     history
 }
 
-/// Reads outside of transactions are not repeatable, and the checker sees it.
+/// Reads outside of transactions are not repeatable, and the checker detects it.
 #[test]
-fn reads_apart_from_their_transaction_are_found_out() {
+fn reads_outside_of_their_transaction_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path(), LATCHINGS[2]);
     let mut one = Client::new(&engine, 1);

@@ -1,13 +1,13 @@
-//! What each operation answers, and how sessions meet.
+//! The results of operations, and sessions that wait for each other.
 
 mod common;
 
 use std::sync::Barrier;
 
-use common::{LATCHINGS, settings};
+use common::{LATCHINGS, options};
 use concurve_records::{
-    Durability, Engine, Fault, FileDefinition, FileHandle, Get, Key, Latching, LockBias, Segment,
-    SegmentKind, Session, Settings, Status, TransactionKind, Waiting,
+    Durability, Engine, EngineOptions, Fault, FileDefinition, FileHandle, Get, Key, Latching,
+    LockBias, Segment, SegmentKind, Session, Status, TransactionKind, Waiting,
 };
 
 /// A number, a name, and a counter.
@@ -51,8 +51,8 @@ impl Bench {
     /// An engine with a file of the given numbers.
     fn new(latching: Latching, numbers: &[i16]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = settings(latching, Durability::None);
-        let (engine, _) = Engine::open(folder.path(), settings).unwrap();
+        let options = options(latching, Durability::None);
+        let (engine, _) = Engine::open(folder.path(), options).unwrap();
         engine.create_file("file", &definition()).unwrap();
         let bench = Self {
             engine,
@@ -102,7 +102,7 @@ fn raise(session: &mut Session, file: FileHandle, wanted: i16) -> Result<(), Sta
 }
 
 #[test]
-fn every_refusal_has_its_status() {
+fn every_failure_has_its_status() {
     let bench = Bench::new(Latching::Record, &[1, 2]);
     let (mut session, file) = bench.session();
     let none = LockBias::None;
@@ -126,7 +126,7 @@ fn every_refusal_has_its_status() {
     let twice = session.begin(TransactionKind::Exclusive);
     assert_eq!(twice, Err(Status::TransactionActive));
     session.end().unwrap();
-    // Changed by another one since it was read.
+    // Changed by another session since it was read.
     find(&mut session, file, 1, none).unwrap();
     let (mut other, other_file) = bench.session();
     raise(&mut other, other_file, 1).unwrap();
@@ -141,7 +141,7 @@ fn every_refusal_has_its_status() {
 }
 
 #[test]
-fn definitions_and_folders_that_cannot_be_are_refused() {
+fn invalid_definitions_and_folders_are_refused() {
     let bench = Bench::new(Latching::Record, &[]);
     let refused = |name: &str, definition: &FileDefinition| {
         let made = bench.engine.create_file(name, definition);
@@ -161,12 +161,12 @@ fn definitions_and_folders_that_cannot_be_are_refused() {
     let mut wide = definition();
     wide.keys[0].segments[0].bytes = 9;
     assert!(refused("wide", &wide).contains("numbers have 1 to 8"));
-    let again = Engine::open(bench._folder.path(), Settings::default());
+    let again = Engine::open(bench._folder.path(), EngineOptions::default());
     assert!(matches!(again, Err(Fault::InUse)));
     let folder = tempfile::tempdir().unwrap();
-    let small = Settings {
+    let small = EngineOptions {
         cache_pages: 3,
-        ..Settings::default()
+        ..EngineOptions::default()
     };
     let small = Engine::open(folder.path(), small).map(|_| ()).unwrap_err();
     assert!(small.to_string().contains("3 pages is too small"));
@@ -195,11 +195,11 @@ fn records_come_in_the_order_of_the_key() {
 }
 
 #[test]
-fn many_records_go_through_splits_and_deletes() {
+fn many_records_survive_splits_and_deletes() {
     for latching in LATCHINGS {
         let bench = Bench::new(latching, &[]);
         let (mut session, file) = bench.session();
-        // Every number once, in an order that is neither up nor down.
+        // Every number once, neither ascending nor descending.
         let numbers = || (0..6000_i32).map(|it| (it * 2891 % 6000 - 3000) as i16);
         session.begin(TransactionKind::Concurrent).unwrap();
         for number in numbers() {
@@ -224,11 +224,11 @@ fn many_records_go_through_splits_and_deletes() {
 }
 
 #[test]
-fn of_two_that_wait_for_each_other_one_is_told() {
+fn one_of_two_deadlocked_sessions_is_the_victim() {
     for latching in LATCHINGS {
         let bench = Bench::new(latching, &[1, 2]);
         let both = Barrier::new(2);
-        let told = std::thread::scope(|scope| {
+        let deadlocks = std::thread::scope(|scope| {
             let threads = [(1, 2), (2, 1)].map(|(first, second)| {
                 let (mut session, file) = bench.session();
                 let both = &both;
@@ -245,7 +245,7 @@ fn of_two_that_wait_for_each_other_one_is_told() {
             });
             threads.map(|it| it.join().unwrap())
         });
-        assert_eq!(told.iter().sum::<i32>(), 1);
+        assert_eq!(deadlocks.iter().sum::<i32>(), 1);
         let (mut session, file) = bench.session();
         for wanted in [1_i16, 2] {
             let value = wanted.to_le_bytes();
@@ -256,10 +256,10 @@ fn of_two_that_wait_for_each_other_one_is_told() {
 }
 
 #[test]
-fn two_that_read_before_they_write_are_told_as_well() {
+fn two_sessions_that_read_before_they_write_deadlock() {
     let bench = Bench::new(Latching::Record, &[1]);
     let both = Barrier::new(2);
-    let told = std::thread::scope(|scope| {
+    let deadlocks = std::thread::scope(|scope| {
         let threads = [0, 1].map(|_| {
             let (mut session, file) = bench.session();
             let both = &both;
@@ -276,11 +276,11 @@ fn two_that_read_before_they_write_are_told_as_well() {
         });
         threads.map(|it| it.join().unwrap())
     });
-    assert_eq!(told.iter().sum::<i32>(), 1);
+    assert_eq!(deadlocks.iter().sum::<i32>(), 1);
 }
 
 #[test]
-fn who_waits_goes_on_when_the_other_ends() {
+fn a_waiting_session_continues_when_the_other_ends() {
     for latching in LATCHINGS {
         for commits in [true, false] {
             let bench = Bench::new(latching, &[1]);
@@ -311,7 +311,7 @@ fn who_waits_goes_on_when_the_other_ends() {
 }
 
 #[test]
-fn what_a_transaction_has_read_stays_so_with_what_was_missing() {
+fn reads_of_a_transaction_are_repeatable_without_phantoms() {
     let bench = Bench::new(Latching::Record, &[10, 20, 30]);
     let (mut reader, file) = bench.session();
     let (mut writer, other) = bench.hasty();
@@ -330,7 +330,7 @@ fn what_a_transaction_has_read_stays_so_with_what_was_missing() {
 }
 
 #[test]
-fn an_exclusive_transaction_has_the_file_alone() {
+fn an_exclusive_transaction_locks_the_whole_file() {
     let bench = Bench::new(Latching::Record, &[1]);
     let (mut alone, file) = bench.hasty();
     let (mut other, other_file) = bench.hasty();
@@ -350,7 +350,7 @@ fn an_exclusive_transaction_has_the_file_alone() {
 }
 
 #[test]
-fn locks_of_reads_are_kept_one_or_several() {
+fn locks_of_reads_are_kept_singly_or_together() {
     let bench = Bench::new(Latching::Record, &[1, 2, 3]);
     let (mut session, file) = bench.session();
     let (mut other, other_file) = bench.session();
@@ -373,11 +373,11 @@ fn locks_of_reads_are_kept_one_or_several() {
     assert!(is_locked(1) && is_locked(2) && is_locked(3));
     session.unlock(file).unwrap();
     assert!(!is_locked(1) && !is_locked(2) && !is_locked(3));
-    // An update gives a single lock back.
+    // An update releases a single lock.
     find(&mut session, file, 1, LockBias::SingleWait).unwrap();
     session.update(file, &record(1, b"zz", 0)).unwrap();
     assert!(!is_locked(1));
-    // In a transaction nothing is given back before its end.
+    // In a transaction nothing is released before its end.
     session.begin(TransactionKind::Concurrent).unwrap();
     find(&mut session, file, 1, LockBias::SingleWait).unwrap();
     find(&mut session, file, 2, LockBias::SingleWait).unwrap();
@@ -412,15 +412,15 @@ fn a_session_that_is_dropped_has_not_committed() {
 
 /// A cache that holds a small part of the file, and one transaction larger than the cache.
 #[test]
-fn files_larger_than_the_cache_are_kept() {
+fn files_may_be_larger_than_the_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings {
+    let options = EngineOptions {
         cache_pages: 64,
         durability: Durability::None,
         checkpoint_bytes: 1 << 20,
-        ..Settings::default()
+        ..EngineOptions::default()
     };
-    let (engine, _) = Engine::open(folder.path(), settings.clone()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), options.clone()).unwrap();
     let definition = FileDefinition {
         record_bytes: 2000,
         keys: vec![Key::unique(0, 2, SegmentKind::Integer)],
@@ -447,7 +447,7 @@ fn files_larger_than_the_cache_are_kept() {
     }
     drop(session);
     drop(engine);
-    let (engine, recovered) = Engine::open(folder.path(), settings).unwrap();
+    let (engine, recovered) = Engine::open(folder.path(), options).unwrap();
     assert_eq!(recovered.undone, 0);
     engine.verify().unwrap();
     let mut session = engine.session();

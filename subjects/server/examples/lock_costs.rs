@@ -1,7 +1,7 @@
 //! What a lock costs, in memory and in time, without the network: one JSON object.
 //!
 //! `lock_costs memory 5000000` holds so many locks and reads the resident memory.
-//! `lock_costs time 1000000 10000 9` asks and gives back locks in tables of different size, in nine
+//! `lock_costs time 1000000 10000 9` takes and releases locks in tables of different size, in nine
 //! interleaved rounds: 1,000 locks, a million, and a million of which 10,000 are generic, in few
 //! patterns of wildcards and in many. A request runs from its bytes to the bytes of its reply.
 
@@ -9,10 +9,12 @@ use std::fmt::Write;
 
 use clap::Parser;
 use concurve_engines::Start;
-use concurve_server::commands::{Arguments, Flow, Session, execute};
-use concurve_server::hall::Hall;
+use concurve_server::commands::execute;
+use concurve_server::options::ServerArgs;
+use concurve_server::request::{Arguments, Flow};
 use concurve_server::resp::parser::{Limits, Parser as RespParser};
-use concurve_server::settings::Options;
+use concurve_server::session::Session;
+use concurve_server::state::SharedState;
 use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
 
@@ -43,7 +45,7 @@ fn main() {
 
 /// A server without its threads and sockets.
 struct Table {
-    hall: Hall,
+    state: SharedState,
     owners: Vec<Session>,
     parser: RespParser,
     request: Vec<u8>,
@@ -68,12 +70,14 @@ impl Draw {
 
 impl Table {
     fn new() -> Self {
-        let options = Options::parse_from(["concurve-server", "--capacity", "100000000"]);
-        let settings = options.settings().expect("sound settings");
-        let hall = Hall::new(settings, 0, Start { generation: 1 }).expect("no file to open");
-        let owners = (0..OWNERS).map(|id| Session::new(id, &hall, 0)).collect();
+        let options = ServerArgs::parse_from(["concurve-server", "--capacity", "100000000"]);
+        let options = options.options().expect("sound options");
+        let state =
+            SharedState::open(options, 0, Start { generation: 1 }).expect("no file to open");
+        let owner = |id| Session::new(id, 0, false, &state.services);
+        let owners = (0..OWNERS).map(owner).collect();
         Self {
-            hall,
+            state,
             owners,
             parser: RespParser::default(),
             request: Vec::new(),
@@ -100,7 +104,7 @@ impl Table {
         };
         self.reply.clear();
         let session = &mut self.owners[owner as usize];
-        let flow = execute(&self.hall, 0, session, arguments, &mut self.reply);
+        let flow = execute(&self.state, 0, session, arguments, &mut self.reply);
         let said = String::from_utf8_lossy(&self.reply);
         assert!(flow == Flow::Done && said.starts_with(':'), "{said}");
     }
@@ -119,8 +123,8 @@ impl Table {
     /// Holds so many generic locks more: wild at the end (three patterns), or at three positions
     /// drawn for each (220 patterns).
     fn fill_generic(&mut self, locks: u64, many_patterns: bool) {
-        let before = self.hall.room.locks().now();
-        while self.hall.room.locks().now() < before + locks {
+        let before = self.state.services.locks.usage.locks().now();
+        while self.state.services.locks.usage.locks().now() < before + locks {
             let mut argument = format!("{:012}", self.draw.next() % 7_000_000).into_bytes();
             if many_patterns {
                 for _ in 0..3 {
@@ -162,7 +166,7 @@ fn memory(locks: u64) {
     let before = resident_bytes();
     let mut table = Table::new();
     table.fill(locks);
-    assert_eq!(table.hall.room.locks().now(), locks);
+    assert_eq!(table.state.services.locks.usage.locks().now(), locks);
     let bytes = resident_bytes() - before;
     println!("{{\"locks\": {locks}, \"bytes\": {bytes}}}");
 }

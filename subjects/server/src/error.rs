@@ -1,5 +1,6 @@
 //! The one error type of the server.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +18,10 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     #[error("cannot {action}: {source}")]
-    Io { action: String, source: io::Error },
+    Io {
+        action: Cow<'static, str>,
+        source: io::Error,
+    },
     #[error("cannot listen on {address}: {source}{}", remedy(source))]
     Listen {
         address: SocketAddr,
@@ -26,7 +30,7 @@ pub enum Error {
     #[error(transparent)]
     Backup(#[from] BackupError),
     #[error(
-        "the backup file holds {held} locks that do not go into a table of {capacity} \
+        "the backup file holds {held} locks, too many for a table of {capacity} \
          ({refusal}): raise --capacity"
     )]
     Reload {
@@ -44,35 +48,30 @@ pub enum Error {
     Engines(#[from] EnginesError),
 }
 
-/// What to try where nobody can listen.
+/// What to try if the address cannot be listened on.
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => "; give another --port, or --port 0 for any free one",
         io::ErrorKind::AddrNotAvailable => "; --bind takes an address of this machine",
-        io::ErrorKind::PermissionDenied => "; ports below 1024 are for the administrator",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need the administrator",
         _ => "",
     }
 }
 
 impl Error {
+    /// For `map_err`: the operating system refused `action`.
+    pub fn io<E: Into<io::Error>>(action: impl Into<Cow<'static, str>>) -> impl FnOnce(E) -> Self {
+        let action = action.into();
+        move |source| Error::Io {
+            action,
+            source: source.into(),
+        }
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,
             _ => 1,
         }
-    }
-}
-
-/// Says what was being done when an operating-system call failed.
-pub trait While<T> {
-    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
-    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|source| Error::Io {
-            action: action(),
-            source: source.into(),
-        })
     }
 }

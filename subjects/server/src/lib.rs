@@ -1,31 +1,38 @@
-//! The reference server: one small server whose concurrency architecture is a set of dials.
+//! The reference server: a small server whose concurrency architecture is set by options.
 //!
-//! `docs/programs/server.md` is the user's page. [`net`] moves bytes, [`resp`] understands them,
-//! [`commands`] say what is asked, [`locks`], [`leases`] and [`backup`] do it; [`hall`] is what the
-//! threads share. The protocol, the locks and the leases know of no thread, clock or file.
+//! `docs/programs/server.md` is the user's page. [`net`] moves bytes, [`resp`] parses them,
+//! [`commands`] execute what is asked on the [`services`]; [`state`] is what all threads share, and
+//! [`server`] starts the threads. The protocol, the lock table and the leases know of no thread, clock
+//! or file.
 
 pub mod backup;
 pub mod commands;
 pub mod error;
-pub mod hall;
 pub mod leases;
 pub mod locks;
 pub mod monitor;
 pub mod net;
+pub mod options;
+pub mod records;
 mod report;
+pub mod request;
 pub mod resp;
+pub mod scripts;
 pub mod server;
-mod service;
-pub mod settings;
+pub mod services;
+pub mod session;
+pub mod slab;
+pub mod state;
 pub mod statements;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Entry point of the binary: 0 stopped, 1 failed, 2 wrong usage.
+/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was used
+/// wrongly.
 pub fn main() -> ExitCode {
-    let served = settings::Options::parse().settings();
+    let served = options::ServerArgs::parse().options();
     match served.and_then(server::serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,35 +1,47 @@
-//! The server from its start to its end.
+//! The server from its start to its end, and what each of its engines runs.
 
 use std::net::TcpListener;
 use std::time::Duration;
 
-use concurve_engines::Plan;
+use concurve_engines::{Engine, Event, Mode, Plan, Service, Start};
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
-use crate::service::Server;
-use crate::settings::Settings;
+use crate::error::Error;
+use crate::net::network::{QueuePath, RequestPath};
+use crate::net::run_queue::RunQueue;
+use crate::net::sockets::Entrance;
+use crate::net::threads::{SideThread, StopSignal, run_together};
+use crate::net::{engine, io_thread, listener};
+use crate::options::{EngineKind, ServerOptions};
+use crate::report;
+use crate::state::SharedState;
 
 /// Deaths in a row, each within a second of the start, after which the server ends.
 const QUICK_DEATHS_MAX: u32 = 5;
 
-/// How long engines that are processes have to stop: records write back what they changed.
+/// How long engines that are processes may take to stop: records write what they have changed.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Serves until SIGTERM or SIGINT.
-pub fn serve(settings: Settings) -> Result<(), Error> {
+///
+/// # Errors
+/// If the server cannot start, or cannot go on.
+pub fn serve(options: ServerOptions) -> Result<(), Error> {
     let reporter = Reporter::from_environment()?;
-    let (listener, port) = listen(&settings)?;
+    let (listener, port) = listen(&options)?;
     let plan = Plan {
-        mode: settings.engines.into(),
-        engines: settings.engine_count as u32,
-        memory_bytes: settings.shared_memory_bytes,
+        mode: match options.threads.engine_kind() {
+            EngineKind::Threads => Mode::Threads,
+            EngineKind::Processes => Mode::Processes,
+        },
+        engines: options.threads.engines() as u32,
+        memory_bytes: options.shared_memory_bytes,
         memory_remedy: "raise --shared-memory",
         quick_deaths_max: QUICK_DEATHS_MAX,
         stop_within: STOP_WITHIN,
     };
     let server = Server {
-        settings,
+        options,
         listener,
         port,
         reporter,
@@ -37,20 +49,142 @@ pub fn serve(settings: Settings) -> Result<(), Error> {
     Ok(concurve_engines::serve(&plan, &server)?)
 }
 
-fn listen(settings: &Settings) -> Result<(TcpListener, u16), Error> {
-    let address = settings.address;
+fn listen(options: &ServerOptions) -> Result<(TcpListener, u16), Error> {
+    let address = options.address;
     let listener =
         TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
-    // Again, with as long a queue as the kernel allows: many clients come at once in a trial, and
-    // one that finds the usual queue of 128 full waits a second before it tries again.
-    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE)
-        .when(|| format!("lengthen the queue of {address}"))?;
-    listener
-        .set_nonblocking(true)
-        .when(|| "set the listener to non-blocking".to_owned())?;
-    let port = listener
-        .local_addr()
-        .when(|| "read the listener's port".to_owned())?
-        .port();
+    // Again, with the longest queue that the kernel allows: many clients of a trial connect together,
+    // and one that finds the usual queue of 128 full waits a second before it tries again.
+    let lengthened = nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE);
+    lengthened.map_err(Error::io(format!("lengthen the queue of {address}")))?;
+    let set = listener.set_nonblocking(true);
+    set.map_err(Error::io("set the listener to non-blocking"))?;
+    let local = listener.local_addr();
+    let port = local.map_err(Error::io("read the listener's port"))?.port();
     Ok((listener, port))
+}
+
+/// The server, as it was started.
+#[derive(Debug)]
+struct Server {
+    options: ServerOptions,
+    listener: TcpListener,
+    port: u16,
+    reporter: Reporter,
+}
+
+impl Service for Server {
+    type Shared = SharedState;
+
+    fn open(&self, start: Start) -> Result<SharedState, String> {
+        let state = SharedState::open(self.options.clone(), self.port, start).map_err(text)?;
+        report::facts(&self.reporter, &state).map_err(text)?;
+        Ok(state)
+    }
+
+    fn run(&self, state: &SharedState, engine: &Engine) -> Result<(), String> {
+        if engine.predecessors > 0 {
+            state.end_sessions_of(engine.number as usize - 1);
+        }
+        self.serve(state, engine).map_err(text)
+    }
+
+    fn close(&self, state: SharedState) -> Result<(), String> {
+        report::end(&self.reporter, &state).map_err(text)?;
+        state.services.close().map_err(text)
+    }
+
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Ready { generation: 1 } => {
+                if let Err(error) = report::ready(&self.reporter, &self.options, self.port) {
+                    eprintln!("concurve-server: {error}");
+                }
+            }
+            Event::Ready { generation } => {
+                eprintln!("concurve-server: started anew, generation {generation}");
+            }
+            Event::Replaced { engine, why } => {
+                eprintln!("concurve-server: {why}; there is a new engine {engine}");
+            }
+            Event::Lost { why } => eprintln!("concurve-server: {why}; all engines are ended"),
+        }
+    }
+}
+
+fn text(error: impl Into<Error>) -> String {
+    error.into().to_string()
+}
+
+impl Server {
+    /// Runs one engine by the thread model.
+    fn serve(&self, state: &SharedState, engine: &Engine) -> Result<(), Error> {
+        let number = engine.number as usize - 1;
+        let stop = StopSignal::of(engine);
+        let is_first = number == 0;
+        let _service_threads = match is_first {
+            true => state.services.start_threads()?,
+            false => None,
+        };
+        match &state.network.path {
+            RequestPath::RunQueue(path) => {
+                let side = match is_first {
+                    true => self.queue_threads(state, path, &stop),
+                    false => Vec::new(),
+                };
+                let run = || engine::serve_queue(state, path, number, &stop);
+                run_together(side, &stop, run)
+            }
+            RequestPath::SocketThreads => {
+                let side = match is_first {
+                    true => vec![self.listener_thread(state, &stop)],
+                    false => Vec::new(),
+                };
+                let run = || engine::serve_sockets(state, None, number, &stop);
+                run_together(side, &stop, run)
+            }
+            RequestPath::SocketProcesses(handover) => {
+                let entrance = Entrance {
+                    listener: &self.listener,
+                    handover,
+                };
+                engine::serve_sockets(state, Some(entrance), number, &stop)
+            }
+        }
+    }
+
+    /// The threads beside engines that take from a run queue.
+    fn queue_threads<'a>(
+        &'a self,
+        state: &'a SharedState,
+        path: &'a QueuePath,
+        stop: &'a StopSignal,
+    ) -> Vec<SideThread<'a>> {
+        let io_threads = (0..state.network.inboxes.len()).map(|number| SideThread {
+            name: format!("io-{}", number + 1),
+            run: Box::new(move || io_thread::run(state, path, number, stop)),
+        });
+        let disk = path.disk.as_ref().map(|queue| SideThread {
+            name: "disk".to_owned(),
+            run: Box::new(move || engine::serve_disk_queue(state, queue, stop)),
+        });
+        let listener = self.listener_thread(state, stop);
+        io_threads.chain(disk).chain([listener]).collect()
+    }
+
+    fn listener_thread<'a>(
+        &'a self,
+        state: &'a SharedState,
+        stop: &'a StopSignal,
+    ) -> SideThread<'a> {
+        SideThread {
+            name: "listener".to_owned(),
+            run: Box::new(|| {
+                let ended = listener::run(&state.network, &self.listener, stop);
+                // It ends when the engine is to stop; threads that sleep at a queue do not see that.
+                state.network.queues().for_each(RunQueue::wake_all);
+                ended
+            }),
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! Many engines on one lock table, threads and processes: no two owners ever hold what excludes each
 //! other, and every answer fits what its owner was granted before. A program of its own: it forks.
 //!
-//! Each engine is an owner and knows what it holds. Behind each grant, and in front of each
-//! release, it says so to all others by bits of the arguments concerned, and looks at theirs. Two
-//! that hold what excludes each other have both written before they look, so one of them sees it.
+//! Each engine is an owner and knows what it holds. After each grant, and before each release, it
+//! announces that to all others, by bits of the arguments concerned, and reads theirs. Two owners
+//! whose locks exclude each other both write before they read, so one of them sees it.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use concurve_server::locks::argument::overlap;
 use concurve_server::locks::latched::{Latching, LockTable};
 use concurve_server::locks::mode::{Mode, Rules, Scope};
 use concurve_server::locks::request::{Counts, Refusal, Request, Subject};
-use concurve_server::locks::room::Room;
+use concurve_server::locks::usage::TableUsage;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -29,9 +29,9 @@ const STEPS: usize = 100_000;
 /// Fewer than the owners would like to hold.
 const CAPACITY: u64 = 40;
 
-/// What is held on the exact arguments, told by those who hold it: a bit for each owner.
+/// The locks on an exact argument, as their owners announce them: a bit for each owner.
 #[derive(Default)]
-struct Told {
+struct Announced {
     shared: AtomicU64,
     exclusive: AtomicU64,
 }
@@ -48,16 +48,16 @@ fn arguments() -> Vec<String> {
 
 struct Shared {
     table: LockTable,
-    room: Arc<Room>,
+    usage: Arc<TableUsage>,
     arguments: Vec<String>,
     /// For each of them a bit for each exact argument that it overlaps with.
     covers: Vec<u32>,
-    told: Vec<Told>,
+    announced: Vec<Announced>,
 }
 
 impl Shared {
     fn new(latching: Latching) -> Self {
-        let room = Arc::new(Room::new(CAPACITY));
+        let usage = Arc::new(TableUsage::new(CAPACITY));
         let is_exact = |it: &String| !it.contains('@');
         let exact: Vec<String> = arguments().into_iter().filter(is_exact).collect();
         let cover = |argument: &String| {
@@ -67,11 +67,11 @@ impl Shared {
             exact.iter().enumerate().map(overlaps).sum()
         };
         Self {
-            table: LockTable::new(latching, Rules::default(), Arc::clone(&room)),
-            room,
+            table: LockTable::new(latching, Rules::default(), Arc::clone(&usage)),
+            usage,
             arguments: arguments(),
             covers: arguments().iter().map(cover).collect(),
-            told: exact.iter().map(|_| Told::default()).collect(),
+            announced: exact.iter().map(|_| Announced::default()).collect(),
         }
     }
 }
@@ -81,7 +81,7 @@ struct Owner<'a> {
     shared: &'a Shared,
     number: u32,
     draw: SmallRng,
-    /// How often it holds what; an O may have been ended by somebody's promotion.
+    /// How often it holds each lock; an O may have been ended by a promotion of another owner.
     held: HashMap<(usize, Mode), u32>,
 }
 
@@ -96,7 +96,7 @@ impl Owner<'_> {
                 80..90 => self.promote(at),
                 _ => self.release_all(),
             }
-            assert!(self.shared.room.locks().now() <= CAPACITY);
+            assert!(self.shared.usage.locks().now() <= CAPACITY);
         }
         self.release_all();
     }
@@ -117,7 +117,7 @@ impl Owner<'_> {
     fn lock(&mut self, at: usize, mode: Mode) {
         let before = self.held.get(&(at, mode)).copied().unwrap_or(0);
         if mode == Mode::Optimistic && before > 0 {
-            return; // nobody knows whether it is still held
+            return; // a promotion may have ended it
         }
         match self.shared.table.lock(&self.request(at, mode), &mut ()) {
             Ok(counts) => self.granted(at, mode, counts, before + 1),
@@ -129,7 +129,7 @@ impl Owner<'_> {
     fn granted(&mut self, at: usize, mode: Mode, counts: Counts, expected: u32) {
         assert_eq!((counts.dialog, counts.update), (expected, 0), "{mode:?}");
         self.held.insert((at, mode), expected);
-        self.tell();
+        self.announce();
     }
 
     fn unlock_something(&mut self) {
@@ -142,7 +142,7 @@ impl Owner<'_> {
         } else {
             self.held.insert((at, mode), left);
         }
-        self.tell();
+        self.announce();
         match self.shared.table.unlock(&self.request(at, mode), &mut ()) {
             Ok(counts) => assert_eq!(counts.dialog, left),
             Err(Refusal::NotHeld) => assert_eq!(mode, Mode::Optimistic, "it was granted"),
@@ -167,7 +167,7 @@ impl Owner<'_> {
                 self.held.remove(&(at, Mode::Optimistic));
             }
             Err(Refusal::Collision(_)) => assert!(optimistic),
-            Err(Refusal::Full) => panic!("a promotion needs no room"),
+            Err(Refusal::Full) => panic!("a promotion needs no capacity"),
         }
     }
 
@@ -175,7 +175,7 @@ impl Owner<'_> {
         let sure = self.held.keys().filter(|it| it.1 != Mode::Optimistic);
         let (sure, at_most) = (sure.count() as u64, self.held.len() as u64);
         self.held.clear();
-        self.tell();
+        self.announce();
         let table = &self.shared.table;
         let freed = table.release_all(self.number, Scope::BOTH, &mut ());
         assert!(
@@ -185,8 +185,8 @@ impl Owner<'_> {
         assert!(!table.holds(self.number));
     }
 
-    /// Says what it holds, then looks whether anybody says what excludes that.
-    fn tell(&self) {
+    /// Announces what it holds, then checks that no other owner announces what excludes that.
+    fn announce(&self) {
         let (mut shared, mut exclusive) = (0, 0);
         for (at, mode) in self.held.keys() {
             match mode {
@@ -196,19 +196,22 @@ impl Owner<'_> {
             }
         }
         let own = 1 << self.number;
-        for (exact, told) in self.shared.told.iter().enumerate() {
+        for (exact, announced) in self.shared.announced.iter().enumerate() {
             let (shared, exclusive) = (shared >> exact & 1 == 1, exclusive >> exact & 1 == 1);
-            for (bits, is_held) in [(&told.shared, shared), (&told.exclusive, exclusive)] {
+            for (bits, is_held) in [
+                (&announced.shared, shared),
+                (&announced.exclusive, exclusive),
+            ] {
                 if (bits.load(SeqCst) & own != 0) != is_held {
                     bits.fetch_xor(own, SeqCst);
                 }
             }
             let others = |bits: &AtomicU64| bits.load(SeqCst) & !own;
             if shared || exclusive {
-                assert_eq!(others(&told.exclusive), 0, "{exact} is held twice");
+                assert_eq!(others(&announced.exclusive), 0, "{exact} is held twice");
             }
             if exclusive {
-                assert_eq!(others(&told.shared), 0, "{exact} is read and written");
+                assert_eq!(others(&announced.shared), 0, "{exact} is read and written");
             }
         }
     }
@@ -234,7 +237,7 @@ impl Service for Stress {
         Ok(())
     }
 
-    fn tell(&self, _: &Event) {}
+    fn on_event(&self, _: &Event) {}
 }
 
 impl Shared {
@@ -249,9 +252,9 @@ impl Shared {
     }
 
     fn must_be_empty(&self) {
-        assert_eq!(self.room.locks().now(), 0);
-        assert_eq!(self.room.arguments().now(), 0);
-        assert!(self.room.locks().peak() <= CAPACITY);
+        assert_eq!(self.usage.locks().now(), 0);
+        assert_eq!(self.usage.arguments().now(), 0);
+        assert!(self.usage.locks().peak() <= CAPACITY);
         let mut left = 0;
         self.table.each(&mut |_| left += 1);
         assert_eq!(left, 0);
@@ -261,8 +264,8 @@ impl Shared {
 const LATCHINGS: [Latching; 2] = [Latching::Global, Latching::Record];
 
 fn main() -> ExitCode {
-    // Before threads: a thread that was joined may be there a moment longer, and who forks must have
-    // one alone.
+    // Before threads: a process that forks must have one thread, and a thread that was joined may
+    // exist a little longer.
     for latching in LATCHINGS {
         if let Err(error) = serve(&processes(), &Stress(latching)) {
             eprintln!("processes, {latching:?}: {error}");

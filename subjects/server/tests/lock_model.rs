@@ -2,13 +2,13 @@
 
 #[path = "common/lock_model/mod.rs"]
 mod lock_model;
-#[path = "../../engines/tests/common/turns.rs"]
-mod turns;
+#[path = "../../engines/tests/common/schedule.rs"]
+mod schedule;
 
 use concurve_server::locks::latched::Latching;
 use lock_model::{Beside, step};
 use proptest::prelude::*;
-use turns::{in_one_thread, turns};
+use schedule::{in_one_thread, schedules};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -16,7 +16,7 @@ proptest! {
     #[test]
     fn one_latch_answers_as_the_model(
         blocks in any::<bool>(),
-        history in turns(1, 1..120, step()),
+        history in schedules(1, 1..120, step()),
     ) {
         in_one_thread(Beside::new(Latching::Global, blocks), &history);
     }
@@ -24,7 +24,7 @@ proptest! {
     #[test]
     fn many_latches_answer_as_the_model(
         blocks in any::<bool>(),
-        history in turns(1, 1..120, step()),
+        history in schedules(1, 1..120, step()),
     ) {
         in_one_thread(Beside::new(Latching::Record, blocks), &history);
     }

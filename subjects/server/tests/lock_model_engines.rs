@@ -1,10 +1,10 @@
-//! The lock table against its model, by engines that are processes and by such that are threads, with
-//! deaths of some. A program of its own: it forks.
+//! The lock table against its model, by engines that are processes and by engines that are threads,
+//! some of which die. A program of its own: it forks.
 
 #[path = "common/lock_model/mod.rs"]
 mod lock_model;
-#[path = "../../engines/tests/common/turns.rs"]
-mod turns;
+#[path = "../../engines/tests/common/schedule.rs"]
+mod schedule;
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use concurve_engines::memory::SharedAllocator;
 use concurve_server::locks::latched::Latching;
 use lock_model::{Beside, step};
 use proptest::prelude::*;
-use turns::{check, in_processes, in_threads, turns};
+use schedule::{check, in_processes, in_threads, schedules};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -22,9 +22,9 @@ const CASES: u32 = 200;
 
 fn main() -> ExitCode {
     let latching = prop_oneof![Just(Latching::Global), Just(Latching::Record)];
-    let case = (latching, any::<bool>(), turns(ENGINES, 1..120, step()));
-    // Before threads: a thread that was joined may be there a moment longer, and who forks must have
-    // one alone.
+    let case = (latching, any::<bool>(), schedules(ENGINES, 1..120, step()));
+    // Before threads: a process that forks must have one thread, and a thread that was joined may
+    // exist a little longer.
     let by_processes = check(CASES, &case, |(latching, blocks, history)| {
         in_processes(ENGINES, || Beside::new(*latching, *blocks), history)
     });

@@ -1,11 +1,13 @@
-//! Requests that were damaged, at random but the same each time: whatever a client sends, however
-//! it is cut, the server answers alike, does not panic, and keeps no more than its limits.
+//! Requests that are damaged at random, the same in each run: whatever a client sends, however it is
+//! cut, the server gives the same replies, does not panic, and keeps no more than its limits.
 
 use concurve_engines::Start;
-use concurve_server::commands::{Arguments, Flow, Session, execute};
-use concurve_server::hall::Hall;
+use concurve_server::commands::execute;
+use concurve_server::options::ServerArgs;
+use concurve_server::request::{Arguments, Flow};
 use concurve_server::resp::parser::{Limits, Parser};
-use concurve_server::settings::Options;
+use concurve_server::session::Session;
+use concurve_server::state::SharedState;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -36,7 +38,7 @@ const SEEDS: &[&[u8]] = &[
     b"*0\r\n\r\n*1\r\n$4\r\nQUIT\r\n",
 ];
 
-/// Pieces that parsers have stumbled over.
+/// Pieces that parsers are likely to get wrong.
 const NASTY: &[&[u8]] = &[
     b"\r\n",
     b"\r",
@@ -84,7 +86,7 @@ fn damaged(draw: &mut SmallRng) -> Vec<u8> {
 
 /// A connection without its socket.
 struct Connection {
-    hall: Hall,
+    state: SharedState,
     session: Session,
     parser: Parser,
     input: Vec<u8>,
@@ -94,12 +96,12 @@ struct Connection {
 
 impl Connection {
     fn new() -> Self {
-        let options = <Options as clap::Parser>::parse_from(["concurve-server"]);
-        let settings = options.settings().expect("sound settings");
-        let hall = Hall::new(settings, 0, Start { generation: 1 }).expect("no file");
+        let options = <ServerArgs as clap::Parser>::parse_from(["concurve-server"]);
+        let options = options.options().expect("sound options");
+        let state = SharedState::open(options, 0, Start { generation: 1 }).expect("no file");
         Self {
-            session: Session::new(1, &hall, 0),
-            hall,
+            session: Session::new(1, 0, false, &state.services),
+            state,
             parser: Parser::default(),
             input: Vec::new(),
             replies: Vec::new(),
@@ -131,7 +133,7 @@ impl Connection {
         };
         let before = self.replies.len();
         let flow = execute(
-            &self.hall,
+            &self.state,
             0,
             &mut self.session,
             arguments,
@@ -139,7 +141,7 @@ impl Connection {
         );
         assert!(self.replies.len() - before < 64 * 1024);
         self.open = flow != Flow::Close;
-        self.session.waits_until = None; // time is no matter here: it waits no longer
+        self.session.locks.waits_until = None; // it does not wait: there is no clock here
         self.input.drain(..length);
     }
 }
@@ -166,6 +168,6 @@ fn damaged_requests_are_answered_alike_however_they_are_cut() {
             "case {case}: {text:?}"
         );
         assert_eq!(cut.open, whole.open, "case {case}");
-        cut.session.close(&cut.hall);
+        cut.session.close(&cut.state.services);
     }
 }

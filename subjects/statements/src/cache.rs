@@ -1,4 +1,4 @@
-//! The statement cache: plans by text and options, dropped by the clock.
+//! The statement cache: plans by text and options, replaced by the clock algorithm.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -6,26 +6,49 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::{Class, Mutex};
+use crossbeam_utils::CachePadded;
 use hashbrown::HashTable;
 
 use crate::plan::Plan;
-use crate::service::{Counters, SessionOptions};
 
-/// Stripes of a striped cache.
+/// The number of stripes of a striped cache.
 const STRIPES: usize = 64;
 
-/// The dial `--statement-cache`.
+/// The kind of statement cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
     /// Every statement is compiled each time.
     Off,
     /// One latch.
     Single,
-    /// A latch for each part of the hashes.
+    /// A latch for each of several stripes, which are chosen by hash.
     Striped,
 }
 
-/// A plan that the cache has, and the pages that it takes. Whoever uses it has a reference.
+/// Options of a session that must agree, besides the text, for a plan to be reused.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct SessionOptions {
+    pub user: String,
+    /// The database of the files.
+    pub database: String,
+}
+
+/// Counts since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Plans put into the statement cache.
+    pub cached: u64,
+    /// Plans dropped from it: to free pages, or because a file had changed.
+    pub dropped: u64,
+    /// Plans found there.
+    pub found: u64,
+    /// Statements compiled, cached or not.
+    pub compiled: u64,
+    /// Statements refused because no pages were free.
+    pub exhausted: u64,
+}
+
+/// A plan in the cache, and the pages that it occupies. Each user holds a reference.
 #[derive(Debug)]
 pub struct Cached {
     pub text: String,
@@ -36,23 +59,18 @@ pub struct Cached {
 
 #[derive(Debug)]
 pub struct StatementCache {
-    stripes: Box<[Apart]>,
-    /// With keys of its own: processes forked from this one hash alike.
+    stripes: Box<[CachePadded<Mutex<Stripe>>]>,
+    /// Its keys are stored here, so processes forked from this one hash alike.
     hasher: RandomState,
-    /// The stripe in which the next plan is looked for that may go.
+    /// The stripe where the search for a plan to drop continues.
     hand: AtomicUsize,
 }
 
-/// On cache lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Apart(Mutex<Stripe>);
-
 #[derive(Debug, Default)]
 struct Stripe {
-    /// Places in `slots`.
+    /// Indices into `slots`.
     index: HashTable<usize>,
-    /// The clock's ring.
+    /// The circular list of the clock algorithm.
     slots: Vec<Slot>,
     hand: usize,
     counters: Counters,
@@ -62,7 +80,7 @@ struct Stripe {
 struct Slot {
     hash: u64,
     cached: Arc<Cached>,
-    /// Found since the hand came by.
+    /// Found since the clock hand passed.
     used: bool,
 }
 
@@ -70,7 +88,7 @@ impl StatementCache {
     pub fn new(is_striped: bool) -> Self {
         let class = Class::named("statement cache");
         let count = if is_striped { STRIPES } else { 1 };
-        let stripe = |_| Apart(class.mutex(Stripe::default()));
+        let stripe = |_| CachePadded::new(class.mutex(Stripe::default()));
         Self {
             stripes: (0..count).map(stripe).collect(),
             hasher: RandomState::new(),
@@ -82,7 +100,7 @@ impl StatementCache {
         self.hasher.hash_one((text, options))
     }
 
-    /// The plan of a text under these options, if it is of this version of the catalogue.
+    /// The plan of a text with these options, if it is for this version of the catalogue.
     pub fn find(
         &self,
         hash: u64,
@@ -91,7 +109,7 @@ impl StatementCache {
         version: u64,
     ) -> Option<Arc<Cached>> {
         let mut stripe = self.stripe(hash);
-        let at = stripe.place(hash, text, options)?;
+        let at = stripe.index_of(hash, text, options)?;
         let slot = &mut stripe.slots[at];
         if slot.cached.plan.version != version {
             return None;
@@ -102,16 +120,16 @@ impl StatementCache {
         Some(cached)
     }
 
-    /// Puts a plan in. What it takes the place of is returned: an older one, or, if somebody was
-    /// quicker, the new one itself.
+    /// Inserts a plan. Returns the plan that it replaces; or the new one itself, if another thread
+    /// has inserted one in the meantime.
     pub fn insert(&self, hash: u64, new: &Arc<Cached>) -> Option<Arc<Cached>> {
         let mut stripe = self.stripe(hash);
-        let Some(at) = stripe.place(hash, &new.text, &new.options) else {
+        let Some(at) = stripe.index_of(hash, &new.text, &new.options) else {
             let at = stripe.slots.len();
             stripe.slots.push(Slot {
                 hash,
                 cached: Arc::clone(new),
-                // Of many that are used once, none takes the place of one that is used again.
+                // So plans that are used only once do not displace those that are used again.
                 used: false,
             });
             let Stripe { index, slots, .. } = &mut *stripe;
@@ -129,13 +147,13 @@ impl StatementCache {
         Some(old)
     }
 
-    /// Drops a plan that nobody uses, if there is one: the first that was not found since the hand of
-    /// the clock came by last.
+    /// Drops an unused plan, if there is one: the first that was not found since the clock hand
+    /// passed.
     pub fn drop_one(&self) -> Option<Arc<Cached>> {
         let (first, count) = (self.hand.load(Relaxed), self.stripes.len());
-        // Twice around: the first time may only take marks away.
+        // Two rounds: the first may only clear the marks of use.
         for at in first..first + 2 * count {
-            let dropped = self.stripes[at % count].0.lock().drop_one();
+            let dropped = self.stripes[at % count].lock().drop_one();
             if dropped.is_some() {
                 self.hand.store((at + 1) % count, Relaxed);
                 return dropped;
@@ -147,7 +165,7 @@ impl StatementCache {
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for stripe in &self.stripes {
-            let stripe = stripe.0.lock();
+            let stripe = stripe.lock();
             sum.cached += stripe.counters.cached;
             sum.dropped += stripe.counters.dropped;
             sum.found += stripe.counters.found;
@@ -156,14 +174,14 @@ impl StatementCache {
     }
 
     fn stripe(&self, hash: u64) -> concurve_latch::MutexGuard<'_, Stripe> {
-        // Not the bits by which the table chooses.
+        // Not the bits that the hash table uses.
         let at = (hash >> 32) as usize % self.stripes.len();
-        self.stripes[at].0.lock()
+        self.stripes[at].lock()
     }
 }
 
 impl Stripe {
-    fn place(&self, hash: u64, text: &str, options: &SessionOptions) -> Option<usize> {
+    fn index_of(&self, hash: u64, text: &str, options: &SessionOptions) -> Option<usize> {
         let is_it = |at: &usize| {
             let cached = &self.slots[*at].cached;
             cached.text == text && cached.options == *options
@@ -171,12 +189,13 @@ impl Stripe {
         self.index.find(hash, is_it).copied()
     }
 
-    /// Goes around once, and takes marks away up to the first plan without one.
+    /// Moves the clock hand to the first plan without a mark of use, at most one round, and clears
+    /// marks.
     fn drop_one(&mut self) -> Option<Arc<Cached>> {
         for _ in 0..self.slots.len() {
             self.hand = (self.hand + 1) % self.slots.len();
             let slot = &mut self.slots[self.hand];
-            // Only the cache has it; others find it under this latch only.
+            // Held by the cache only; others can find it under this latch only.
             if Arc::strong_count(&slot.cached) > 1 {
                 continue;
             }
@@ -194,7 +213,7 @@ impl Stripe {
         if let Ok(entry) = self.index.find_entry(removed.hash, |it| *it == at) {
             entry.remove();
         }
-        // The last one has moved here.
+        // The last slot has moved here.
         if let Some(moved) = self.slots.get(at) {
             let last = self.slots.len();
             if let Some(place) = self.index.find_mut(moved.hash, |it| *it == last) {

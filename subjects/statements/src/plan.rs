@@ -1,24 +1,24 @@
-//! What a statement is compiled to, and its execution.
+//! Compiled statements, and their execution.
 
-use crate::StatementError;
+use crate::error::StatementError;
 
-/// Fields are whole numbers: enough for accounts, tellers and branches.
+/// The value of a field: an integer.
 pub type Value = i64;
 
-/// A file, as its catalogue numbers it.
+/// The number of a file in its catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(pub u32);
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// The caller's, from 0.
+    /// A parameter of the caller, from 0.
     Parameter(usize),
-    /// The statement's own.
+    /// A literal of the statement.
     Literal(Value),
 }
 
-/// What is done. Keys are those of the file's first key; fields are numbered from 0.
+/// An operation. Keys are values of the first key of the file; fields are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Reads a field of the record with this key.
@@ -34,17 +34,17 @@ pub enum Operation {
         delta: Operand,
         key: Operand,
     },
-    /// Puts a record in.
+    /// Inserts a record.
     Insert { file: FileId, values: Vec<Operand> },
-    /// Takes the record with this key out.
+    /// Deletes the record with this key.
     Delete { file: FileId, key: Operand },
-    /// Counts the records with keys from one to another, both included.
+    /// Counts the records with keys in an inclusive range.
     Count {
         file: FileId,
         from: Operand,
         to: Operand,
     },
-    /// Adds up a field of these.
+    /// Sums a field of the records with keys in an inclusive range.
     Sum {
         file: FileId,
         field: usize,
@@ -57,36 +57,36 @@ pub enum Operation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub operation: Operation,
-    /// How many values the caller gives.
+    /// The number of parameters.
     pub parameters: usize,
-    /// The catalogue's version that it was compiled for.
+    /// The version of the catalogue for which it was compiled.
     pub version: u64,
 }
 
-/// What a statement answers.
+/// The result of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The field's value, or its new one.
+    /// The value of the field, or its new value.
     Value(Value),
     /// Done.
     Done,
-    /// Of records, or of what stands in them.
+    /// A number of records, or a sum.
     Total(Value),
     /// There is no record with this key.
     NotFound,
-    /// There is one already.
+    /// There is one with this key already.
     Exists,
 }
 
-/// The records, in a session of theirs: a transaction is its business.
+/// The files, in a session, which also handles transactions.
 pub trait Files {
     type Error: From<StatementError>;
 
-    /// A field; `None`: there is no record with this key.
+    /// The value of a field; `None` if there is no record with this key.
     fn get(&mut self, file: FileId, field: usize, key: Value)
     -> Result<Option<Value>, Self::Error>;
 
-    /// Adds to a field, and says what it is then. `None`: there is no record with this key.
+    /// Adds to a field; returns its new value, or `None` if there is no record with this key.
     fn add(
         &mut self,
         file: FileId,
@@ -95,16 +95,16 @@ pub trait Files {
         delta: Value,
     ) -> Result<Option<Value>, Self::Error>;
 
-    /// Puts a record of these fields in. False: there is one with its key.
+    /// Inserts a record of these fields; false if there is one with its key.
     fn insert(&mut self, file: FileId, values: &[Value]) -> Result<bool, Self::Error>;
 
-    /// Takes a record out. False: there is none.
+    /// Deletes a record; false if there is none.
     fn delete(&mut self, file: FileId, key: Value) -> Result<bool, Self::Error>;
 
-    /// Counts the keys from one to another.
+    /// Counts the records with keys in an inclusive range.
     fn count(&mut self, file: FileId, from: Value, to: Value) -> Result<Value, Self::Error>;
 
-    /// Adds up a field of the records with these keys.
+    /// Sums a field of the records with keys in an inclusive range.
     fn sum(
         &mut self,
         file: FileId,
@@ -115,10 +115,10 @@ pub trait Files {
 }
 
 impl Plan {
-    /// Does what the statement says.
+    /// Executes the statement.
     ///
     /// # Errors
-    /// What the files say; [`StatementError::Parameters`] if there are more or fewer than it needs.
+    /// Those of the files; [`StatementError::Parameters`] if the number of parameters is wrong.
     pub fn execute<F: Files>(&self, given: &[Value], files: &mut F) -> Result<Answer, F::Error> {
         let wanted = self.parameters;
         if given.len() != wanted {

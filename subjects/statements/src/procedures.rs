@@ -1,46 +1,43 @@
-//! The procedure cache: pages for plans, some in each engine's own part and the rest in a global one.
+//! The procedure cache: pages for plans, some in each engine's local part and the rest in a global
+//! one.
 //!
-//! Half of the pages may be in the engines' parts, an equal share in each. An engine takes pages from
-//! its own part, which nobody else wants usually, then from the global one, whose latch all engines
-//! want. What it gives back goes the other way.
+//! Up to half of the pages may be in the local parts, an equal share in each. An engine takes pages
+//! from its local part, whose latch is usually uncontended, then from the global one, whose latch
+//! all engines share. It returns pages in the same order.
 
 use concurve_latch::{Class, Mutex, Spin};
+use crossbeam_utils::CachePadded;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 2 << 10;
 
-/// Pages of the largest piece: 64 KiB.
-const PIECE_MAX: usize = 32;
+/// Pages of the largest chunk: 64 KiB.
+const CHUNK_PAGES_MAX: usize = 32;
 
-/// Pages by number. Each is in one list, or in a plan's.
+/// Numbers of pages. Each page is in one list, or in that of a plan.
 type Pages = Vec<u32>;
 
 #[derive(Debug)]
 pub struct ProcedureCache {
     total: usize,
     local_max: usize,
-    locals: Box<[Apart<Mutex<Pages>>]>,
+    locals: Box<[CachePadded<Mutex<Pages>>]>,
     global: Mutex<Pages>,
 }
 
-/// On cache lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Apart<T>(T);
-
-/// Pages that a plan of so many bytes takes: pieces of 2 KiB, 4 KiB … 64 KiB, and further ones of
-/// 64 KiB, until it fits.
+/// The number of pages for a plan of so many bytes: chunks of 2 KiB, 4 KiB … 64 KiB, and further
+/// ones of 64 KiB, until it fits.
 pub fn pages_for(bytes: usize) -> usize {
-    let (mut pages, mut piece) = (0, 1);
+    let (mut pages, mut chunk) = (0, 1);
     while pages * PAGE_BYTES < bytes.max(1) {
-        pages += piece;
-        piece = (piece * 2).min(PIECE_MAX);
+        pages += chunk;
+        chunk = (chunk * 2).min(CHUNK_PAGES_MAX);
     }
     pages
 }
 
 impl ProcedureCache {
-    /// All pages are in the global part at first. `spin`: how its latch is waited for.
+    /// All pages are in the global part at first. `spin`: how threads wait for its latch.
     pub fn new(pages: usize, engines: usize, spin: Spin) -> Self {
         let own = Class::named("procedure cache, engine's own");
         let global = Class::named("procedure cache").spinning(spin);
@@ -49,7 +46,7 @@ impl ProcedureCache {
             total: pages,
             local_max: pages / 2 / engines.max(1),
             locals: (0..engines.max(1))
-                .map(|_| Apart(own.mutex(Vec::new())))
+                .map(|_| CachePadded::new(own.mutex(Vec::new())))
                 .collect(),
             global: global.mutex(numbers.collect()),
         }
@@ -59,14 +56,14 @@ impl ProcedureCache {
         self.total
     }
 
-    /// Pages in nobody's use; exact while nobody takes or gives.
+    /// The number of free pages; exact while no thread takes or returns any.
     pub fn free(&self) -> usize {
-        let own = self.locals.iter().map(|it| it.0.lock().len());
+        let own = self.locals.iter().map(|it| it.lock().len());
         own.sum::<usize>() + self.global.lock().len()
     }
 
-    /// Takes so many pages, from the engine's own part first. `None`, and nothing is taken, if these
-    /// two parts have too few.
+    /// Takes pages, from the engine's local part first. `None`, and nothing is taken, if the local
+    /// and the global part have too few.
     pub fn take(&self, engine: usize, count: usize) -> Option<Pages> {
         let mut own = self.local(engine).lock();
         let mut taken = take_from(&mut own, count);
@@ -81,27 +78,27 @@ impl ProcedureCache {
             return None;
         }
         taken.extend(take_from(&mut global, missing));
-        // Some more, so that the next ones need not come here.
+        // Some more, so that the next calls do not need the global latch.
         let more = (self.local_max / 4).min(global.len());
         own.extend(take_from(&mut global, more));
         Some(taken)
     }
 
-    /// Takes from the other engines' parts, too: when nothing else helps.
+    /// As `take`, but also from the local parts of the other engines: if everything else fails.
     pub fn take_from_all(&self, engine: usize, count: usize) -> Option<Pages> {
         let mut found = Vec::new();
         for local in &self.locals {
-            found.append(&mut local.0.lock());
+            found.append(&mut local.lock());
         }
         self.global.lock().append(&mut found);
         self.take(engine, count)
     }
 
-    /// Takes pages back, into the engine's own part while there is room in it.
+    /// Returns pages, to the engine's local part up to its limit, and the others to the global one.
     pub fn give_back(&self, engine: usize, mut pages: Pages) {
         let mut own = self.local(engine).lock();
-        let room = self.local_max.saturating_sub(own.len());
-        let beyond = pages.split_off(room.min(pages.len()));
+        let space = self.local_max.saturating_sub(own.len());
+        let beyond = pages.split_off(space.min(pages.len()));
         own.append(&mut pages);
         drop(own);
         if !beyond.is_empty() {
@@ -110,7 +107,7 @@ impl ProcedureCache {
     }
 
     fn local(&self, engine: usize) -> &Mutex<Pages> {
-        &self.locals[engine % self.locals.len()].0
+        &self.locals[engine % self.locals.len()]
     }
 }
 
@@ -126,7 +123,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn plans_grow_by_doubling_pieces() {
+    fn plans_grow_by_doubling_chunks() {
         let kib = |it: usize| (pages_for(it << 10) * PAGE_BYTES) >> 10;
         assert_eq!([0, 1, 2].map(kib), [2, 2, 2]);
         assert_eq!([3, 6, 7, 14, 62, 126].map(kib), [6, 6, 14, 14, 62, 126]);
@@ -160,7 +157,7 @@ mod tests {
                 prop_assert_eq!(distinct.len(), all.len());
                 prop_assert_eq!(cache.free() + all.len(), 60);
                 for local in &cache.locals {
-                    prop_assert!(local.0.lock().len() <= cache.local_max);
+                    prop_assert!(local.lock().len() <= cache.local_max);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! From a text to a plan.
+//! The statement service: finds or compiles the plan of a text.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,44 +7,21 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::Spin;
 
-use crate::StatementError;
-use crate::cache::{Cached, Caching, StatementCache};
+use crate::cache::{Cached, Caching, Counters, SessionOptions, StatementCache};
+use crate::error::StatementError;
 use crate::plan::Plan;
 use crate::procedures::{ProcedureCache, pages_for};
 use crate::text::{Catalogue, compile};
 
-/// What must agree, besides the text, for a plan to be used again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct SessionOptions {
-    pub user: String,
-    /// Where files are looked for.
-    pub database: String,
-}
-
-/// The dials.
+/// The options of the statement service.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct StatementOptions {
     pub caching: Caching,
     /// Pages of [`crate::PAGE_BYTES`] of the procedure cache.
     pub pages: usize,
     pub engines: usize,
-    /// How the latch of the global part is waited for.
+    /// How threads wait for the latch of the global part.
     pub spin: Spin,
-}
-
-/// What happened to statements since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Compiled and put into the statement cache.
-    pub cached: u64,
-    /// Taken out of it: for room, or because a file had changed.
-    pub dropped: u64,
-    /// Found there.
-    pub found: u64,
-    /// Compiled, cached or not.
-    pub compiled: u64,
-    /// Refused for want of pages.
-    pub exhausted: u64,
 }
 
 /// Finds and compiles statements for all engines.
@@ -56,12 +33,12 @@ pub struct Statements {
     exhausted: AtomicU64,
 }
 
-/// A plan in use: it and its pages stay while this lives.
+/// A plan in use. Its pages stay allocated until this is dropped.
 #[derive(Debug)]
 pub struct InUse<'a> {
     owner: &'a Statements,
     engine: usize,
-    // Taken out at the end.
+    // `None` only during the drop.
     cached: Option<Arc<Cached>>,
 }
 
@@ -76,7 +53,7 @@ impl Deref for InUse<'_> {
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
         let cached = self.cached.take();
-        // The last one who used a plan that is not, or no longer, in the cache.
+        // The last user of a plan that is not, or no longer, in the cache.
         if let Some(cached) = cached.and_then(Arc::into_inner) {
             self.owner.procedures.give_back(self.engine, cached.pages);
         }
@@ -84,15 +61,15 @@ impl Drop for InUse<'_> {
 }
 
 impl Statements {
-    pub fn new(settings: &Settings) -> Self {
-        let cache = match settings.caching {
+    pub fn new(options: &StatementOptions) -> Self {
+        let cache = match options.caching {
             Caching::Off => None,
             Caching::Single => Some(StatementCache::new(false)),
             Caching::Striped => Some(StatementCache::new(true)),
         };
         Self {
             cache,
-            procedures: ProcedureCache::new(settings.pages, settings.engines, settings.spin),
+            procedures: ProcedureCache::new(options.pages, options.engines, options.spin),
             compiled: AtomicU64::new(0),
             exhausted: AtomicU64::new(0),
         }
@@ -139,7 +116,7 @@ impl Statements {
         self.procedures.pages()
     }
 
-    /// Those that no plan has.
+    /// The number of free pages.
     pub fn free_pages(&self) -> usize {
         self.procedures.free()
     }
@@ -163,7 +140,7 @@ impl Statements {
         })
     }
 
-    /// Takes pages; drops plans that nobody uses until there are enough.
+    /// Takes pages; drops unused plans until enough are free.
     fn take(&self, engine: usize, wanted: usize) -> Result<Vec<u32>, StatementError> {
         loop {
             if let Some(pages) = self.procedures.take(engine, wanted) {
@@ -191,7 +168,7 @@ impl Statements {
         }
     }
 
-    /// Gives up the cache's reference: whoever has the last one gives the pages back.
+    /// Drops the reference of the cache; the holder of the last reference returns the pages.
     fn forget(&self, engine: usize, cached: Arc<Cached>) {
         if let Some(cached) = Arc::into_inner(cached) {
             self.procedures.give_back(engine, cached.pages);

@@ -8,18 +8,18 @@
 //! COUNT file FROM value TO value
 //! SUM file field FROM value TO value
 //! ```
-//! A value is `?`, which the caller gives at each execution, or a whole number. Words are separated
-//! by blanks; those in capitals may be written small. The first field of a file is its key. What
-//! stands between the words `/*` and `*/` means nothing.
+//! A value is `?`, a parameter of each execution, or an integer. Words are separated by blanks;
+//! keywords are case-insensitive. The first field of a file is its key. Text between the words `/*`
+//! and `*/` is a comment.
 
-use crate::StatementError;
+use crate::error::StatementError;
 use crate::plan::{FileId, Operand, Operation, Plan};
 
-/// Which files and fields there are.
+/// The files and their fields.
 pub trait Catalogue {
     fn file(&self, name: &str) -> Option<FileColumns>;
 
-    /// Changes when a file does: plans for an older version are compiled anew.
+    /// Changes with each change of a file: statements with an older plan are compiled anew.
     fn version(&self) -> u64;
 }
 
@@ -27,14 +27,14 @@ pub trait Catalogue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileColumns {
     pub file: FileId,
-    /// Names of its fields, in the order of an `INSERT`.
+    /// The names of its fields, in the order of an `INSERT`.
     pub fields: Vec<String>,
 }
 
-/// What a statement begins with.
+/// The verbs of statements.
 const VERBS: &str = "GET, ADD, INSERT, DELETE, COUNT, SUM";
 
-/// The words of a statement that are still to be understood.
+/// The words of a statement that are not parsed yet.
 struct Words<'a, C> {
     text: &'a str,
     words: std::str::SplitAsciiWhitespace<'a>,
@@ -45,9 +45,9 @@ struct Words<'a, C> {
 /// Compiles a statement.
 ///
 /// # Errors
-/// If it is none, or names what the catalogue does not have.
+/// If the text is no statement, or names a file or field that the catalogue does not have.
 pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, StatementError> {
-    // Before anything is looked up: what changes meanwhile makes the plan an old one.
+    // Before the lookups: a change during the compilation makes the plan outdated.
     let version = catalogue.version();
     let mut words = Words {
         text,
@@ -123,7 +123,7 @@ impl<'a, C: Catalogue> Words<'a, C> {
         }
     }
 
-    /// The next word that means something.
+    /// The next word outside of comments.
     fn word(&mut self) -> Result<Option<&'a str>, StatementError> {
         loop {
             match self.words.next() {

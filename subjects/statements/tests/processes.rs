@@ -1,4 +1,4 @@
-//! Engines of both kinds share one statement service. A program of its own: it forks.
+//! Engines of both kinds share one statement service. A program of its own, because it forks.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Memory, Schema};
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start, serve};
 use concurve_latch::Spin;
-use concurve_statements::{Caching, SessionOptions, Settings, Statements};
+use concurve_statements::{Caching, SessionOptions, StatementOptions, Statements};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -26,7 +26,7 @@ impl Service for Loop {
     type Shared = Shared;
 
     fn open(&self, _: Start) -> Result<Shared, String> {
-        Ok(Shared(Statements::new(&Settings {
+        Ok(Shared(Statements::new(&StatementOptions {
             caching: self.0,
             pages: PAGES,
             engines: ENGINES as usize,
@@ -37,7 +37,7 @@ impl Service for Loop {
     fn run(&self, shared: &Shared, engine: &Engine) -> Result<(), String> {
         let (mut files, options) = (Memory::default(), SessionOptions::default());
         for round in 0..ROUNDS {
-            // Texts that the engines have in common, and more than there are pages.
+            // Texts that the engines share, and more than there are pages.
             let text = format!(
                 "INSERT accounts {} ?",
                 round * u64::from(engine.number) % 31
@@ -66,13 +66,13 @@ impl Service for Loop {
         })
     }
 
-    fn tell(&self, event: &Event) {
+    fn on_event(&self, event: &Event) {
         assert_eq!(*event, Event::Ready { generation: 1 });
     }
 }
 
 fn main() -> ExitCode {
-    // Threads last: they open the memory of this process.
+    // Threads last: they open the shared memory of this process.
     let runs = [
         (Mode::Processes, Caching::Off),
         (Mode::Processes, Caching::Single),

@@ -1,4 +1,4 @@
-//! Statements mean what they say, whatever caches do; and caches keep their promises.
+//! Results of statements with all kinds of caches, and invariants of the caches.
 
 mod common;
 
@@ -8,14 +8,14 @@ use std::thread;
 use common::{Memory, Schema};
 use concurve_latch::Spin;
 use concurve_statements::{
-    Answer, Caching, Counters, SessionOptions, Settings, StatementError, Statements, Value,
+    Answer, Caching, Counters, SessionOptions, StatementError, StatementOptions, Statements, Value,
 };
 use proptest::prelude::*;
 
 const ALL: [Caching; 3] = [Caching::Off, Caching::Single, Caching::Striped];
 
 fn statements(caching: Caching, pages: usize) -> Statements {
-    Statements::new(&Settings {
+    Statements::new(&StatementOptions {
         caching,
         pages,
         engines: 2,
@@ -38,7 +38,7 @@ fn run(
 }
 
 #[test]
-fn each_operation_does_what_it_says() {
+fn each_operation_has_its_effect() {
     for caching in ALL {
         let statements = statements(caching, 100);
         let mut files = Memory::default();
@@ -70,7 +70,7 @@ fn each_operation_does_what_it_says() {
 }
 
 #[test]
-fn what_is_no_statement_is_refused_with_its_reason() {
+fn invalid_statements_are_refused_with_the_reason() {
     let statements = statements(Caching::Single, 100);
     let refusal = |text: &str| {
         let error = statements.plan(0, text, &options(), &Schema(1));
@@ -134,7 +134,7 @@ fn what_is_no_statement_is_refused_with_its_reason() {
 }
 
 #[test]
-fn options_and_versions_divide_plans() {
+fn plans_are_distinguished_by_options_and_versions() {
     for caching in [Caching::Single, Caching::Striped] {
         let statements = statements(caching, 100);
         let other = SessionOptions {
@@ -164,12 +164,12 @@ fn only_plans_in_use_exhaust_the_procedure_cache() {
         let text = |number: usize| format!("DELETE accounts KEY {number}");
         let plan =
             |number: usize| statements.plan(number % 2, &text(number), &options(), &Schema(1));
-        // Many that are not in use.
+        // Many plans that are not in use.
         for number in 0..100 {
-            plan(number).expect("there is room");
+            plan(number).expect("pages are free");
         }
         let held: Vec<_> = (200..204)
-            .map(|it| plan(it).expect("there is room"))
+            .map(|it| plan(it).expect("pages are free"))
             .collect();
         assert_eq!(statements.free_pages(), 0);
         let error = plan(300).expect_err("all in use");
@@ -182,20 +182,20 @@ fn only_plans_in_use_exhaust_the_procedure_cache() {
         );
         assert!(error.to_string().contains("--procedure-cache"));
         assert_eq!(statements.counters().exhausted, 1);
-        // Who is in use stays in the cache.
+        // A plan in use stays in the cache.
         if caching != Caching::Off {
             plan(200).expect("it is there");
             assert_eq!(statements.counters().found, 1);
         }
-        // Each is used on, and one that is given up makes room.
+        // All are still usable, and one that is released frees its pages.
         assert!(held.iter().all(|it| it.parameters == 0));
         drop(held);
-        plan(300).expect("there is room");
+        plan(300).expect("pages are free");
     }
 }
 
 #[test]
-fn what_was_found_lately_stays() {
+fn recently_found_plans_stay() {
     for caching in [Caching::Single, Caching::Striped] {
         let statements = statements(caching, 8);
         let hot = "GET accounts balance KEY ?";
@@ -203,7 +203,7 @@ fn what_was_found_lately_stays() {
             let once = format!("DELETE accounts KEY {number}");
             for text in [hot, once.as_str()] {
                 let plan = statements.plan(0, text, &options(), &Schema(1));
-                plan.expect("there is room");
+                plan.expect("pages are free");
             }
         }
         let counters = statements.counters();
@@ -212,7 +212,7 @@ fn what_was_found_lately_stays() {
     }
 }
 
-/// A statement as a text, what it is given, and what it does to a model.
+/// The text of a statement, its parameters, and its effect on a model.
 #[derive(Debug, Clone)]
 enum Step {
     Get(Value),
@@ -224,7 +224,7 @@ enum Step {
 }
 
 impl Step {
-    /// With values in the text, or given.
+    /// With literals or with parameters.
     fn text(&self, literal: bool) -> (String, Vec<Value>) {
         let (pattern, values) = match *self {
             Step::Get(key) => ("GET accounts balance KEY #", vec![key]),
@@ -306,7 +306,7 @@ proptest! {
         let counters = statements.counters();
         prop_assert_eq!(counters.found + counters.compiled, total);
         prop_assert_eq!(counters.exhausted, 0);
-        // Each plan in the cache has a page: texts are short.
+        // Each plan in the cache has one page, because texts are short.
         let in_cache = counters.cached - counters.dropped;
         prop_assert_eq!(statements.free_pages() as u64, pages as u64 - in_cache);
         if ALL[which] == Caching::Off {
@@ -352,10 +352,10 @@ proptest! {
 }
 
 #[test]
-fn engines_share_the_caches_and_nothing_is_lost() {
+fn engines_share_the_caches_without_losing_pages() {
     for caching in ALL {
         for spin in [Spin::Times(100), Spin::Only] {
-            let statements = Statements::new(&Settings {
+            let statements = Statements::new(&StatementOptions {
                 caching,
                 pages: 24,
                 engines: 3,
@@ -372,7 +372,7 @@ fn engines_share_the_caches_and_nothing_is_lost() {
                             let key = draw >> 16 & 31;
                             let text = format!("INSERT accounts {key} ?");
                             let plan = statements.plan(engine, &text, &options(), &Schema(1));
-                            let answer = plan.expect("room").execute(&[1], &mut files);
+                            let answer = plan.expect("pages are free").execute(&[1], &mut files);
                             assert!(answer.is_ok());
                             assert!(files.0.contains_key(&(0, i64::from(key))));
                         }

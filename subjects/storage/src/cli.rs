@@ -7,16 +7,16 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::database::Kind;
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::export::Extent;
 use crate::load::{Launch, Loaders};
 use crate::streams::Streams;
 
-/// The files that make a set.
+/// The number of files of an export set.
 const FILES: u64 = 34;
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 40;
-/// More threads than this are a mistake.
+/// The largest number of threads.
 const THREADS_MAX: u64 = 4096;
 
 /// Put load on a volume: a database that is loaded, or streams of requests
@@ -34,20 +34,20 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 pub enum Work {
-    /// Make an export set: 34 files of tables, in the proportions of document 003
+    /// Create an export set: 34 files of tables, in the proportions of document 003
     Export(ExportOptions),
-    /// Load an export set into a database, and read it again
+    /// Load an export set into a database, and verify it
     Load(LoadOptions),
-    /// Load the files that are named on standard input: a loader of a load
+    /// Load the files that are named on standard input: a loader process of a load
     #[command(hide = true)]
     Loader(LoaderOptions),
-    /// Write and read around the page cache
+    /// Write and read without the page cache
     Streams(StreamOptions),
 }
 
 #[derive(Debug, Args)]
 pub struct ExportOptions {
-    /// Where to; it is made
+    /// The folder to create
     pub folder: PathBuf,
 
     /// Bytes of all tables: 50M, 73G
@@ -69,7 +69,7 @@ pub struct LoadOptions {
     #[arg(value_enum)]
     pub database: Kind,
 
-    /// A new or empty folder for it; of PostgreSQL its address instead: 'host=/tmp user=postgres'
+    /// A new or empty folder for it; for PostgreSQL its address instead: 'host=/tmp user=postgres'
     #[arg(value_name = "FOLDER|ADDRESS")]
     pub at: String,
 
@@ -77,33 +77,33 @@ pub struct LoadOptions {
     #[arg(long, value_name = "FOLDER")]
     pub exports: PathBuf,
 
-    /// How many load at the same time
+    /// Number of concurrent loaders
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub loaders: u16,
 
-    /// What loaders are [default: processes; of the record engine threads]
+    /// Kind of loaders [default: processes; for the record engine threads]
     #[arg(long, value_name = "KIND", value_enum)]
     pub loaders_are: Option<LoadersAre>,
 
-    /// Before the load, take all of the machine's page cache out of memory, as root
+    /// Before the load, drop the whole page cache of the machine, as root
     #[arg(long)]
     pub drop_caches: bool,
 
-    /// The folder whose device is watched [default: that of the database]
+    /// The folder whose device is observed [default: that of the database]
     #[arg(long, value_name = "FOLDER")]
     pub watch: Option<PathBuf>,
 
-    /// Write the times of each table there, as CSV
+    /// Write the times of each table to this file, as CSV
     #[arg(long, value_name = "FILE")]
     pub times: Option<PathBuf>,
 }
 
-/// What a loader is to the kernel.
+/// Whether loaders are processes or threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LoadersAre {
-    /// Each a process of its own
+    /// A process each
     Processes,
-    /// Of one process
+    /// A thread each, of one process
     Threads,
 }
 
@@ -118,14 +118,14 @@ pub struct LoaderOptions {
 
 #[derive(Debug, Args)]
 pub struct StreamOptions {
-    /// Where the files are made; they stay
+    /// The folder for the files, which remain
     pub folder: PathBuf,
 
-    /// Writers, each along its file
+    /// Writers, each sequential in its file
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(0..=THREADS_MAX))]
     pub writers: u64,
 
-    /// Requests that a writer has under way
+    /// Requests of a writer in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub depth: u64,
 
@@ -133,7 +133,7 @@ pub struct StreamOptions {
     #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(4..=16384))]
     pub write_kib: u64,
 
-    /// Readers, each anywhere in its file, one request at a time
+    /// Readers, each random in its file, one request at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=THREADS_MAX))]
     pub readers: u64,
 
@@ -149,11 +149,11 @@ pub struct StreamOptions {
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size)]
     pub file_size: u64,
 
-    /// How long
+    /// Duration
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub seconds: f64,
 
-    /// Seed of the places that are read
+    /// Seed of the positions that are read
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -169,19 +169,19 @@ impl ExportOptions {
 }
 
 impl LoadOptions {
-    /// What loaders are, if it can be had.
+    /// The loaders, if the database supports their kind.
     pub fn loaders(&self) -> Result<Loaders, Error> {
-        let are = self.loaders_are.unwrap_or(match self.database.is_shared() {
+        let kind = self.loaders_are.unwrap_or(match self.database.is_shared() {
             true => LoadersAre::Processes,
             false => LoadersAre::Threads,
         });
-        if are == LoadersAre::Processes && !self.database.is_shared() {
+        if kind == LoadersAre::Processes && !self.database.is_shared() {
             return Err(Error::Usage(format!(
                 "--loaders-are processes: {} lives in one process, so its loaders are threads",
                 self.database.name()
             )));
         }
-        let processes = match are {
+        let processes = match kind {
             LoadersAre::Processes => Some(self.launch()?),
             LoadersAre::Threads => None,
         };
@@ -191,11 +191,12 @@ impl LoadOptions {
         })
     }
 
-    /// This program again, as [`LoaderOptions`] has it.
+    /// Starts this program with [`LoaderOptions`].
     fn launch(&self) -> Result<Launch, Error> {
-        let own = std::env::current_exe().at("find this program", Path::new("/proc/self/exe"))?;
+        let program = std::env::current_exe()
+            .map_err(Error::io("find this program", Path::new("/proc/self/exe")))?;
         Ok(Launch {
-            program: own,
+            program,
             arguments: ["loader", self.database.name(), &self.at]
                 .map(OsString::from)
                 .to_vec(),
@@ -244,7 +245,7 @@ impl StreamOptions {
     }
 }
 
-/// Refuses what is no number or out of its range.
+/// Refuses a value that is not in the range.
 fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
     if (low..=high).contains(&value) {
         return Ok(());
@@ -253,7 +254,7 @@ fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), Error> {
     Err(Error::Usage(text))
 }
 
-/// `50M`, `1.5G`: in powers of ten.
+/// Parses `50M`, `1.5G`: in powers of ten.
 fn size(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_suffix(['M', 'G']) {
         Some(number) => number.parse::<f64>().map(|it| {

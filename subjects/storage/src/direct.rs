@@ -1,13 +1,13 @@
-//! Files that are read and written around the page cache.
+//! Files that are read and written without the page cache (`O_DIRECT`).
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::{At, Error};
+use crate::error::Error;
 
-/// What addresses in memory and places in files must be multiples of.
+/// The alignment of addresses in memory and of offsets in files.
 pub const ALIGNMENT: usize = 4096;
 const PART_BYTES: usize = 1 << 20;
 
@@ -18,29 +18,31 @@ pub struct File {
 }
 
 impl File {
-    /// Makes it, fills it, and opens it.
+    /// Creates a file of so many bytes, and opens it.
     pub fn make(path: &Path, bytes: u64) -> Result<Self, Error> {
-        let mut file = fs::File::create(path).at("make", path)?;
+        let mut file = fs::File::create(path).map_err(Error::io("make", path))?;
         let part = vec![0x5a; PART_BYTES];
         let mut left = bytes;
         while left > 0 {
             let now = left.min(PART_BYTES as u64) as usize;
-            file.write_all(&part[..now]).at("fill", path)?;
+            file.write_all(&part[..now])
+                .map_err(Error::io("fill", path))?;
             left -= now as u64;
         }
-        file.sync_all().at("force to the disk", path)?;
+        file.sync_all()
+            .map_err(Error::io("force to the disk", path))?;
         Self::open(path)
     }
 
-    /// Opens one that is there.
+    /// Opens an existing file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(nix::libc::O_DIRECT)
             .open(path)
-            .at("open around the page cache", path)?;
-        let bytes = file.metadata().at("look at", path)?.len();
+            .map_err(Error::io("open around the page cache", path))?;
+        let bytes = file.metadata().map_err(Error::io("look at", path))?.len();
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -50,17 +52,17 @@ impl File {
 
     pub fn read(&self, into: &mut Buffer, at: u64) -> Result<(), Error> {
         let read = self.file.read_exact_at(into.bytes_mut(), at);
-        read.at("read", &self.path)
+        read.map_err(Error::io("read", &self.path))
     }
 
     pub fn write(&self, from: &Buffer, at: u64) -> Result<(), Error> {
         self.file
             .write_all_at(from.bytes(), at)
-            .at("write", &self.path)
+            .map_err(Error::io("write", &self.path))
     }
 }
 
-/// Memory with an aligned begin.
+/// Memory with an aligned start.
 pub struct Buffer {
     memory: Vec<u8>,
     begin: usize,

@@ -1,4 +1,4 @@
-//! The one error type of the program.
+//! The error type of the program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use concurve_reporter::ReporterError;
 use thiserror::Error;
 
-/// Why something was not done.
+/// Why an export, a load or streams failed.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("{0}")]
@@ -30,7 +30,7 @@ pub enum Error {
         bytes: u64,
         free: u64,
     },
-    /// The export set is not what it should be; nothing to do with the database.
+    /// The export set is damaged.
     #[error("{}: {what}: make the export set anew", path.display())]
     Export { path: PathBuf, what: String },
     #[error("{what}: {}", with_causes(source.as_ref()))]
@@ -38,7 +38,7 @@ pub enum Error {
         what: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What a loader that is a process has told, with all that it has to say.
+    /// The message of a loader process.
     #[error("{0}")]
     InLoader(String),
     #[error(
@@ -50,7 +50,7 @@ pub enum Error {
         how: String,
         place: String,
     },
-    /// What was loaded is not what was exported.
+    /// A loaded table differs from the export.
     #[error("table {table} is wrong in the database: {what}")]
     Wrong { table: String, what: String },
     #[error(transparent)]
@@ -58,6 +58,26 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: the system refused to do `what` with the file or folder.
+    pub fn io<E: Into<io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
+        move |source| Self::Io {
+            what,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// For `map_err`: the database failed; `what` says in what.
+    pub fn database<E>(what: impl FnOnce() -> String) -> impl FnOnce(E) -> Self
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        |source| Self::Database {
+            what: what(),
+            source: Box::new(source),
+        }
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -66,7 +86,7 @@ impl Error {
     }
 }
 
-/// An error and what it was caused by, unless it says so itself: PostgreSQL's words are a cause of
+/// An error and its causes, unless its text contains them: PostgreSQL's message is a cause of
 /// "db error".
 fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -79,33 +99,4 @@ fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
         next = cause.source();
     }
     text
-}
-
-/// Gives errors of files their place.
-pub trait At<T> {
-    fn at(self, what: &'static str, path: &Path) -> Result<T, Error>;
-}
-
-impl<T> At<T> for io::Result<T> {
-    fn at(self, what: &'static str, path: &Path) -> Result<T, Error> {
-        self.map_err(|source| Error::Io {
-            what,
-            path: path.to_owned(),
-            source,
-        })
-    }
-}
-
-/// Gives errors of databases their place.
-pub trait While<T> {
-    fn when(self, what: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T, E: std::error::Error + Send + Sync + 'static> While<T> for Result<T, E> {
-    fn when(self, what: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|source| Error::Database {
-            what: what(),
-            source: Box::new(source),
-        })
-    }
 }

@@ -1,4 +1,4 @@
-//! Outcomes → figures and facts.
+//! Figures and facts of results.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use crate::device::{Device, Interval, Seeks};
 use crate::export::Manifest;
 use crate::{load, streams};
 
-/// A figure with its name, its unit on the wire.
+/// The name of a figure, its value, and its unit on the wire.
 pub type Figure = (&'static str, f64, Option<&'static str>);
 
-/// Something worth knowing that is no figure: its name on the wire, and what it is.
+/// The name of a fact on the wire, and its text.
 pub type Fact = (&'static str, String);
 
-/// What a load says of itself.
+/// The figures of a load.
 pub fn of_load(manifest: &Manifest, outcome: &load::Outcome) -> Vec<Figure> {
     let loading: Vec<Duration> = outcome.tables().map(|it| it.loading).collect();
     let savepoints: Vec<Duration> = outcome.tables().map(|it| it.savepoint).collect();
@@ -34,15 +34,15 @@ pub fn of_load(manifest: &Manifest, outcome: &load::Outcome) -> Vec<Figure> {
     figures.extend([
         ("table_seconds_mean", table.mean, seconds),
         ("table_seconds_p50", table.median, seconds),
-        ("table_seconds_max", table.most, seconds),
+        ("table_seconds_max", table.max, seconds),
         ("savepoint_seconds_mean", savepoint.mean, seconds),
         ("savepoint_seconds_p50", savepoint.median, seconds),
-        ("savepoint_seconds_max", savepoint.most, seconds),
+        ("savepoint_seconds_max", savepoint.max, seconds),
     ]);
     figures
 }
 
-/// What streams say of themselves.
+/// The figures of streams.
 pub fn of_streams(streams: &streams::Streams, outcome: &streams::Outcome) -> Vec<Figure> {
     let seconds = outcome.took.as_secs_f64();
     let writes: u64 = outcome.writes.iter().sum();
@@ -69,7 +69,7 @@ pub fn of_streams(streams: &streams::Streams, outcome: &streams::Outcome) -> Vec
     figures
 }
 
-/// What the kernel says of the device meanwhile.
+/// The figures of the device, as the kernel counts them.
 pub fn of_device(interval: &Interval) -> Vec<Figure> {
     let counted = &interval.counted;
     let (seconds, took_ms) = (
@@ -92,14 +92,14 @@ pub fn of_device(interval: &Interval) -> Vec<Figure> {
             counted.queue_ms as f64 / took_ms,
             None,
         ),
-        // The kernel counts in its ticks, so it may come to a little more than the time that passed.
+        // The kernel counts in ticks, so the sum may exceed the elapsed time a little.
         (
             "device_busy_share",
             (counted.busy_ms as f64 / took_ms).min(1.0),
             None,
         ),
     ];
-    // Without requests there is no mean of them: nothing is said, rather than 0.
+    // Without requests there is no mean: it is absent, not 0.
     if counted.reads > 0 {
         let mean = counted.read_ms as f64 / counted.reads as f64;
         figures.push(("device_read_ms_mean", mean, Some("ms")));
@@ -115,13 +115,13 @@ pub fn of_device(interval: &Interval) -> Vec<Figure> {
     figures
 }
 
-/// What is worth knowing of the device.
+/// The facts of the device.
 pub fn facts_of_device(device: Option<&Device>, seeks: Option<Seeks>) -> Vec<Fact> {
     let scheduler = device.and_then(Device::scheduler);
     let facts = [
         ("device", device.map(|it| it.name.clone())),
         ("scheduler", scheduler),
-        ("seeks", seeks.map(|it| it.says().to_owned())),
+        ("seeks", seeks.map(|it| it.fact().to_owned())),
     ];
     let known = facts.into_iter().filter_map(|(name, it)| Some((name, it?)));
     known.collect()
@@ -130,10 +130,10 @@ pub fn facts_of_device(device: Option<&Device>, seeks: Option<Seeks>) -> Vec<Fac
 struct Spread {
     mean: f64,
     median: f64,
-    most: f64,
+    max: f64,
 }
 
-/// Of at least one time: an export set has 34 tables or more.
+/// The spread of at least one time: an export set has 34 tables or more.
 fn spread(times: &[Duration]) -> Spread {
     let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);
@@ -141,7 +141,7 @@ fn spread(times: &[Duration]) -> Spread {
     Spread {
         mean: seconds.iter().sum::<f64>() / count as f64,
         median: (seconds[(count - 1) / 2] + seconds[count / 2]) / 2.0,
-        most: seconds[count - 1],
+        max: seconds[count - 1],
     }
 }
 
@@ -150,10 +150,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_of_all_times() {
+    fn a_spread_covers_all_times() {
         let found = spread(&[3, 1, 2, 10].map(Duration::from_secs));
-        assert_eq!((found.mean, found.median, found.most), (4.0, 2.5, 10.0));
+        assert_eq!((found.mean, found.median, found.max), (4.0, 2.5, 10.0));
         let one = spread(&[Duration::from_secs(7)]);
-        assert_eq!((one.mean, one.median, one.most), (7.0, 7.0, 7.0));
+        assert_eq!((one.mean, one.median, one.max), (7.0, 7.0, 7.0));
     }
 }

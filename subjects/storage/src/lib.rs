@@ -1,8 +1,8 @@
-//! What loads a volume: the load of document 003 into real databases, and streams of requests.
+//! Loads for volumes: the load of document 003 into real databases, and streams of requests.
 //!
 //! ```text
-//! export: a draw of tables ─▶ files
-//! load:   files ─▶ loaders ─▶ database ─▶ closing jobs ─▶ figures, beside the device's own
+//! export: random tables ─▶ files
+//! load:   files ─▶ loaders ─▶ database ─▶ closing jobs ─▶ figures, and those of the device
 //! ```
 //!
 //! `concurve-disk` simulates the same two workloads.
@@ -17,10 +17,8 @@ pub mod streams;
 mod cli;
 mod direct;
 mod figures;
-mod page_cache;
+mod file_system;
 mod report;
 mod run;
-mod space;
-mod text;
 
 pub use run::main;

@@ -1,5 +1,8 @@
-//! Outcomes → the report channel.
+//! Shows results: on the report channel of a trial, as text, and as CSV.
 
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
@@ -13,8 +16,8 @@ use crate::error::Error;
 use crate::figures::{Fact, Figure};
 use crate::{load, streams};
 
-/// Tells all of them to the report channel.
-pub fn tell(reporter: &Reporter, facts: &[Fact], figures: &[Figure]) -> Result<(), Error> {
+/// Reports facts and figures.
+pub fn report(reporter: &Reporter, facts: &[Fact], figures: &[Figure]) -> Result<(), Error> {
     for (name, value) in facts {
         reporter.fact(name, value.as_str())?;
     }
@@ -24,8 +27,8 @@ pub fn tell(reporter: &Reporter, facts: &[Fact], figures: &[Figure]) -> Result<(
     Ok(())
 }
 
-/// The times of all tables and savepoints, as histograms.
-pub fn tell_times(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
+/// Reports the times of all tables and savepoints, as histograms.
+pub fn report_times(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
     let histogram_of = |time: fn(&load::Loaded) -> Duration| {
         let mut times = streams::histogram();
         for it in outcome.tables() {
@@ -33,19 +36,19 @@ pub fn tell_times(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Er
         }
         times
     };
-    tell_histogram(reporter, "table", &histogram_of(|it| it.loading))?;
-    tell_histogram(reporter, "savepoint", &histogram_of(|it| it.savepoint))
+    report_histogram(reporter, "table", &histogram_of(|it| it.loading))?;
+    report_histogram(reporter, "savepoint", &histogram_of(|it| it.savepoint))
 }
 
-/// The times of all reads, as a histogram.
-pub fn tell_reads(reporter: &Reporter, outcome: &streams::Outcome) -> Result<(), Error> {
+/// Reports the times of all reads, as a histogram.
+pub fn report_reads(reporter: &Reporter, outcome: &streams::Outcome) -> Result<(), Error> {
     if outcome.read_times.is_empty() {
         return Ok(());
     }
-    tell_histogram(reporter, "read", &outcome.read_times)
+    report_histogram(reporter, "read", &outcome.read_times)
 }
 
-fn tell_histogram(
+fn report_histogram(
     reporter: &Reporter,
     name: &str,
     histogram: &Histogram<u64>,
@@ -53,7 +56,7 @@ fn tell_histogram(
     let mut bytes = Vec::new();
     V2Serializer::new()
         .serialize(histogram, &mut bytes)
-        .expect("a histogram in memory is written to memory");
+        .expect("a histogram can be written to memory");
     reporter.line(&ReportLine::Histogram(HistogramLine {
         histogram: name.to_owned(),
         unit: "ns".to_owned(),
@@ -63,8 +66,8 @@ fn tell_histogram(
     Ok(())
 }
 
-/// How the work was shared by the loaders.
-pub fn tell_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
+/// Reports the number of tables and the time of each loader.
+pub fn report_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), Error> {
     for (number, loader) in outcome.loaders.iter().enumerate() {
         let worker = format!("loader-{}", number + 1);
         let (tables, took) = (loader.tables.len() as f64, loader.took.as_secs_f64());
@@ -72,4 +75,37 @@ pub fn tell_loaders(reporter: &Reporter, outcome: &load::Outcome) -> Result<(), 
         reporter.worker_indicator("loader_seconds", took, Some("s"), &worker)?;
     }
     Ok(())
+}
+
+/// The facts and figures as text, a line each.
+pub fn lines(facts: &[Fact], figures: &[Figure]) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        writeln!(text, "{name:<26}{value}").expect("a string takes all");
+    };
+    for (name, value) in facts {
+        line(name, value);
+    }
+    for &(name, value, unit) in figures {
+        let value = match value {
+            value if value.fract() == 0.0 => format!("{value:.0}"),
+            value => format!("{value:.4}"),
+        };
+        line(name, format!("{value} {}", unit.unwrap_or("")).trim_end());
+    }
+    text
+}
+
+/// Writes the times of each table as CSV.
+pub fn write_times(path: &Path, outcome: &load::Outcome) -> Result<(), Error> {
+    let mut text = "table,loader,rows,loading_seconds,savepoint_seconds\n".to_owned();
+    for (number, loader) in (1..).zip(&outcome.loaders) {
+        for it in &loader.tables {
+            let (loading, savepoint) = (it.loading.as_secs_f64(), it.savepoint.as_secs_f64());
+            let (table, rows) = (&it.table, it.content.rows);
+            let line = format!("{table},{number},{rows},{loading:.6},{savepoint:.6}\n");
+            text.push_str(&line);
+        }
+    }
+    fs::write(path, text).map_err(Error::io("write the times to", path))
 }

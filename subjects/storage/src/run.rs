@@ -1,4 +1,4 @@
-//! Options → work → what is shown.
+//! Runs what the options say, and shows the results.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,9 +11,9 @@ use crate::database;
 use crate::device::{Device, Interval, Seeks};
 use crate::error::Error;
 use crate::export::{self, Manifest};
-use crate::{figures, load, page_cache, report, space, streams, text};
+use crate::{figures, file_system, load, report, streams};
 
-/// The program: its exit code, after its errors have gone to standard error.
+/// Runs the program: prints errors to standard error; the exit code.
 pub fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,7 +31,7 @@ fn run(options: &Options) -> Result<(), Error> {
         Work::Load(options) => run_load(options, &reporter),
         Work::Loader(options) => {
             let database = database::join(options.database, &options.at)?;
-            load::be_a_loader(&*database, options.number)
+            load::run_loader(&*database, options.number)
         }
         Work::Streams(options) => run_streams(options, &reporter),
     }
@@ -53,17 +53,17 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
     let loaders = options.loaders()?;
     let manifest = Manifest::read(&options.exports)?;
     if options.database.is_embedded() {
-        space::require(Path::new(&options.at), manifest.bytes(), "the database")?;
+        file_system::require_space(Path::new(&options.at), manifest.bytes(), "the database")?;
     }
     let database = database::open(options.database, &options.at)?;
-    let own = options.database.is_embedded();
+    let is_embedded = options.database.is_embedded();
     let watched = match &options.watch {
         Some(folder) => Some(folder.as_path()),
-        None => own.then_some(Path::new(&options.at)),
+        None => is_embedded.then_some(Path::new(&options.at)),
     };
     let device = watched.and_then(Device::beneath);
     let seeks = seeks(&manifest.folder.join(&manifest.files[0].name));
-    let page_cache = page_cache::empty(&manifest, watched, options.drop_caches)?;
+    let page_cache = file_system::empty_page_cache(&manifest, watched, options.drop_caches)?;
     let mut phase = None;
     let (outcome, interval) = measure(reporter, device.as_ref(), || {
         let outcome = load::run(&manifest, &*database, &loaders, |next| {
@@ -73,10 +73,10 @@ fn run_load(options: &LoadOptions, reporter: &Reporter) -> Result<(), Error> {
         Ok(outcome)
     })?;
     if let Some(path) = &options.times {
-        text::write_times(path, &outcome)?;
+        report::write_times(path, &outcome)?;
     }
-    report::tell_loaders(reporter, &outcome)?;
-    report::tell_times(reporter, &outcome)?;
+    report::report_loaders(reporter, &outcome)?;
+    report::report_times(reporter, &outcome)?;
     let facts = vec![
         ("database", options.database.name().to_owned()),
         ("loaders_are", loaders.are().to_owned()),
@@ -92,17 +92,17 @@ fn run_streams(options: &StreamOptions, reporter: &Reporter) -> Result<(), Error
     let device = Device::beneath(&options.folder);
     let seeks = prepared.paths().next().and_then(seeks);
     let (outcome, interval) = measure(reporter, device.as_ref(), || prepared.run())?;
-    report::tell_reads(reporter, &outcome)?;
+    report::report_reads(reporter, &outcome)?;
     let figures = figures::of_streams(&streams, &outcome);
     show(reporter, device.as_ref(), seeks, interval, vec![], figures)
 }
 
-/// What seeks cost, where files can be read around the page cache.
+/// The cost of seeks, if files can be read without the page cache.
 fn seeks(file: &Path) -> Option<Seeks> {
     Seeks::measure(file).ok()
 }
 
-/// The measured phase, with the device read at its edges.
+/// Runs the measured phase, and reads the counters of the device before and after it.
 fn measure<T>(
     reporter: &Reporter,
     device: Option<&Device>,
@@ -146,7 +146,7 @@ fn show(
     if let Some(interval) = interval {
         figures.extend(figures::of_device(&interval));
     }
-    report::tell(reporter, &facts, &figures)?;
-    print!("{}", text::lines(&facts, &figures));
+    report::report(reporter, &facts, &figures)?;
+    print!("{}", report::lines(&facts, &figures));
     Ok(())
 }

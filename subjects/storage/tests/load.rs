@@ -1,4 +1,4 @@
-//! Loads of small export sets into the embedded databases, and what is refused.
+//! Loads of small export sets into the embedded databases, and errors.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn load(kind: Kind, loaders: usize, exports: &Path) -> Result<Outcome, Error> {
 }
 
 #[test]
-fn an_export_set_is_what_its_manifest_says_and_its_seed_decides() {
+fn an_export_set_matches_its_manifest_and_depends_on_its_seed() {
     let (folder, manifest) = exported(&SMALL);
     assert_eq!(manifest.files.len(), 34);
     assert_eq!(manifest.tables(), 100);
@@ -77,7 +77,7 @@ fn each_loader_count_loads_each_table_once() {
     }
 }
 
-/// Loaders that are processes of a program, behind whose arguments their numbers come.
+/// Loader processes of a program, to whose arguments their numbers are added.
 fn processes(count: usize, program: &str, arguments: &[&str]) -> Loaders {
     Loaders {
         count,
@@ -89,7 +89,7 @@ fn processes(count: usize, program: &str, arguments: &[&str]) -> Loaders {
 }
 
 #[test]
-fn processes_load_what_threads_load() {
+fn processes_and_threads_load_the_same() {
     let (folder, manifest) = exported(&SMALL);
     let database_folder = tempfile::tempdir().unwrap();
     let at = database_folder.path().to_str().expect("UTF-8");
@@ -112,12 +112,12 @@ fn processes_load_what_threads_load() {
 }
 
 #[test]
-fn a_loader_that_dies_is_told_with_its_place_and_ends_the_load() {
+fn a_loader_that_dies_is_reported_with_its_file_and_ends_the_load() {
     let (_folder, manifest) = exported(&SMALL);
     let biggest = Manifest::read(&manifest.folder).unwrap().files[0]
         .name
         .clone();
-    // The first one, that is: number 0.
+    // The first loader, number 0, dies.
     for (death, how) in [
         ("kill -KILL $$", "was ended by SIGKILL"),
         ("exit 3", "ended with code 3"),
@@ -132,26 +132,26 @@ fn a_loader_that_dies_is_told_with_its_place_and_ends_the_load() {
         let database = database::open(Kind::Sqlite, at).unwrap();
         let loaders = processes(1, "/bin/sh", &["-c", &script]);
         let manifest = Manifest::read(&manifest.folder).unwrap();
-        let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
-        let said = said.to_string();
+        let error = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+        let error = error.to_string();
         let place = format!("while it loaded {biggest}");
         assert!(
-            said.starts_with("loader 1 ") && said.contains(&place),
-            "{said}"
+            error.starts_with("loader 1 ") && error.contains(&place),
+            "{error}"
         );
         assert!(
-            said.contains(how) || said.contains("ended with code 0"),
-            "{said}"
+            error.contains(how) || error.contains("ended with code 0"),
+            "{error}"
         );
-        // Others that go on are ended, too.
+        // The other loaders are ended, too.
         let loaders = processes(4, "/bin/sh", &["-c", &script]);
-        let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
-        assert!(said.to_string().starts_with("loader "), "{said}");
+        let error = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+        assert!(error.to_string().starts_with("loader "), "{error}");
     }
 }
 
 #[test]
-fn what_a_loader_has_to_say_of_an_error_is_told_as_it_is() {
+fn the_error_of_a_loader_is_reported_unchanged() {
     let (folder, manifest) = exported(&SMALL);
     damage(folder.path(), &manifest.files[3].name);
     let database_folder = tempfile::tempdir().unwrap();
@@ -159,9 +159,9 @@ fn what_a_loader_has_to_say_of_an_error_is_told_as_it_is() {
     let database = database::open(Kind::Sqlite, at).unwrap();
     let program = env!("CARGO_BIN_EXE_concurve-storage-under-test");
     let loaders = processes(2, program, &["loader", "sqlite", at]);
-    let said = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
-    let said = said.to_string();
-    assert!(said.ends_with("make the export set anew"), "{said}");
+    let error = load::run(&manifest, &*database, &loaders, |_| Ok(())).unwrap_err();
+    let error = error.to_string();
+    assert!(error.ends_with("make the export set anew"), "{error}");
 }
 
 #[test]
@@ -191,27 +191,27 @@ fn damage(folder: &Path, name: &str) {
 }
 
 #[test]
-fn a_damaged_export_is_told_with_its_place() {
+fn a_damaged_export_is_reported_with_its_line() {
     let (folder, manifest) = exported(&SMALL);
     let name = &manifest.files[3].name;
     damage(folder.path(), name);
     for kind in [Kind::Sqlite, Kind::Records] {
-        let said = load(kind, 5, folder.path()).unwrap_err().to_string();
-        assert!(said.contains(name), "{said}");
-        assert!(said.contains(": line "), "{said}");
-        assert!(said.ends_with("make the export set anew"), "{said}");
+        let error = load(kind, 5, folder.path()).unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+        assert!(error.contains(": line "), "{error}");
+        assert!(error.ends_with("make the export set anew"), "{error}");
     }
 }
 
 #[test]
-fn a_file_that_was_cut_is_told_before_anything_is_loaded() {
+fn a_truncated_file_is_reported_before_anything_is_loaded() {
     let (folder, manifest) = exported(&SMALL);
     let path = folder.path().join(&manifest.files[0].name);
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let said = Manifest::read(folder.path()).unwrap_err().to_string();
-    assert!(said.contains("the manifest says"), "{said}");
-    // Without the manifest's look, the file itself shows it.
+    let error = Manifest::read(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("the manifest says"), "{error}");
+    // Without the check of the manifest, reading the file detects it.
     let mut export = Export::open(&path).unwrap();
     let mut read = || -> Result<(), Error> {
         while export.next_table()?.is_some() {
@@ -219,34 +219,34 @@ fn a_file_that_was_cut_is_told_before_anything_is_loaded() {
         }
         Ok(())
     };
-    let said = read().unwrap_err().to_string();
-    assert!(said.contains("it ends within a"), "{said}");
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("it ends within a"), "{error}");
 }
 
 #[test]
 fn a_wrong_table_is_an_error() {
-    use concurve_storage::database::{Connection, Database};
+    use concurve_storage::database::{Database, DatabaseSession};
     use concurve_storage::export::{Content, Sum};
 
-    /// Takes everything in, and has lost a row or a letter of it.
+    /// A database that loses a row or a letter.
     struct Lossy {
         counts: bool,
     }
     impl Database for Lossy {
-        fn connect(&self, _: usize) -> Result<Box<dyn Connection + '_>, Error> {
-            Ok(Box::new(Link {
+        fn connect(&self, _: usize) -> Result<Box<dyn DatabaseSession + '_>, Error> {
+            Ok(Box::new(LossySession {
                 counts: self.counts,
                 rows: 0,
                 sum: Sum::default(),
             }))
         }
     }
-    struct Link {
+    struct LossySession {
         counts: bool,
         rows: u64,
         sum: Sum,
     }
-    impl Connection for Link {
+    impl DatabaseSession for LossySession {
         fn load(&mut self, _: &str, rows: &mut Export) -> Result<(), Error> {
             while rows.next_row()?.is_some() {}
             Ok(())
@@ -267,20 +267,20 @@ fn a_wrong_table_is_an_error() {
     let (folder, _) = exported(&SMALL);
     let manifest = Manifest::read(folder.path()).unwrap();
     for counts in [true, false] {
-        let said = load::run(&manifest, &Lossy { counts }, &threads(2), |_| Ok(())).unwrap_err();
-        assert!(matches!(said, Error::Wrong { .. }), "{said}");
-        assert!(said.to_string().contains("is wrong in the database: rows"));
+        let error = load::run(&manifest, &Lossy { counts }, &threads(2), |_| Ok(())).unwrap_err();
+        assert!(matches!(error, Error::Wrong { .. }), "{error}");
+        assert!(error.to_string().contains("is wrong in the database: rows"));
     }
 }
 
 #[test]
-fn a_folder_with_something_in_it_is_refused() {
+fn a_folder_that_is_not_empty_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mine"), "data").unwrap();
     let at = folder.path().to_str().unwrap();
     for kind in [Kind::Sqlite, Kind::Records] {
-        let said = database::open(kind, at).err().expect("it is refused");
-        assert!(matches!(said, Error::Usage(_)));
+        let error = database::open(kind, at).err().expect("it is refused");
+        assert!(matches!(error, Error::Usage(_)));
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -1,4 +1,4 @@
-//! The program as its users start it.
+//! The program, started from the command line.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -15,12 +15,12 @@ fn text(folder: &Path) -> &str {
     folder.to_str().expect("UTF-8")
 }
 
-fn said(output: &Output) -> String {
+fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
-fn exports_loads_and_tells_the_times_of_each_table() {
+fn exports_loads_and_writes_the_times_of_each_table() {
     let folder = tempfile::tempdir().unwrap();
     let (exports, database) = (
         folder.path().join("exports"),
@@ -28,7 +28,7 @@ fn exports_loads_and_tells_the_times_of_each_table() {
     );
     let times = folder.path().join("times.csv");
     let made = run(&["export", text(&exports), "--size", "2M", "--tables", "40"]);
-    assert!(made.status.success(), "{}", said(&made));
+    assert!(made.status.success(), "{}", errors(&made));
     let shown = String::from_utf8_lossy(&made.stdout).into_owned();
     assert!(shown.starts_with("34 files, 40 tables, "), "{shown}");
     let loaded = run(&[
@@ -42,7 +42,7 @@ fn exports_loads_and_tells_the_times_of_each_table() {
         "--times",
         text(&times),
     ]);
-    assert!(loaded.status.success(), "{}", said(&loaded));
+    assert!(loaded.status.success(), "{}", errors(&loaded));
     let shown = String::from_utf8_lossy(&loaded.stdout).into_owned();
     for name in ["load_seconds", "savepoint_seconds_max", "rows"] {
         assert!(shown.contains(name), "{shown}");
@@ -57,7 +57,7 @@ fn exports_loads_and_tells_the_times_of_each_table() {
 
 #[test]
 fn streams_are_counted() {
-    // Beside the program: a folder of temporary files may be in memory, which has no O_DIRECT.
+    // Next to the program: temporary files may be in memory, which has no O_DIRECT.
     let beside = Path::new(env!("CARGO_BIN_EXE_concurve-storage-under-test"));
     let folder = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
     let done = run(&[
@@ -76,7 +76,7 @@ fn streams_are_counted() {
         "--seconds",
         "0.1",
     ]);
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", errors(&done));
     let shown = String::from_utf8_lossy(&done.stdout).into_owned();
     for name in [
         "reads_per_second",
@@ -141,14 +141,14 @@ fn nonsense_is_refused_with_a_remedy() {
         let output = run(arguments);
         assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}");
         assert!(
-            said(&output).contains(remedy),
+            errors(&output).contains(remedy),
             "{arguments:?}: {}",
-            said(&output)
+            errors(&output)
         );
     }
 }
 
-/// `/proc` has no room for anything.
+/// `/proc` has no free space.
 #[test]
 fn a_load_without_room_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
@@ -156,14 +156,14 @@ fn a_load_without_room_is_refused_before_anything_is_made() {
     assert!(run(&["export", exports, "--size", "1.1M"]).status.success());
     let output = run(&["load", "sqlite", "/proc/database", "--exports", exports]);
     assert_eq!(output.status.code(), Some(1));
-    let said = said(&output);
+    let errors = errors(&output);
     assert!(
-        said.contains("the database takes 2 MB at least, and /proc/database has 0 MB"),
-        "{said}"
+        errors.contains("the database takes 2 MB at least, and /proc/database has 0 MB"),
+        "{errors}"
     );
 }
 
-/// Whether the machine allows it or not, the load goes on and says which.
+/// The load continues whether the machine allows it or not, and reports which.
 #[test]
 fn the_page_cache_may_be_dropped_as_a_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn the_page_cache_may_be_dropped_as_a_whole() {
         text(&exports),
         "--drop-caches",
     ]);
-    assert!(loaded.status.success(), "{}", said(&loaded));
+    assert!(loaded.status.success(), "{}", errors(&loaded));
     let shown = String::from_utf8_lossy(&loaded.stdout).into_owned();
     assert!(
         shown.contains("dropped as a whole before the load")
@@ -199,7 +199,7 @@ fn the_page_cache_may_be_dropped_as_a_whole() {
 fn a_database_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(&["export", text(folder.path()), "--size", "1.1M"]);
-    assert!(made.status.success(), "{}", said(&made));
+    assert!(made.status.success(), "{}", errors(&made));
     let address = "host=127.0.0.1 port=1 user=nobody";
     let output = run(&[
         "load",
@@ -209,5 +209,5 @@ fn a_database_that_is_not_there_is_told() {
         text(folder.path()),
     ]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("cannot connect to host=127.0.0.1 port=1"));
+    assert!(errors(&output).contains("cannot connect to host=127.0.0.1 port=1"));
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Why a target did not do what it was asked to.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The request makes no sense; nothing was run.
+    /// Wrong usage; nothing was run.
     #[error("{0}")]
     Usage(String),
     #[error("cannot {action}: {source}")]
@@ -18,7 +18,7 @@ pub enum Error {
     /// SIGTERM or SIGINT came, or the parent died, before the work was done.
     #[error("stopped after {done} of {asked} operations")]
     Stopped { done: u64, asked: u64 },
-    /// The program ran and found that it could not keep its promise.
+    /// The program ran and its self-check failed.
     #[error("{0}")]
     Broken(String),
 }

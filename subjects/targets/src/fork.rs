@@ -81,7 +81,7 @@ impl ForkChild {
                 let silent = command.arg("--daemon").stdin(Stdio::null());
                 silent.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
             });
-            // Not waited for: it becomes an orphan when this process ends, now.
+            // Not waited for: it becomes an orphan when this process ends, which it does now.
             daemon.when(|| "start the daemon".to_owned())?;
             return Ok(());
         }

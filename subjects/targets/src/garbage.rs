@@ -1,4 +1,4 @@
-//! Everything that a report channel may carry and should not.
+//! Invalid content for a report channel.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What keeps a program from starting one more thread: see `pthread_create(3)`, `proc(5)`.
+//! Which limit prevents a program from starting another thread: see `pthread_create(3)`, `proc(5)`.
 
 use std::fmt;
 use std::fs;
@@ -22,8 +22,8 @@ impl Limit {
         self.limit.saturating_sub(self.used)
     }
 
-    /// Whether it can be what stopped us. Others come and go between the refusal and the
-    /// reading, and of the process ids the kernel keeps 300 for itself.
+    /// Whether it may be the limit that was reached. Other threads come and go between the refusal and
+    /// the reading, and the kernel reserves 300 of the process ids.
     fn is_full(&self) -> bool {
         self.left() <= (self.limit / 100).max(8)
     }
@@ -48,7 +48,7 @@ pub fn explain(error: &io::Error) -> String {
     }
 }
 
-/// Every limit that can be read and that holds for this process.
+/// Every limit that can be read and that applies to this process.
 fn limits() -> Vec<Limit> {
     let mut found = pids_cgroups();
     found.extend(process_limit());

@@ -1,4 +1,4 @@
-//! A healthy idle pool: every thread parked on a lock of its own, now and then one is woken.
+//! An idle pool of threads: each is parked on a lock of its own, and one is woken now and then.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -32,7 +32,7 @@ pub struct ManyLocks {
     operation: OperationArgs,
 }
 
-/// Operations that have been dealt to one thread.
+/// Operations that have been given to one thread.
 #[derive(Default)]
 struct Seat {
     dealt: Mutex<u64>,

@@ -11,13 +11,13 @@ use crate::limits::read_number;
 #[derive(Debug, Clone)]
 pub struct Mappings {
     limit: usize,
-    /// When last counted: mappings, and threads at that time.
+    /// The last count: mappings, and threads at that time.
     counted: (usize, usize),
     per_thread: usize,
 }
 
 impl Mappings {
-    /// Mappings that are left to everything but new threads.
+    /// Mappings reserved for everything but new threads.
     const RESERVE: usize = 256;
     /// Stack, signal stack, and a guard page for each.
     const PER_THREAD_MAX: usize = 4;

@@ -1,4 +1,4 @@
-//! One lock that every thread needs for part of each operation.
+//! One lock that every thread holds during part of each operation.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

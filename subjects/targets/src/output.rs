@@ -1,4 +1,4 @@
-//! Programs that talk much.
+//! Programs with much output.
 
 use std::io::{self, BufWriter, Write};
 
@@ -9,7 +9,7 @@ use crate::error::{Error, While};
 /// Write much output, in numbered lines
 ///
 /// Line k is `line k` filled up with dots to --line-bytes, its end included, so that what was
-/// kept can be told from what was dropped.
+/// kept can be distinguished from what was dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets output --bytes 100000000
@@ -49,7 +49,7 @@ impl Output {
     pub fn run(&self) -> Result<(), Error> {
         let mut streams: Vec<Box<dyn Write>> = Vec::new();
         if self.stream != Stream::Stderr {
-            // Unbuffered beneath: std's stdout flushes at each line otherwise.
+            // std's stdout alone would write at each line.
             streams.push(Box::new(BufWriter::with_capacity(
                 1 << 16,
                 io::stdout().lock(),

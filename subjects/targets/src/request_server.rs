@@ -65,7 +65,7 @@ impl RequestServer {
     }
 }
 
-/// Where the threads take connections, and each one's present connection.
+/// The listener that the threads accept from, and the current connection of each thread.
 struct Desk {
     listener: TcpListener,
     connections: Vec<Mutex<Option<TcpStream>>>,
@@ -94,7 +94,7 @@ impl Desk {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(_) if self.closed.load(Ordering::SeqCst) => break,
-                // The client has thought better of it.
+                // The client has closed the connection before it was accepted.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error).when(|| "take a connection".to_owned()),
             };
@@ -104,7 +104,7 @@ impl Desk {
         Ok(answered)
     }
 
-    /// Lets `close` know of a connection.
+    /// Registers a connection, so that `close` can end it.
     fn show(&self, index: u32, stream: &TcpStream) -> Result<(), Error> {
         let copy = stream.try_clone();
         let copy = copy.when(|| "copy a connection".to_owned())?;
@@ -112,17 +112,17 @@ impl Desk {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if self.closed.load(Ordering::SeqCst) {
-            // Nobody looks at it any more.
+            // `close` has run already.
             let _ = copy.shutdown(Shutdown::Both);
         }
         *connection = Some(copy);
         Ok(())
     }
 
-    /// Ends every wait.
+    /// Ends all waits of the threads.
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        // On Linux this wakes all who wait in accept.
+        // On Linux this wakes all threads in accept.
         let _ = socket::shutdown(self.listener.as_raw_fd(), socket::Shutdown::Both);
         for connection in &self.connections {
             let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +133,7 @@ impl Desk {
     }
 }
 
-/// Answers until the client leaves.
+/// Answers until the client closes the connection.
 fn answer(mut stream: TcpStream, iterations: u64) -> Result<u64, Error> {
     stream
         .set_nodelay(true)
@@ -150,7 +150,7 @@ fn answer(mut stream: TcpStream, iterations: u64) -> Result<u64, Error> {
     Ok(answered)
 }
 
-/// The file that says where the server listens; gone when the server is.
+/// The file that holds the server's port; removed at its end.
 struct PortFile<'a>(&'a Path);
 
 impl<'a> PortFile<'a> {

@@ -1,9 +1,10 @@
-//! One cache line that every CPU wants.
+//! One cache line that every CPU writes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use concurve_reporter::Reporter;
+use crossbeam_utils::CachePadded;
 
 use crate::error::Error;
 use crate::workers::{measure, share, threads};
@@ -25,23 +26,18 @@ pub struct SharedCounter {
     padded: bool,
 }
 
-/// Two lines of 64 bytes: x86 prefetches them in pairs.
-#[derive(Default)]
-#[repr(align(128))]
-struct Padded(AtomicU64);
-
 impl SharedCounter {
     pub fn run(&self) -> Result<(), Error> {
         let counters = self.counters();
         measure(&Reporter::from_environment()?, self.threads, |index| {
-            let counter = &counters[index as usize % counters.len()].0;
+            let counter = &counters[index as usize % counters.len()];
             let due = share(self.operations, self.threads, index);
             for _ in 0..due {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
             Ok(due)
         })?;
-        let counted: u64 = counters.iter().map(|it| it.0.load(Ordering::Relaxed)).sum();
+        let counted: u64 = counters.iter().map(|it| it.load(Ordering::Relaxed)).sum();
         if counted != self.operations {
             return Err(Error::Broken(format!(
                 "counted {counted} of {} additions",
@@ -50,9 +46,10 @@ impl SharedCounter {
         }
         Ok(())
     }
-    fn counters(&self) -> Vec<Padded> {
+
+    fn counters(&self) -> Vec<CachePadded<AtomicU64>> {
         let number = if self.padded { self.threads } else { 1 };
-        (0..number).map(|_| Padded::default()).collect()
+        (0..number).map(|_| CachePadded::default()).collect()
     }
 }
 
@@ -73,7 +70,7 @@ mod tests {
         assert_eq!(counters(false).len(), 1);
         let addresses: Vec<usize> = counters(true)
             .iter()
-            .map(|it| &raw const it.0 as usize)
+            .map(|it| &raw const **it as usize)
             .collect();
         assert_eq!(addresses.len(), 3);
         assert!(addresses.windows(2).all(|two| two[1] - two[0] >= 128));

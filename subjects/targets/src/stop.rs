@@ -1,4 +1,4 @@
-//! How a target that runs until it is stopped learns that it is.
+//! Detects that a target which runs until it is stopped is to stop.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use nix::unistd::{Pid, getppid};
 
 use crate::error::{Error, While};
 
-/// How often the parent is looked at.
+/// How often to check whether the parent is alive.
 const PARENT_EVERY: Duration = Duration::from_millis(100);
 
-/// Longest life of a target without an end of its own, so that a forgotten one ends too.
+/// Default limit on the run time of a target that does not end by itself.
 pub const LIMIT_S_DEFAULT: u64 = 3600;
 
 /// Watches for SIGTERM, SIGINT and the end of the parent.
@@ -44,8 +44,8 @@ impl Stop {
 
     /// Waits until a signal comes, the parent ends, or `limit` has passed.
     ///
-    /// The parent is looked at now and then: `PR_SET_PDEATHSIG` would do without, but fires when
-    /// the *thread* that started this process ends.
+    /// The parent is polled: `PR_SET_PDEATHSIG` would need no polling, but fires when the *thread* that
+    /// started this process ends.
     pub fn wait(&self, limit: Duration) {
         let begin = Instant::now();
         while getppid() == self.parent {
@@ -57,7 +57,7 @@ impl Stop {
     }
 
     fn signal_within(&self, time: Duration) -> bool {
-        // A timeout is in whole ms: round up, lest the last one become a busy loop.
+        // A timeout is in whole ms. It is rounded up, since 0 ms would make the last wait a busy loop.
         let timeout_ms = time.as_micros().div_ceil(1000);
         let timeout = PollTimeout::try_from(timeout_ms).unwrap_or(PollTimeout::MAX);
         let mut descriptors = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];

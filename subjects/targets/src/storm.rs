@@ -1,4 +1,4 @@
-//! As many threads as can be had.
+//! As many threads as the machine allows.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,7 +103,7 @@ impl ThreadStorm {
         let begin_ns = reporter.begin("measure")?;
         let storm = Storm::raise(wanted)?;
         let reached = storm.threads.len();
-        // Found out while the threads live: the limits are full now, not later.
+        // To be read while the threads are alive: only then are the limits reached.
         let cause = storm.stopped_by.as_ref().map(StoppedBy::explain);
         thread::sleep(Duration::from_millis(self.alive_ms));
         storm.lay()?;
@@ -132,12 +132,11 @@ struct Storm {
 
 enum StoppedBy {
     Spawn(io::Error),
-    /// This side of `max_map_count`: a thread that cannot map its signal stack aborts the
-    /// program.
+    /// Stays below `max_map_count`: a thread that cannot map its signal stack aborts the program.
     Mappings(Mappings),
 }
 
-/// Ends the parking.
+/// Wakes the parked threads.
 static LAID: AtomicBool = AtomicBool::new(false);
 
 impl Storm {

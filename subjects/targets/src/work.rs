@@ -4,12 +4,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use clap::Args;
-use nix::time::{ClockId, clock_gettime};
+use concurve_clock::thread_cpu_ns;
 
-/// Iterations between two looks at a clock or a flag: about a microsecond.
+/// Iterations between two checks of a clock or a flag: about a microsecond.
 pub const CHUNK: u64 = 1000;
 
-/// Runs `iterations` steps of a linear congruential generator. Each step needs the one before,
+/// Runs `iterations` steps of a linear congruential generator. Each step depends on the one before,
 /// so neither the compiler nor the CPU can shorten or overlap them.
 #[inline(never)]
 pub fn spin(iterations: u64) {
@@ -24,7 +24,7 @@ pub fn spin(iterations: u64) {
     black_box(state);
 }
 
-/// Spins until the calling thread has used `target` of CPU time since it was born; returns the
+/// Spins until the calling thread has used `target` of CPU time since its start; returns the
 /// iterations.
 pub fn spin_until_cpu(target: Duration) -> u64 {
     let mut iterations = 0;
@@ -37,9 +37,7 @@ pub fn spin_until_cpu(target: Duration) -> u64 {
 
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .expect("Linux always has CLOCK_THREAD_CPUTIME_ID")
-        .into()
+    Duration::from_nanos(thread_cpu_ns())
 }
 
 /// How much work an operation is.

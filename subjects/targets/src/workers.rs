@@ -49,14 +49,14 @@ pub fn measure_beside<W>(
 where
     W: Fn(u32) -> Result<u64, Error> + Sync,
 {
-    let gate = Gate::default();
+    let barrier = StartBarrier::default();
     let (results, begin_ns) = thread::scope(|scope| {
         let mut handles = Vec::new();
         for index in 0..threads {
-            let (gate, work) = (&gate, &work);
+            let (barrier, work) = (&barrier, &work);
             let spawned = thread::Builder::new()
                 .name(worker_name(index))
-                .spawn_scoped(scope, move || match gate.pass() {
+                .spawn_scoped(scope, move || match barrier.pass() {
                     true => work(index),
                     false => Ok(0),
                 })
@@ -64,14 +64,14 @@ where
             match spawned {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    gate.decide(false);
+                    barrier.decide(false);
                     return Err(error);
                 }
             }
         }
-        gate.wait_for(threads);
+        barrier.wait_for(threads);
         let begin = reporter.begin("measure");
-        gate.decide(begin.is_ok());
+        barrier.decide(begin.is_ok());
         if begin.is_ok() {
             beside();
         }
@@ -99,7 +99,7 @@ pub fn report(reporter: &Reporter, operations: &[u64], measured_ns: u64) -> Resu
         let worker = worker_name(index as u32);
         reporter.worker_indicator("worker_operations", *done as f64, None, &worker)?;
     }
-    // Figures for those who read a program's output; nobody has to.
+    // Also for readers of standard output; a closed output is no error.
     let _ = writeln!(
         std::io::stdout(),
         "operations {total}\ncompute_seconds {seconds:.9}"
@@ -107,23 +107,23 @@ pub fn report(reporter: &Reporter, operations: &[u64], measured_ns: u64) -> Resu
     Ok(total)
 }
 
-/// Holds the workers until all have started, or tells them that not all could be.
+/// Holds the workers until all have started, or tells them that not all could be started.
 #[derive(Default)]
-struct Gate {
-    state: Mutex<GateState>,
+struct StartBarrier {
+    state: Mutex<BarrierState>,
     arrival: Condvar,
     opening: Condvar,
 }
 
 #[derive(Default)]
-struct GateState {
+struct BarrierState {
     arrived: u32,
-    /// Whether the work is to be done, once that is known.
+    /// Whether the workers are to work, once that is known.
     decision: Option<bool>,
 }
 
-impl Gate {
-    /// A worker waits here; returns whether it is to work.
+impl StartBarrier {
+    /// Waits for the decision; returns whether the worker is to work.
     fn pass(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.arrived += 1;

@@ -1,72 +1,152 @@
-//! What is spoken on a connection, without doing any input or output: one module a protocol.
+//! How the sessions speak with a server: a folder for each protocol, with its requests, its replies
+//! and the form of its addresses. Protocols do no input or output. This file lists them: it selects
+//! the protocol that an address names.
 
-use std::fmt::Debug;
-use std::ops::Range;
+mod address;
+mod conversation;
+mod mysql;
+mod postgres;
+mod resp;
 
-use crate::workload::{Answer, Numbers};
+use std::sync::Arc;
 
-pub mod mysql;
-pub mod postgres;
-pub mod resp;
+pub use address::Endpoint;
+pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received};
 
-/// A protocol with everything that the connections of a run share, such as prepared statements.
-pub trait Protocol: Debug + Send + Sync {
-    /// A new connection's conversation.
-    fn conversation(&self) -> Box<dyn Conversation>;
-}
+use crate::workload::{Language, Statement};
 
-/// One connection's conversation. Bytes to send are appended to `out`; the caller sends them.
-/// Several trips may be under way at once (pipelining).
-pub trait Conversation: Send {
-    /// Begins by logging in, preparing statements …; `true` if [`Conversation::receive`] must first
-    /// say that this is done.
-    fn greet(&mut self, out: &mut Vec<u8>) -> bool;
+/// Schemes of addresses, for messages.
+pub const SCHEMES: &str = "redis://, records://, statements://, postgresql://, mysql://";
 
-    /// Asks for some of the workload's statements together, with the numbers of a transaction:
-    /// a round trip, which gets one answer.
-    fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>);
-
-    /// Asks for one statement that is not the workload's: what comes before a load and after it. It
-    /// is answered like a trip, but an error in the server's own words.
-    fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>);
-
-    /// Reads what came in, from the front of `input`. Trips are answered in the order in which
-    /// they were asked.
-    ///
-    /// # Errors
-    /// The server does not speak the protocol, or refuses the log-in.
-    fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, ProtocolError>;
-}
-
-/// What a part of the input meant.
+/// The protocol that an address names, and how connections log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// Bytes that were used.
-    pub consumed: usize,
-    pub message: Message,
+pub enum NamedProtocol {
+    Resp(resp::Login),
+    Postgres(postgres::Login),
+    MySql(mysql::Login),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// The message is not whole yet.
-    Partial,
-    /// Nothing that anybody waits for, or not all of it.
-    Aside,
-    /// The greeting is done.
-    Greeted,
-    /// The answer to a trip.
-    Answer(Answer),
+/// Why an address cannot be used, and what may be written instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AddressError {
+    pub why: String,
+    pub forms: &'static str,
 }
 
-/// The conversation cannot go on.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ProtocolError {
-    #[error("the server sent {0:?}, which is not {1}: is this the right port?")]
-    Garbage(String, &'static str),
-    #[error("the server refused the log-in: {0}; {1}")]
-    Login(String, &'static str),
-    #[error("the server refused {0:?}: {1}")]
-    Statement(String, String),
-    #[error("the server sent an answer to nothing: {0:?}")]
-    Unasked(String),
+impl NamedProtocol {
+    /// Parses an address: `SCHEME://REST`, `HOST:PORT`, or the path of a Unix socket; `None` if the
+    /// scheme is not a protocol's.
+    pub fn parse(text: &str) -> Option<Result<(Endpoint, Self), AddressError>> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Some(named(resp::parse_bare(text), Self::Resp, resp::FORMS));
+        };
+        Some(match scheme {
+            "redis" | "unix" => named(resp::parse_url(scheme, rest), Self::Resp, resp::FORMS),
+            "rediss" => Err(AddressError {
+                why: "TLS is not supported".to_owned(),
+                forms: resp::FORMS,
+            }),
+            "records" => named(
+                resp::parse_service(resp::Service::Records, rest),
+                Self::Resp,
+                resp::RECORDS_FORMS,
+            ),
+            "statements" => named(
+                resp::parse_service(resp::Service::Statements, rest),
+                Self::Resp,
+                resp::STATEMENTS_FORMS,
+            ),
+            "postgresql" | "postgres" => {
+                named(postgres::parse_url(rest), Self::Postgres, postgres::FORMS)
+            }
+            "mysql" | "mariadb" => named(mysql::parse_url(rest), Self::MySql, mysql::FORMS),
+            _ => return None,
+        })
+    }
+
+    /// The protocol of connections that prepare these statements.
+    pub fn protocol(&self, statements: &[Statement]) -> Arc<dyn Protocol> {
+        match self.clone() {
+            Self::Resp(login) => Arc::new(resp::Resp::new(statements, login)),
+            Self::Postgres(login) => Arc::new(postgres::Postgres::new(statements, login)),
+            Self::MySql(login) => Arc::new(mysql::MySql::new(statements, login)),
+        }
+    }
+
+    /// What statements are written in.
+    pub fn language(&self) -> Language {
+        match self {
+            Self::Resp(login) => match login.service {
+                resp::Service::Keys => Language::KeyValue,
+                resp::Service::Records => Language::Records,
+                resp::Service::Statements => Language::Statements,
+            },
+            Self::Postgres(_) => Language::PostgreSql,
+            Self::MySql(_) => Language::MySql,
+        }
+    }
+
+    /// Whether the server may be a concurve-server, which knows the command `PHASE`.
+    pub fn may_know_phases(&self) -> bool {
+        matches!(self, Self::Resp(_))
+    }
+
+    pub fn set_password(&mut self, password: Option<String>) {
+        match self {
+            Self::Resp(login) => login.password = password,
+            Self::Postgres(login) => login.password = password,
+            Self::MySql(login) => login.password = password,
+        }
+    }
+}
+
+fn named<L>(
+    parsed: Result<(Endpoint, L), String>,
+    protocol: fn(L) -> NamedProtocol,
+    forms: &'static str,
+) -> Result<(Endpoint, NamedProtocol), AddressError> {
+    match parsed {
+        Ok((endpoint, login)) => Ok((endpoint, protocol(login))),
+        Err(why) => Err(AddressError { why, forms }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_written() {
+        let tcp = |name: &str| Endpoint::Tcp {
+            name: name.to_owned(),
+            address: name.parse().unwrap(),
+        };
+        let plain = resp::Login::default;
+        let named = resp::Login {
+            resp3: true,
+            user: Some("me".to_owned()),
+            password: None,
+            database: 3,
+            service: resp::Service::Keys,
+        };
+        let unix = Endpoint::Unix(PathBuf::from("/run/redis.sock"));
+        for (text, endpoint, login) in [
+            ("127.0.0.1:7000", tcp("127.0.0.1:7000"), plain()),
+            ("redis://127.0.0.1", tcp("127.0.0.1:6379"), plain()),
+            ("redis://[::1]", tcp("[::1]:6379"), plain()),
+            ("redis://[::1]:7000/", tcp("[::1]:7000"), plain()),
+            (
+                "redis://me@127.0.0.1:7000/3?protocol=3",
+                tcp("127.0.0.1:7000"),
+                named,
+            ),
+            ("/run/redis.sock", unix.clone(), plain()),
+            ("unix:///run/redis.sock", unix, plain()),
+        ] {
+            let expected = (endpoint, NamedProtocol::Resp(login));
+            assert_eq!(NamedProtocol::parse(text), Some(Ok(expected)), "{text}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The search on a real server: windows of load, one after the other, on the same connections.
+//! The search on a real server or engine: windows of load, one after the other, on the same
+//! connections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,32 +9,30 @@ use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
 use super::objective::Objective;
-use super::search::{self, Search, Server, Window};
-use crate::crew::Crew;
+use super::search::{self, Search, SystemUnderTest, Window};
+use crate::counts::tally::{Tally, add_counts};
+use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busiest_share;
-use crate::numbers::{count, time};
-use crate::plan::{End, Pace, Plan};
-use crate::progress::Progress;
-use crate::run::{HEAD_START_NS, edge};
+use crate::figures::progress::Progress;
+use crate::plan::{End, Pace, Plan, Task};
 use crate::stop::Stop;
-use crate::tally::{Tally, add_counts};
-use crate::task::Task;
+use crate::units::{count, time};
 
-/// Windows that there is time for, if the limits are not too long.
+/// Number of windows in the time of a search, unless the limits require longer windows.
 const WINDOWS: u64 = 40;
-/// Of a window's length, before it.
+/// The load runs for this fraction of a window's length before each window.
 const SETTLE: u64 = 4;
-/// A window is so many times as long as the longest limit: within one nobody would see that ever
-/// more requests wait.
+/// A window is at least so many times as long as the longest limit: in shorter ones a growing queue
+/// would not be seen.
 const LIMITS_IN_WINDOW: u64 = 20;
 const WINDOWS_MIN: u64 = 15;
-/// A server that does not answer this share of what becomes due does not keep the rate.
+/// A server that answers less than this share of the due transactions does not keep the rate.
 const SUSTAINED: f64 = 0.9;
 
-/// What was found, and how.
+/// The result of a search.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     pub objectives: Vec<Objective>,
     pub search: Search,
     pub window_ns: u64,
@@ -43,7 +42,7 @@ pub struct Found {
     pub lost: BTreeMap<String, u64>,
 }
 
-impl Found {
+impl SearchResult {
     /// Sessions that lost their connection.
     pub fn sessions_lost(&self) -> u64 {
         self.lost.values().sum()
@@ -51,23 +50,23 @@ impl Found {
 }
 
 /// Connects all sessions and tries rates until the time is over, or until it is stopped.
-pub fn find(
+pub fn find_rate(
     plan: &Arc<Plan>,
     objectives: &[Objective],
     reporter: &Reporter,
     stop: &Stop,
-) -> Result<Found, Error> {
+) -> Result<SearchResult, Error> {
     let length_ns = window_ns(plan, objectives)?;
-    let crew = Crew::connect(plan, stop)?;
+    let workers = Workers::connect(plan, stop)?;
     reporter.ready()?;
     let begin_ns = monotonic_ns();
-    edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
+    report_edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
     let mut live = Live {
         plan,
         objectives,
-        crew,
+        workers,
         stop,
-        progress: Progress::on_terminal(plan, length_ns),
+        progress: Progress::on_terminal(plan.end, length_ns),
         window_ns: length_ns,
         end_ns: begin_ns + duration_ns(plan) + plan.warm_up_ns,
         busy: Vec::new(),
@@ -75,10 +74,10 @@ pub fn find(
     };
     let shares: Vec<f64> = objectives.iter().map(|it| it.share).collect();
     let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
-    edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
+    report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
-    live.crew.end()?;
-    Ok(Found {
+    live.workers.end()?;
+    Ok(SearchResult {
         objectives: objectives.to_vec(),
         busiest_thread_share,
         search,
@@ -104,7 +103,7 @@ fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
     let ns = usual_ns.max(least_ns);
     let needed_ns = windows_ns(ns, WINDOWS_MIN);
     if needed_ns > duration_ns {
-        return Err(Error::Asked(format!(
+        return Err(Error::Usage(format!(
             "--slo: in {} there is no time for {WINDOWS_MIN} windows, each {LIMITS_IN_WINDOW} times as long as the longest limit; --duration {:.0}s or more",
             time(duration_ns as f64),
             (needed_ns as f64 / 1e9).ceil()
@@ -116,7 +115,7 @@ fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
 struct Live<'a> {
     plan: &'a Plan,
     objectives: &'a [Objective],
-    crew: Crew,
+    workers: Workers,
     stop: &'a Stop,
     progress: Option<Progress>,
     window_ns: u64,
@@ -128,7 +127,7 @@ struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// Measures one window; none if there is no time for it, or no session left.
+    /// Measures one window; `None` if there is no time for it, or no session left.
     fn measure(&mut self, pace: Pace, warm_up_ns: u64) -> Result<Option<Tally>, Error> {
         let task = Task {
             begin_ns: monotonic_ns() + HEAD_START_NS,
@@ -141,8 +140,8 @@ impl Live<'_> {
         if task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set() {
             return Ok(None);
         }
-        self.crew.begin(&task)?;
-        let threads = self.crew.finish(&mut |_, _| {})?;
+        self.workers.begin(&task)?;
+        let tallies = self.workers.finish(&mut |_, _| {})?;
         if self.stop.is_set() {
             return Ok(None);
         }
@@ -150,9 +149,9 @@ impl Live<'_> {
             rate_per_second, ..
         } = pace
         {
-            self.busy.push((rate_per_second, busiest_share(&threads)));
+            self.busy.push((rate_per_second, busiest_share(&tallies)));
         }
-        let tally = Tally::merged(threads);
+        let tally = Tally::merged(tallies);
         add_counts(&mut self.lost, &tally.lost);
         Ok(Some(tally).filter(|_| self.sessions_lost() < self.plan.sessions))
     }
@@ -166,18 +165,18 @@ impl Live<'_> {
         up_to.map(|it| it.1).fold(0.0, f64::max)
     }
 
-    fn note(&mut self, text: &str) {
+    fn show(&mut self, text: &str) {
         if let Some(progress) = &mut self.progress {
-            progress.note(text);
+            progress.show(text);
         }
     }
 }
 
-impl Server for Live<'_> {
+impl SystemUnderTest for Live<'_> {
     type Error = Error;
 
-    fn closed(&mut self) -> Result<Option<f64>, Error> {
-        self.note("without pauses, to know what to expect");
+    fn closed_loop(&mut self) -> Result<Option<f64>, Error> {
+        self.show("closed loop without pauses");
         let pace = Pace::Closed { think_ns: 0 };
         let tally = self.measure(pace, self.plan.warm_up_ns)?;
         Ok(tally.map(|it| it.total().answered() as f64 / (self.window_ns as f64 / 1e9)))
@@ -201,7 +200,7 @@ impl Server for Live<'_> {
             return Ok(None);
         };
         if self.sessions_lost() > 0 {
-            // A thread without sessions does not know any more what becomes due.
+            // A worker that has lost its sessions no longer counts what becomes due.
             let asked = rate * self.window_ns as f64 / 1e9;
             tally.due = tally.due.max(asked as u64);
         }
@@ -213,12 +212,12 @@ impl Server for Live<'_> {
         };
         let left_ns = self.end_ns.saturating_sub(monotonic_ns());
         let left = left_ns as f64 / 1e9;
-        self.note(&format!("{}/s: {verdict}; {left:.0} s left", count(rate)));
+        self.show(&format!("{}/s: {verdict}; {left:.0} s left", count(rate)));
         Ok(Some(window))
     }
 }
 
-/// Counts as what the objectives ask for.
+/// The requests of a window that are bad by each objective.
 fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
     let total = tally.total();
     let requests = total.ended() + tally.skipped;

@@ -6,6 +6,6 @@ mod objective;
 mod search;
 mod show;
 
-pub use live::find;
+pub use live::find_rate;
 pub use objective::Objective;
 pub use show::{json, report, text};

@@ -1,14 +1,14 @@
-//! What a service promises: `p99=2ms`, `errors=0.1%`.
+//! Objectives: `p99=2ms`, `errors=0.1%`.
 
 use std::str::FromStr;
 
-use crate::span;
-use crate::tally::KindTally;
+use crate::counts::tally::KindTally;
+use crate::units::parse_positive_time;
 
 /// At most a share of the requests may be bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
-    /// As it was written.
+    /// As the user wrote it.
     pub text: String,
     pub bad: Bad,
     /// Share of the requests that may be bad, above 0 and below 1.
@@ -47,7 +47,7 @@ impl FromStr for Objective {
         let percentile = name.strip_prefix('p').and_then(|it| it.parse::<f64>().ok());
         let percentile = percentile.filter(|it| *it > 0.0 && *it < 100.0);
         let percentile = percentile.ok_or(FORMS)?;
-        let ns = span::parse_positive(value).map_err(|why| format!("{text}: {why}"))?;
+        let ns = parse_positive_time(value).map_err(|why| format!("{text}: {why}"))?;
         let share = 1.0 - percentile / 100.0;
         Ok(objective(Bad::Slower { ns }, share))
     }
@@ -59,8 +59,8 @@ impl Objective {
         match self.bad {
             Bad::Error => ended.failed(),
             Bad::Slower { ns } => {
-                // A bucket counts where its values are equivalent to the limit: to three digits.
-                // One that was never answered is slower than any limit.
+                // The histogram counts the whole bucket of the limit, which is exact to three digits.
+                // A request that was never answered is slower than any limit.
                 let within = ended.latency_ns.count_between(0, ns);
                 ended.ended() - within
             }
@@ -79,11 +79,11 @@ impl Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
+    use crate::counts::tally::Tally;
     use crate::workload::Ending;
 
     #[test]
-    fn what_may_be_promised() {
+    fn what_may_be_written() {
         let p99: Objective = "p99=2ms".parse().unwrap();
         assert_eq!(p99.bad, Bad::Slower { ns: 2_000_000 });
         assert!((p99.share - 0.01).abs() < 1e-12);

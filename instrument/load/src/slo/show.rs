@@ -1,24 +1,24 @@
-//! What a search found, as text, as JSON and for the record.
+//! The result of a search as text, as JSON and on the report channel.
 
 use concurve_reporter::Reporter;
 use serde_json::{Value, json};
 
-use super::live::Found;
+use super::live::SearchResult;
 use super::search::Outcome;
 use crate::error::Error;
 use crate::figures::{busy_client, lost_sessions};
-use crate::numbers::{count, time};
 use crate::plan::Plan;
+use crate::units::{count, time};
 
-/// Nearer to what the sessions reach without pauses than this, they limit and not the objective.
+/// Above this share of what the sessions reach without pauses, the sessions limit, not the objective.
 const AT_CAPACITY: f64 = 0.95;
-/// An interval that says nearly nothing: its upper end over its lower one.
+/// Upper end over lower end above which an interval is too wide to say much.
 const WIDE: f64 = 1.5;
 
-/// Some lines for people.
-pub fn text(plan: &Plan, found: &Found) -> String {
+/// The result in a few lines.
+pub fn text(plan: &Plan, found: &SearchResult) -> String {
     let search = &found.search;
-    let mut text = format!("{}: {}\n", plan.place(), verdict(found));
+    let mut text = format!("{}: {}\n", plan.target_name(), verdict(found));
     text.push_str(&format!(
         "{} sessions reach {} per second without pauses; {} windows of {}\n",
         plan.sessions,
@@ -32,8 +32,8 @@ pub fn text(plan: &Plan, found: &Found) -> String {
     text
 }
 
-/// What a search found, in a sentence.
-fn verdict(found: &Found) -> String {
+/// The result in a sentence.
+fn verdict(found: &SearchResult) -> String {
     let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
     let all = texts.join(", ");
     match found.search.outcome {
@@ -69,7 +69,7 @@ fn verdict(found: &Found) -> String {
     }
 }
 
-fn warnings(plan: &Plan, found: &Found) -> Vec<String> {
+fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(plan, &found.lost));
     warnings.extend(busy_client(plan, found.busiest_thread_share));
@@ -93,12 +93,12 @@ fn warnings(plan: &Plan, found: &Found) -> Vec<String> {
     warnings
 }
 
-/// Everything that was seen.
-pub fn json(plan: &Plan, found: &Found) -> Value {
+/// All that was measured.
+pub fn json(plan: &Plan, found: &SearchResult) -> Value {
     let search = &found.search;
     let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
     let mut value = json!({
-        "server": plan.place(),
+        "server": plan.target_name(),
         "sessions": plan.sessions,
         "objectives": texts,
         "verdict": verdict(found),
@@ -120,7 +120,7 @@ pub fn json(plan: &Plan, found: &Found) -> Value {
 }
 
 /// The rate and its interval, as far as they are known.
-fn rates(found: &Found) -> Vec<(&'static str, f64)> {
+fn rates(found: &SearchResult) -> Vec<(&'static str, f64)> {
     match found.search.outcome {
         Outcome::Found {
             rate, low, high, ..
@@ -135,8 +135,8 @@ fn rates(found: &Found) -> Vec<(&'static str, f64)> {
     }
 }
 
-/// Writes what a record should hold.
-pub fn report(plan: &Plan, found: &Found, reporter: &Reporter) -> Result<(), Error> {
+/// Reports the result.
+pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<(), Error> {
     for (name, number) in rates(found) {
         reporter.indicator(name, number, None)?;
     }

@@ -1,105 +1,57 @@
-//! What the sessions ask for: one module a workload. Without any input or output, and without a
-//! word of how it is said: that is a protocol's.
+//! What the sessions ask for: a folder for each workload, with its options, its statements for each
+//! language, its generator and its data. This file lists them: it selects the workload that the
+//! command line names.
 
-use std::fmt::Debug;
-use std::ops::Range;
-
-use rand::Rng;
-use rand::rngs::SmallRng;
-
-pub mod keys;
-pub mod script;
-pub mod statement;
+mod scripts;
+mod statement;
+mod tokens;
 pub mod tpcb;
-pub mod words;
+mod transaction;
 
-pub use statement::{Statement, StatementError};
+pub use statement::{Piece, Statement};
+pub use tokens::{DIGITS, Token, put_digits, tokens};
+pub use transaction::{
+    Answer, Ending, Generator, Language, Parameters, Selection, TransactionKind, Workload,
+    WorkloadError, draw_kind,
+};
 
-/// The numbers that one transaction puts into its statements, by the slots of these.
-pub type Numbers = [i64; 9];
-
-/// Kinds of transactions, and the statements that they are made of.
-pub trait Workload: Debug + Send + Sync {
-    fn kinds(&self) -> &[Kind];
-
-    /// How many sets of statements there are, which differ in their text alone. A session keeps to
-    /// one: that of its number, counted round.
-    fn sets(&self) -> usize {
-        1
-    }
-
-    /// Everything that may be asked by the sessions of a set. A protocol prepares them once a
-    /// connection, in this order.
-    fn statements(&self, set: usize) -> &[Statement];
-
-    /// Who plays the transactions of a session, with its own numbers.
-    fn actor(&self, session: u64) -> Box<dyn Actor>;
+/// Options that select a workload.
+#[derive(Debug, clap::Args)]
+pub struct WorkloadOptions {
+    /// Of a key-value server: ping, get, set, set-nx-del, incr [default: get]. Of a database:
+    /// tpcb-rw3, tpcb-strict, tpcb-like, read, update, loop [default: tpcb-rw3]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "mix"])]
+    workload: Option<String>,
+    #[command(flatten)]
+    scripts: scripts::ScriptOptions,
+    #[command(flatten)]
+    tpcb: tpcb::TpcbOptions,
 }
 
-/// A kind of transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kind {
-    pub name: String,
-    /// How often it is chosen, compared with the other kinds.
-    pub weight: u32,
-    /// Statements that are asked together, then the next ones when they are answered: as many
-    /// round trips as there are ranges.
-    pub trips: Vec<Range<usize>>,
-}
-
-/// Draws the kind of a transaction, each as often as its weight says.
-pub fn draw(kinds: &[Kind], random: &mut SmallRng) -> usize {
-    if kinds.len() == 1 {
-        return 0;
-    }
-    let weights = kinds.iter().map(|kind| kind.weight).sum();
-    let mut ticket = random.random_range(0..weights);
-    let chosen = kinds.iter().position(|kind| {
-        let found = ticket < kind.weight;
-        ticket = ticket.saturating_sub(kind.weight);
-        found
-    });
-    chosen.unwrap_or(0)
-}
-
-/// Plays the transactions of one session; several may be under way at once.
-pub trait Actor: Send {
-    /// Draws the numbers of a new transaction.
-    fn begin(&mut self, kind: usize, random: &mut SmallRng) -> Numbers;
-
-    /// Hears the answer to a trip, and may change the numbers of those that follow. An ending ends
-    /// the transaction; without one the next trip is asked, or it has ended well.
-    fn heard(
-        &mut self,
-        _kind: usize,
-        _trip: usize,
-        _numbers: &mut Numbers,
-        answer: &Answer,
-    ) -> Option<Ending> {
-        match answer {
-            Answer::Error(kind) => Some(Ending::Error(kind.clone())),
-            Answer::Done(_) | Answer::Nothing => None,
+impl WorkloadOptions {
+    /// The workload for a server of this language, with so many transactions under way at once in
+    /// each session.
+    ///
+    /// # Errors
+    /// There is no such workload for this language, or its options contradict each other.
+    pub fn select(&self, language: Language, pipeline: u32) -> Result<Selection, WorkloadError> {
+        let name = self.workload.as_deref();
+        if !language.is_database() || self.scripts.has_commands() {
+            return self.scripts.select(name, language, pipeline);
         }
+        if self.scripts.has_mix() {
+            return Err(WorkloadError::Options(
+                "--mix is for key-value servers; a database has --workload and --command"
+                    .to_owned(),
+            ));
+        }
+        let name = name.unwrap_or(tpcb::DEFAULT);
+        let selected = self.tpcb.select(name, language, pipeline);
+        selected.unwrap_or_else(|| {
+            Err(WorkloadError::Options(format!(
+                "no workload {name:?} for a database; one of {}, or commands of your own by --command",
+                tpcb::names().join(", ")
+            )))
+        })
     }
-}
-
-/// What the server said to a trip: to its last statement, or the first error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Done, with the number that came with it, if one did.
-    Done(Option<i64>),
-    /// There is none: no such key, no row.
-    Nothing,
-    /// An error of this kind, in a few words that are alike for errors that are alike.
-    Error(String),
-}
-
-/// How a transaction ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
-    Ok,
-    /// The server answered, and the answer was no: a lock is taken, a row is not there.
-    Refused,
-    /// The server answered with an error of this kind.
-    Error(String),
 }

@@ -1,21 +1,21 @@
-//! A statement: text with places for numbers.
+//! A statement: text with parameters.
 
-/// What is said to the server, in its language, with places for the numbers of a transaction.
+/// A statement in the server's language, with parameters that each transaction fills in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub pieces: Vec<Piece>,
-    /// Its numbers are part of its text, which is another one each time: it cannot be prepared.
+    /// Its parameters are part of its text, so that the text is new each time: it cannot be prepared.
     pub is_new: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Part of the statement as it stands.
+    /// Literal text.
     Text(String),
-    /// A value that is the same each time. It is never split or read.
+    /// A value that is the same each time; it is passed on as it is, never split or interpreted.
     Bytes(Vec<u8>),
-    /// A number, by its place in [`super::Numbers`].
-    Number(usize),
+    /// A number, by its slot in [`Parameters`](super::Parameters).
+    Parameter(usize),
 }
 
 /// Why a statement cannot be used.
@@ -29,7 +29,7 @@ pub enum StatementError {
         name: String,
         known: String,
     },
-    #[error("{0:?}: a brace that is not closed")]
+    #[error("{0:?}: a brace is not closed")]
     Brace(String),
 }
 
@@ -41,25 +41,35 @@ impl Statement {
         }
     }
 
-    /// The same with its numbers in its text, and a comment with one that makes it another text each
-    /// time. A statement without numbers stays as it is.
-    pub fn anew(&self, label: usize) -> Self {
-        if !self.pieces.iter().any(|it| matches!(it, Piece::Number(_))) {
+    /// The same statement with its parameters in its text, and a comment with the parameter
+    /// `unique_slot`, which makes the text new each time. A statement without parameters stays as it
+    /// is.
+    pub fn with_new_text(&self, unique_slot: usize) -> Self {
+        if !self
+            .pieces
+            .iter()
+            .any(|it| matches!(it, Piece::Parameter(_)))
+        {
             return self.clone();
         }
         let (begin, end) = (" /* ".to_owned(), " */".to_owned());
-        let comment = [Piece::Text(begin), Piece::Number(label), Piece::Text(end)];
+        let comment = [
+            Piece::Text(begin),
+            Piece::Parameter(unique_slot),
+            Piece::Text(end),
+        ];
         Self {
             pieces: [&self.pieces[..], &comment].concat(),
             is_new: true,
         }
     }
 
-    /// Reads a template such as `SET {key} {value}`; `places` says what stands for each name.
+    /// Parses a template such as `SET {key} {value}`; `placeholders` maps each name to what replaces
+    /// it.
     ///
     /// # Errors
     /// It is empty, a brace is not closed, or a name is unknown.
-    pub fn parse(text: &str, places: &[(&str, Vec<Piece>)]) -> Result<Self, StatementError> {
+    pub fn parse(text: &str, placeholders: &[(&str, Vec<Piece>)]) -> Result<Self, StatementError> {
         let mut pieces = Vec::new();
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -72,13 +82,13 @@ impl Statement {
             if !before.is_empty() {
                 pieces.push(Piece::Text(before.to_owned()));
             }
-            let place = places.iter().find(|(known, _)| *known == name);
-            let (_, stands) = place.ok_or_else(|| StatementError::Placeholder {
+            let placeholder = placeholders.iter().find(|(known, _)| *known == name);
+            let (_, replacement) = placeholder.ok_or_else(|| StatementError::Placeholder {
                 statement: text.to_owned(),
                 name: name.to_owned(),
-                known: names(places),
+                known: names(placeholders),
             })?;
-            pieces.extend(stands.iter().cloned());
+            pieces.extend(replacement.iter().cloned());
             rest = behind;
         }
         if !rest.is_empty() {
@@ -88,8 +98,8 @@ impl Statement {
     }
 }
 
-fn names(places: &[(&str, Vec<Piece>)]) -> String {
-    let names: Vec<&str> = places.iter().map(|(name, _)| *name).collect();
+fn names(placeholders: &[(&str, Vec<Piece>)]) -> String {
+    let names: Vec<&str> = placeholders.iter().map(|(name, _)| *name).collect();
     names.join(", ")
 }
 
@@ -97,21 +107,22 @@ fn names(places: &[(&str, Vec<Piece>)]) -> String {
 mod tests {
     use super::*;
 
-    fn places() -> Vec<(&'static str, Vec<Piece>)> {
-        let key = vec![Piece::Text("key:".to_owned()), Piece::Number(0)];
+    fn placeholders() -> Vec<(&'static str, Vec<Piece>)> {
+        let key = vec![Piece::Text("key:".to_owned()), Piece::Parameter(0)];
         vec![("key", key), ("value", vec![Piece::Bytes(Vec::new())])]
     }
 
     #[test]
     fn a_template_is_pieces() {
-        let statement = Statement::parse("SET lock:{key}:x {value} PX 10", &places()).unwrap();
+        let statement =
+            Statement::parse("SET lock:{key}:x {value} PX 10", &placeholders()).unwrap();
         let text = |text: &str| Piece::Text(text.to_owned());
         assert_eq!(
             statement.pieces,
             [
                 text("SET lock:"),
                 text("key:"),
-                Piece::Number(0),
+                Piece::Parameter(0),
                 text(":x "),
                 Piece::Bytes(Vec::new()),
                 text(" PX 10")
@@ -121,7 +132,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let error = |text| Statement::parse(text, &places()).unwrap_err().to_string();
+        let error = |text| {
+            Statement::parse(text, &placeholders())
+                .unwrap_err()
+                .to_string()
+        };
         assert!(error(" ").contains("an empty command"));
         assert!(error("GET {kye}").contains("\"kye\"; there are key, value"));
         assert!(error("GET {key").contains("not closed"));

@@ -1,7 +1,7 @@
 //! Migrations and exact CPU time of a tree, and of each of its threads at its exit.
 //!
-//! The time that a counter was on its CPU is the time that its task was, so the counter of
-//! migrations gives exact CPU time too.
+//! A counter is on a CPU exactly while its task is, so the counter of migrations gives exact CPU
+//! time as well.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use super::ring::{RECORD_BYTES, Ring, u32_at, u64_at};
 use crate::{ProbeError, Result};
 
 const PERF_RECORD_READ: u32 = 8;
-/// Room for 2048 exits between two looks, on each CPU.
+/// Capacity for 2048 exits between two readings, on each CPU.
 const RING_PAGES: usize = 16;
 
 /// Counts of a process and all that it starts afterwards, or of one thread.
@@ -93,9 +93,9 @@ impl TreeCounter {
         self.rings.len()
     }
 
-    /// Takes what exiting threads have written. A thread may exit on another CPU than the
-    /// ring's, and the kernel does not keep two writers apart: now and then a record is lost in
-    /// favour of another, and its place left as it was. Whoever uses a read must doubt it.
+    /// Reads what exiting threads have written. A thread may exit on another CPU than the ring's, and
+    /// the kernel does not serialise two writers: sometimes one record overwrites another, or its place
+    /// keeps old content. So callers must check each read for plausibility.
     pub fn take_reads(&mut self) -> Vec<ThreadRead> {
         let mut reads = Vec::new();
         for (cpu_index, ring) in self.rings.iter_mut().enumerate() {

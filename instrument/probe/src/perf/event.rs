@@ -27,7 +27,7 @@ struct Attributes {
     clock: i32,
 }
 
-/// What is asked of an event.
+/// The parameters of an event.
 #[derive(Default)]
 pub struct Event {
     /// What it counts.

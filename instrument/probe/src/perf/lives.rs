@@ -9,9 +9,9 @@ use crate::Result;
 const PERF_RECORD_LOST: u32 = 2;
 const PERF_RECORD_EXIT: u32 = 4;
 const PERF_RECORD_FORK: u32 = 7;
-/// Room for 8192 births and deaths between two looks, on each CPU: thousands of threads may
-/// be killed at once while the runner waits for a CPU. With the counters' rings this is within
-/// the 516 KiB a CPU that any user may lock; a second role gets what is left.
+/// Capacity for 8192 births and deaths between two readings, on each CPU: thousands of threads may
+/// be killed at once while the runner waits for a CPU. With the counters' rings this is within the
+/// 516 KiB a CPU that any user may lock; a second role gets what is left.
 const RING_PAGES: usize = 64;
 
 /// A birth or a death.
@@ -38,22 +38,22 @@ impl Life {
     }
 }
 
-/// Births and deaths since the last look, in the order of time on each CPU.
+/// Births and deaths since the last reading, in the order of time on each CPU.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lives {
     pub lives: Vec<Life>,
-    /// So many more were thrown away because the ring was full.
+    /// How many more were dropped because the ring was full.
     pub lost: u64,
 }
 
-/// A watch over a process tree.
+/// The births and deaths of a process tree.
 ///
-/// Its descriptors are not to be polled: every death of a thread would wake who does, whether
-/// there is anything to read or not.
+/// Its descriptors must not be polled: every death of a thread would wake the poller, whether there
+/// is anything to read or not.
 #[derive(Debug)]
 pub struct TreeLives {
     rings: Vec<Ring>,
-    /// Open as long as they are to go on.
+    /// Kept open, since closing them ends the recording.
     _events: Vec<File>,
 }
 
@@ -66,7 +66,7 @@ impl TreeLives {
         })
     }
 
-    /// Takes what has happened.
+    /// Reads the new births and deaths.
     pub fn take(&mut self) -> Lives {
         let mut taken = Lives::default();
         for ring in &mut self.rings {

@@ -1,10 +1,9 @@
 //! The kernel's perf subsystem, over a whole process tree.
 //!
-//! Two events a CPU, inherited by every thread and child, each with a ring of its own: one
-//! counts ([`TreeCounter`]), one tells of births and deaths ([`TreeLives`]). They are apart
-//! because a thread's counts may be written on another CPU than the ring's, where the kernel
-//! does not keep two writers from each other; births and deaths are written on the ring's own
-//! CPU only, so none of them is ever torn.
+//! Two events a CPU, inherited by every thread and child, each with a ring of its own: one counts
+//! ([`TreeCounter`]), the other records births and deaths ([`TreeLives`]). They are separate because a
+//! thread's counts may be written on another CPU than the ring's, and the kernel does not serialise
+//! two writers; births and deaths are written on the ring's own CPU only, so none of them is torn.
 
 mod counter;
 mod event;
@@ -16,10 +15,10 @@ pub use lives::{Life, LifeEvent, Lives, TreeLives};
 
 use crate::{ProbeError, Result};
 
-/// With more CPUs each new thread would pay too much for its copies of the events.
+/// With more CPUs the copies of the events would cost each new thread too much.
 const CPUS_MAX: usize = 32;
 
-/// What watches a tree; instead of each, why it was refused.
+/// What is attached to a tree, or why each part was refused.
 #[derive(Debug)]
 pub struct Attached {
     pub counter: Result<TreeCounter>,
@@ -46,9 +45,9 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
             ))),
         };
     }
-    // In the kernel's own order, by CPU: as it switches from a parent to its child, it exchanges
-    // what both have counted in pairs, by their positions in two lists. One was made by these
-    // calls, the other by the kernel.
+    // In the order of CPUs, as the kernel's own: when it switches from a parent to its child, it swaps
+    // the counts of both pairwise, by their positions in two lists, of which these calls make one and
+    // the kernel makes the other.
     let (counters, lives): (Vec<_>, Vec<_>) = cpus_online
         .iter()
         .map(|cpu| {

@@ -1,4 +1,4 @@
-//! Memory that the kernel writes an event's records into.
+//! The ring buffer into which the kernel writes an event's records.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{ProbeError, Result, process};
 
-/// Every record that is asked for here has this length.
+/// Every record that is requested here has this length.
 pub const RECORD_BYTES: usize = 32;
 
 /// Offsets of the ring's ends in its first page (`struct perf_event_mmap_page`).
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// A page of administration, then a ring of records.
+/// A control page, followed by the ring of records.
 #[derive(Debug)]
 pub struct Ring {
     base: *mut u8,
@@ -66,8 +66,8 @@ impl Ring {
         })
     }
 
-    /// Takes what is there: each record's kind and its bytes (of a shorter one with what
-    /// follows it). A place that holds no record is passed over.
+    /// Reads all records: the kind of each, and its bytes (of a shorter one, with what follows it). A
+    /// place that holds no record is skipped.
     pub fn take(&mut self, mut give: impl FnMut(u32, &[u8; RECORD_BYTES])) {
         let head = self.end(DATA_HEAD).load(Ordering::Acquire);
         let mut tail = self.end(DATA_TAIL).load(Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::REPORT_FD;
 
-/// What the child does, as plain numbers and pointers.
+/// What the child needs, as plain numbers and pointers.
 pub struct Plan<'a> {
     pub paths: &'a [CString],
     pub argv: &'a [*const libc::c_char],
@@ -19,13 +19,13 @@ pub struct Plan<'a> {
     pub parent: libc::pid_t,
 }
 
-/// The child's life up to its exec. What it tells is five bytes: a step (0: ready) and an errno.
+/// What the child does up to its exec. It reports five bytes: a step (0: ready) and an errno.
 ///
 /// # Safety
 /// Only in a freshly forked child. Calls nothing that allocates, locks or unwinds.
 pub unsafe fn run(plan: &Plan<'_>) -> ! {
     unsafe {
-        // Out of the way of 0…3 first.
+        // First moves the descriptors out of the way of 0…3.
         let news = libc::fcntl(plan.news, libc::F_DUPFD_CLOEXEC, 10);
         let go = libc::fcntl(plan.go, libc::F_DUPFD_CLOEXEC, 10);
         if news < 0 || go < 0 {
@@ -95,7 +95,8 @@ unsafe fn close_others_on_exec() {
     }
 }
 
-/// No signal blocked, none ignored: neither the runner's mask nor what its own parent ignored.
+/// Blocks no signal and ignores none: the program inherits neither the runner's mask nor its
+/// dispositions.
 unsafe fn reset_signals() {
     unsafe {
         for signal in 1..=64 {
@@ -121,7 +122,7 @@ unsafe fn wait_for_go(go: RawFd) {
     }
 }
 
-/// Tries the paths in order; answers the errno that says most.
+/// Tries the paths in order; returns the most informative errno.
 unsafe fn exec(plan: &Plan<'_>) -> i32 {
     let mut result = libc::ENOENT;
     for path in plan.paths {
@@ -140,7 +141,7 @@ unsafe fn exec(plan: &Plan<'_>) -> i32 {
 unsafe fn tell(news: RawFd, step: u8, errno: i32) {
     let number = errno.to_ne_bytes();
     let bytes = [step, number[0], number[1], number[2], number[3]];
-    // A runner that is gone is told nothing; the child ends either way.
+    // If the runner is gone nobody reads the report; the child ends either way.
     unsafe { libc::write(news, bytes.as_ptr().cast(), bytes.len()) };
 }
 

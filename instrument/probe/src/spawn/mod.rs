@@ -1,8 +1,8 @@
-//! Starts a program in two steps: a child that waits, then its exec.
+//! Starts a program in two steps: forks a child that waits, then lets it exec.
 //!
-//! Between the steps the child has its number, its process group, its descriptors and its
-//! working directory, and has run nothing of the program: controls are set and counters are
-//! attached then. A failure of either step comes back as such.
+//! Between the steps the child has its number, its process group, its descriptors and its working
+//! directory, and has run nothing of the program: then controls are set and counters attached. A
+//! failure of either step is reported as such.
 #![allow(unsafe_code)]
 
 mod child;
@@ -59,7 +59,7 @@ pub struct Suspended {
     news: OwnedFd,
 }
 
-/// The descriptor on which a failed exec would be told. It closes when the exec succeeds.
+/// The descriptor on which a failed exec is reported. It closes when the exec succeeds.
 #[derive(Debug)]
 pub struct ExecNews(File);
 
@@ -153,7 +153,7 @@ enum News {
     Failed(LaunchFailure),
 }
 
-/// What [`child::run`] tells.
+/// What [`child::run`] reports.
 fn read_news(pipe: &mut File) -> Option<News> {
     let mut bytes = [0; 5];
     pipe.read_exact(&mut bytes).ok()?;

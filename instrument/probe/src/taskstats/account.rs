@@ -16,7 +16,7 @@ const AGROUP: u8 = 0x20;
 pub struct ExitAccount {
     pub tid: u32,
     pub pid: u32,
-    /// Process that would have waited for it; the subreaper for an orphan.
+    /// Its parent process; for an orphan, the subreaper.
     pub parent: u32,
     pub name: String,
     pub nice: i32,
@@ -28,14 +28,14 @@ pub struct ExitAccount {
     pub slices: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
-    /// Life of the task.
+    /// Elapsed time from its start to its end.
     pub elapsed_ns: u64,
     /// Greatest resident memory of its process so far; none if it had no memory any more.
     pub rss_bytes_max: Option<u64>,
 }
 
 impl ExitAccount {
-    /// All exits in what one read gave. Messages of other kinds are passed over.
+    /// All exits in the result of one read. Messages of other kinds are skipped.
     pub fn all_of(bytes: &[u8]) -> Vec<Self> {
         netlink::bodies(bytes)
             .filter_map(|body| parse(nested(body, TYPE_AGGR_PID)?))

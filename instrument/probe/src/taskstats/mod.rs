@@ -22,9 +22,9 @@ const TASKSTATS_CMD_ATTR_REGISTER_CPUMASK: u16 = 3;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     Accounts(Vec<ExitAccount>),
-    /// Nothing waits.
+    /// There was nothing to read.
     Nothing,
-    /// The kernel threw accounts away because they were not read in time.
+    /// The kernel dropped accounts because they were not read in time.
     Lost,
 }
 
@@ -52,7 +52,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Takes what waits, without blocking.
+    /// Reads what is there, without blocking.
     pub fn receive(&mut self) -> Result<Received> {
         match self.socket.receive(&mut self.buffer, libc::MSG_DONTWAIT) {
             Ok(bytes) => Ok(Received::Accounts(ExitAccount::all_of(bytes))),
@@ -65,12 +65,12 @@ impl Listener {
     }
 
     fn check_version(&self) -> Result<()> {
-        // A socket of its own: an answer must not stand between the exits.
+        // A separate socket, so that answers do not mix with exits.
         let mut query = Query::open(self.family)?;
         query.process(std::process::id()).map(drop)
     }
 
-    /// Asks for the exits, and waits until that is acknowledged.
+    /// Registers for the exits, and waits for the acknowledgement.
     fn register(&mut self, cpus: &[u32]) -> Result<()> {
         let mut mask = cpu_list::format(cpus).into_bytes();
         mask.push(0);
@@ -81,7 +81,7 @@ impl Listener {
             value: &mask,
             acknowledge: true,
         })?;
-        // Exits may arrive before the acknowledgement; those are other people's still.
+        // Exits may arrive before the acknowledgement; they belong to processes outside the trial.
         loop {
             let message = self.socket.receive(&mut self.buffer, 0)?;
             if netlink::is_acknowledgement(message) {
@@ -91,7 +91,7 @@ impl Listener {
     }
 }
 
-/// The number that the kernel has given to taskstats.
+/// The family number that the kernel has assigned to taskstats.
 fn find_family(socket: &Socket, buffer: &mut [u8]) -> Result<u16> {
     socket.send(&Request {
         family: GENL_ID_CTRL,

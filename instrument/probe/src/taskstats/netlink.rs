@@ -1,4 +1,4 @@
-//! Generic netlink: a socket, requests with one attribute, and messages taken apart.
+//! Generic netlink: a socket, requests with one attribute, and a parser of messages.
 #![allow(unsafe_code)]
 
 use std::mem::{size_of, zeroed};
@@ -13,7 +13,7 @@ const NLMSG_ERROR: u16 = 2;
 const HEADER_BYTES: usize = 16;
 const GENERIC_HEADER_BYTES: usize = 4;
 
-/// What is asked of a family.
+/// A request to a family.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     pub family: u16,
@@ -21,7 +21,7 @@ pub struct Request<'a> {
     /// The type of its one attribute, and the value.
     pub attribute: u16,
     pub value: &'a [u8],
-    /// The kernel says that it was done, or that it was not.
+    /// Whether the kernel is to acknowledge the request.
     pub acknowledge: bool,
 }
 
@@ -161,7 +161,7 @@ pub fn is_acknowledgement(message: &[u8]) -> bool {
     u16_at(message, 4) == Some(NLMSG_ERROR)
 }
 
-/// The error of an acknowledgement that is none; any other message is no error.
+/// The error that an acknowledgement reports; none for success and for other messages.
 pub fn check_error(message: &[u8], what: &str) -> Result<()> {
     if !is_acknowledgement(message) {
         return Ok(());

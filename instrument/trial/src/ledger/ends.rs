@@ -1,16 +1,14 @@
-//! The ends of threads: by an exit account, by a zombie, by the last sample.
+//! Enters the ends of threads: by an exit account, by a zombie, or by the last sample.
 
 use concurve_probe::taskstats::ExitAccount;
 use concurve_wire::record::{Absent, ThreadRecord, ThreadSource};
 use concurve_wire::spec::Policy;
 
 use super::Ledger;
-use super::reads::Reads;
-use super::sums::Sums;
-use super::thread::{Final, Seen};
+use super::thread::{Final, Reads, Seen, Sums};
 
 impl Ledger {
-    /// Books an exit whose role is known.
+    /// Enters an exit whose role is known.
     pub(super) fn book_exit(&mut self, account: ExitAccount) {
         let Some(role) = self.belongs(&account) else {
             return;
@@ -66,7 +64,7 @@ impl Ledger {
         }
     }
 
-    /// No exit account came: the zombie's files say it all.
+    /// Enters an end without an exit account, from the zombie's files.
     pub(super) fn end_by_zombie(&mut self, role: usize, pid: u32, seen: Seen, reading: Final) {
         let sums = Sums::read(&reading.schedstat, reading.switches);
         let record = ThreadRecord {
@@ -85,7 +83,8 @@ impl Ledger {
         self.roles[role].book(record, sums);
     }
 
-    /// Nothing came: the last sample is what is known, and the counters if all of them told.
+    /// Enters an end without any account, from the last sample, and from the counters if those of
+    /// all CPUs arrived.
     pub(super) fn end_by_sample(&mut self, role: usize, tid: u32, seen: Seen) {
         let mut sums = Sums::read(&seen.schedstat, seen.switches);
         let mut migrations = None;
@@ -113,7 +112,7 @@ impl Ledger {
     }
 }
 
-/// Exit accounts lack the static priority; the last sample has it, if the class is the same.
+/// Exit accounts lack the static priority; the last sample has it if its class is the same.
 fn static_priority(at_exit: Option<Policy>, sampled: Option<Policy>) -> Option<Policy> {
     let at_exit = at_exit?;
     match sampled {

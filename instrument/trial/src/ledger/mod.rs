@@ -1,18 +1,14 @@
-//! The accounts of every thread of every role: who belongs to whom, and what each one used.
+//! The accounts of every thread of every role: which role it belongs to, and what it used.
 //!
 //! A thread's final figures come from the kernel's account at its exit, or from reading the
-//! zombie that the runner buries; failing both, from its last sample. Exits of the whole
+//! zombie that the runner reaps; failing both, from its last sample. Exits of the whole
 //! machine arrive here, so each has to be traced to a role through its process and parent.
 
 mod ends;
-mod lifetimes;
-mod reads;
 mod role;
-mod sums;
 mod thread;
 
-pub use sums::Sums;
-pub use thread::{Final, Seen};
+pub use thread::{Final, Seen, Sums};
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,22 +16,21 @@ use concurve_clock as clock;
 use concurve_probe::perf::{Life, ThreadRead};
 use concurve_probe::taskstats::ExitAccount;
 
-use lifetimes::Lifetimes;
-use reads::Reads;
 use role::RoleLedger;
+use thread::{Lifetimes, Reads};
 
-/// Exits that wait for their process to become known; the oldest give way.
+/// Most exits that wait for their process to become known; further ones are lost.
 const PENDING_MAX: usize = 200_000;
 /// How long an exit account waits for the thread's counts: a thread that exits may well be
 /// preempted between the two.
 const WAIT_NS: u64 = 500_000_000;
-const MOMENT_NS: u64 = 1_000_000_000;
+const JUST_ENDED_NS: u64 = 1_000_000_000;
 
-/// An exit account that is not booked yet.
+/// An exit account that is not entered yet.
 #[derive(Debug)]
 struct Pending {
     account: ExitAccount,
-    /// When it is booked with or without the thread's counts.
+    /// When it is entered with or without the thread's counts.
     due_ns: u64,
 }
 
@@ -47,19 +42,19 @@ pub struct Ledger {
     role_of: HashMap<u32, usize>,
     finals: HashMap<u32, Final>,
     pending: Vec<Pending>,
-    /// First threads whose exit was booked before their zombie was read, and their CPU time.
+    /// First threads whose exit was entered before their zombie was read, and their CPU time.
     booked_leaders: HashMap<u32, u64>,
-    /// What exiting threads had counted, until their exit account is booked.
+    /// The counts of exiting threads, until their exit account is entered.
     reads: HashMap<u32, Reads>,
-    /// Births and deaths that the kernel told, where no exit account says how long a thread lived.
+    /// Births and deaths from perf, used where no exit account says how long a thread lived.
     lives: Lifetimes,
-    /// Threads whose exit was booked, and when: `/proc` shows them for a while yet.
+    /// Threads that have exited, and when: `/proc` still shows them for a while.
     ended_ns: HashMap<u32, u64>,
     /// Processes that were killed as stragglers.
     condemned: HashSet<u32>,
-    /// Exit accounts arrive, as far as the kernel could deliver them.
+    /// Whether exit accounts arrive at all.
     pub exits_granted: bool,
-    /// The kernel had to throw exits away.
+    /// Whether the kernel has dropped exit accounts.
     pub exits_lost: bool,
 }
 
@@ -89,7 +84,7 @@ impl Ledger {
         self.role_of.get(&pid).copied()
     }
 
-    /// Learns that a living process belongs to a role.
+    /// Records that a living process belongs to a role.
     pub fn adopt(&mut self, pid: u32, role: usize) {
         if self.role_of.insert(pid, role) == Some(role) && self.roles[role].processes.contains(&pid)
         {
@@ -99,40 +94,40 @@ impl Ledger {
         self.booked_leaders.remove(&pid);
     }
 
-    /// Notes that a process is killed; says whether that is new.
+    /// Records that a process is killed as a straggler; returns whether that is new.
     pub fn condemn(&mut self, pid: u32) -> bool {
         self.condemned.insert(pid)
     }
 
-    /// Whether a thread of this number ended a moment ago, although `/proc` may still show it.
+    /// Whether a thread of this number ended within the last second; `/proc` may still show it.
     pub fn just_ended(&self, tid: u32) -> bool {
         let ended = self.ended_ns.get(&tid);
-        ended.is_some_and(|at| clock::monotonic_ns() - at < MOMENT_NS)
+        ended.is_some_and(|at| clock::monotonic_ns() - at < JUST_ENDED_NS)
     }
 
-    /// Notes a living thread's sample.
+    /// Records a living thread's sample.
     pub fn see(&mut self, role: usize, tid: u32, seen: Seen) {
         self.roles[role].living.insert(tid, seen);
     }
 
-    /// Notes the birth of a role's first thread: nobody watches that.
+    /// Records the birth of a role's first thread, which perf does not report.
     pub fn born(&mut self, tid: u32, at_ns: u64) {
         self.lives.born(tid, at_ns);
     }
 
-    /// Notes births and deaths of threads of the roles.
+    /// Records births and deaths of threads of the roles.
     pub fn live(&mut self, lives: &[Life]) {
         if !self.exits_granted {
             lives.iter().for_each(|life| self.lives.note(life));
         }
     }
 
-    /// Notes what a zombie's files say, before its exit account is looked at.
+    /// Records what a zombie's files say; to be called before its exit account is entered.
     pub fn read_final(&mut self, pid: u32, reading: Final) {
         self.finals.insert(pid, reading);
     }
 
-    /// Notes exits of any processes of the machine.
+    /// Records exits of any processes of the machine.
     pub fn exits(&mut self, accounts: Vec<ExitAccount>) {
         let room = PENDING_MAX.saturating_sub(self.pending.len());
         self.exits_lost |= accounts.len() > room;
@@ -145,7 +140,7 @@ impl Ledger {
             .extend(accounts.into_iter().take(room).map(pending));
     }
 
-    /// Notes what exiting threads of a role had counted on one CPU each.
+    /// Records counts of exiting threads of a role, of one CPU each.
     pub fn reads(&mut self, reads: Vec<ThreadRead>, per_thread: usize) {
         for read in reads {
             // Without exit accounts a thread that was never sampled has no name to list it by.
@@ -158,8 +153,8 @@ impl Ledger {
         }
     }
 
-    /// Books the exits that can be traced. A thread's counts come a moment after its exit
-    /// account: unless `now_or_never`, an account waits for them, but not for ever.
+    /// Enters the exits that can be traced to a role. A thread's counts arrive shortly after its exit
+    /// account: unless `now_or_never`, an account waits for them for a limited time.
     pub fn settle(&mut self, now_or_never: bool) {
         let now = match now_or_never {
             true => u64::MAX,
@@ -168,8 +163,8 @@ impl Ledger {
         self.resolve(now);
     }
 
-    /// A process was buried: what is known of it by now is final.
-    pub fn bury(&mut self, pid: u32) {
+    /// Closes the account of a reaped process: what is known of it is final.
+    pub fn reap(&mut self, pid: u32) {
         let Some(role) = self.role_of(pid) else {
             return;
         };
@@ -184,7 +179,7 @@ impl Ledger {
         self.roles[role].close(pid);
     }
 
-    /// Ends everything that is still thought to be alive, by its last sample.
+    /// Ends every thread that is still taken for alive, by its last sample.
     pub fn close_all(&mut self) {
         for role in 0..self.roles.len() {
             let living: Vec<_> = self.roles[role].living.drain().collect();
@@ -198,12 +193,12 @@ impl Ledger {
         }
     }
 
-    /// A thread was found gone: without exit accounts its last sample is all there is.
+    /// Handles a thread that has disappeared: without exit accounts its last sample is all there is.
     pub fn vanished(&mut self, role: usize, tid: u32) {
         if self.exits_granted && !self.exits_lost {
             return;
         }
-        // A zombie's own reading follows when it is buried.
+        // A zombie's own reading follows when it is reaped.
         if self.roles[role]
             .living
             .get(&tid)
@@ -221,7 +216,7 @@ impl Ledger {
             .or_else(|| self.role_of(account.parent))
     }
 
-    /// Books waiting exits until no more can be traced.
+    /// Enters pending exits until no more can be traced.
     fn resolve(&mut self, now: u64) {
         loop {
             let (due, pending): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pending)
@@ -246,7 +241,7 @@ impl Ledger {
     fn note_end(&mut self, tid: u32) {
         let now = clock::monotonic_ns();
         if self.ended_ns.len() > PENDING_MAX {
-            self.ended_ns.retain(|_, at| now - *at < MOMENT_NS);
+            self.ended_ns.retain(|_, at| now - *at < JUST_ENDED_NS);
         }
         self.ended_ns.insert(tid, now);
     }

@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use concurve_wire::record::ThreadRecord;
 
-use super::reads::LAG_NS_MAX;
-use super::sums::Sums;
-use super::thread::{Final, Seen};
+use super::thread::{Final, LAG_NS_MAX, Seen, Sums};
 
 /// The threads of one role.
 #[derive(Debug, Default)]
@@ -34,7 +32,7 @@ pub struct RoleLedger {
 }
 
 impl RoleLedger {
-    /// Of a role without processes; of its threads so many are listed.
+    /// The ledger of a role without processes, which will list so many threads.
     pub fn new(listed_max: usize) -> Self {
         Self {
             listed_max,
@@ -42,13 +40,13 @@ impl RoleLedger {
         }
     }
 
-    /// Notes one more process.
+    /// Records one more process.
     pub fn enter(&mut self, pid: u32) {
         self.processes.insert(pid);
         self.processes_total += 1;
     }
 
-    /// Notes the end of a process.
+    /// Records the end of a process.
     pub fn close(&mut self, pid: u32) {
         self.processes.remove(&pid);
         if let Some(sums) = self.open.remove(&pid) {
@@ -56,7 +54,7 @@ impl RoleLedger {
         }
     }
 
-    /// Notes the end of a thread, and what it used.
+    /// Records the end of a thread, and what it used.
     pub fn book(&mut self, mut record: ThreadRecord, sums: Sums) {
         if record.lived_ns.is_none() {
             let reason =
@@ -73,12 +71,12 @@ impl RoleLedger {
         }
     }
 
-    /// Notes that the CPU time of a thread is booked as of its last tick.
+    /// Records that the CPU time entered for a thread is as of its last tick.
     pub fn book_uncounted(&mut self, tid: u32) {
         self.uncounted.push(tid);
     }
 
-    /// A zombie says more exactly what was booked at its exit.
+    /// Replaces what was entered at a leader's exit by the exact figures of its zombie.
     pub fn correct(&mut self, pid: u32, booked_ns: u64, reading: &Final) {
         let sums = match self.open.get_mut(&pid) {
             Some(sums) => sums,
@@ -92,8 +90,8 @@ impl RoleLedger {
         }
     }
 
-    /// The counters' sum over the whole tree is exact even where some threads' own counts were
-    /// lost: what it has more than the accounts is theirs, in equal parts.
+    /// Divides the CPU time that is in no account equally among the threads whose counts were lost: the
+    /// counter of the whole tree is exact nevertheless.
     pub fn share_rest(&mut self, tree_cpu_ns: u64) {
         let uncounted = std::mem::take(&mut self.uncounted);
         let rest_ns = tree_cpu_ns.saturating_sub(self.closed.cpu_ns);

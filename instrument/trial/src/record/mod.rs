@@ -1,28 +1,28 @@
-//! A finished trial to its record.
+//! Makes the record of a finished trial.
 
-mod instrument;
 mod role;
-mod threads;
 
 use concurve_clock as clock;
 use concurve_wire::FORMAT;
-use concurve_wire::record::{Absent, MachineRecord, Outcome, OutcomeKind, TrialRecord};
+use concurve_wire::record::{
+    Absent, InstrumentRecord, MachineRecord, Outcome, OutcomeKind, TrialRecord,
+};
 use concurve_wire::spec::End;
 
 use crate::machine::Snapshot;
-use crate::role::{Buried, Role};
+use crate::role::Role;
 use crate::trial::Trial;
 
 /// Version of this runner.
 pub const RUNNER: &str = concat!("concurve-trial ", env!("CARGO_PKG_VERSION"));
 
-/// Writes down what was measured.
+/// The record of what was measured.
 pub fn write(mut trial: Trial) -> TrialRecord {
     let end_ns = clock::monotonic_ns();
     let runner_cpu_ns = clock::process_cpu_ns() - trial.runner_cpu_begin_ns;
     let first_ns = trial.first_release_ns.unwrap_or(end_ns);
     let machine = machine(&mut trial, end_ns - first_ns, runner_cpu_ns);
-    let instrument = instrument::record(&mut trial, runner_cpu_ns, &machine);
+    let instrument = instrument(&mut trial, runner_cpu_ns, &machine);
     let Trial {
         spec,
         roles,
@@ -45,19 +45,19 @@ pub fn write(mut trial: Trial) -> TrialRecord {
         roles: roles
             .into_iter()
             .enumerate()
-            .map(|(index, role)| role::record(role, index, &mut ledger, &sampler.watch, first_ns))
+            .map(|(index, role)| role::record(role, index, &mut ledger, &sampler.waits, first_ns))
             .collect(),
         machine,
         instrument,
     }
 }
 
-/// What the machine did meanwhile; nothing if no role was released.
+/// What the machine did during the trial; empty if no role was released.
 fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord {
     let Some(begin) = trial.machine_begin.take() else {
         return MachineRecord::default();
     };
-    let of_roles: u64 = trial.roles.iter().map(|role| cpu_ns(&role.buried)).sum();
+    let of_roles: u64 = trial.roles.iter().map(|role| role.reaped.cpu_ns()).sum();
     let own_cpu_ns = runner_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
     let end = Snapshot::take(proc_fs, trial.roles.len());
@@ -72,12 +72,57 @@ fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {
     exits.max().map_or(0, |last| last.saturating_sub(first_ns))
 }
 
-fn cpu_ns(buried: &Buried) -> u64 {
-    buried.user_ns + buried.system_ns
+/// The sources of the trial, what reading them cost, and why others are missing.
+fn instrument(trial: &mut Trial, runner_cpu_ns: u64, machine: &MachineRecord) -> InstrumentRecord {
+    let mut absent = std::mem::take(&mut trial.host.absent);
+    note_gaps(trial, &mut absent);
+    let pace = &trial.sampler.pace;
+    InstrumentRecord {
+        samples: pace.samples,
+        runner_cpu_ns,
+        sampling_cpu_ns: pace.cpu_ns,
+        sample_interval_ns: pace.mean_interval_ns(),
+        clock_step_ns: clock::monotonic_step_ns(),
+        sources: sources(trial, &absent, machine),
+        absent,
+    }
 }
 
-/// What no source could give, with one reason for all.
-fn all_absent(names: &[&str], reason: &str) -> Absent {
-    let entry = |name: &&str| (name.to_string(), reason.to_owned());
-    names.iter().map(entry).collect()
+fn sources(trial: &Trial, absent: &Absent, machine: &MachineRecord) -> Vec<String> {
+    let any_counter = trial.roles.iter().any(|role| role.counter.is_some());
+    let read = [
+        ("wait4", true),
+        ("taskstats", trial.host.taskstats.is_some()),
+        ("perf", any_counter),
+        ("real_time", !absent.contains_key("real_time")),
+        ("schedstat", trial.sampler.pace.samples > 0),
+        ("syscall", trial.sampler.waits.any()),
+        ("psi", !machine.psi.is_empty()),
+    ];
+    let read = read.into_iter().filter(|(_, was_read)| *was_read);
+    read.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Why a source is incomplete, beside what the host refused at the start.
+fn note_gaps(trial: &Trial, absent: &mut Absent) {
+    let mut roles = trial.roles.iter();
+    if roles.all(|role| role.counter.is_none())
+        && let Some(reason) = trial
+            .roles
+            .iter()
+            .find_map(|role| role.counter_refusal.clone())
+    {
+        absent.insert("perf".into(), reason);
+    }
+    if trial.ledger.exits_lost {
+        let reason = "the kernel lost exits because they came too fast; raise net.core.rmem_max";
+        absent.entry("taskstats".into()).or_insert(reason.into());
+    }
+    if trial.unattributed_cpu_ns > 0 {
+        let ns = trial.unattributed_cpu_ns;
+        absent.insert(
+            "attribution".into(),
+            format!("{ns} ns of CPU time belong to orphans whose role could not be told"),
+        );
+    }
 }

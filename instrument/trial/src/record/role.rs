@@ -1,20 +1,18 @@
-//! What is written down of one role.
+//! The record of one role and of its threads, and whether those are all of them.
 
 use concurve_probe::perf::{Counts, TreeCounter};
-use concurve_wire::record::{Absent, RoleRecord, Usage};
+use concurve_wire::record::{Absent, RoleRecord, ThreadsRecord, Usage};
 
-use super::threads::{self, incomplete, miscount};
-use super::{all_absent, cpu_ns};
 use crate::ledger::Ledger;
 use crate::role::Role;
-use crate::waits::watch::Watch;
+use crate::waits::sampling::WaitSampling;
 
-/// Writes down a role that is over.
+/// The record of a role that has ended.
 pub fn record(
     mut role: Role,
     index: usize,
     ledger: &mut Ledger,
-    watch: &Watch,
+    waits: &WaitSampling,
     first_ns: u64,
 ) -> RoleRecord {
     if let Some(counter) = role
@@ -32,7 +30,7 @@ pub fn record(
     let counts = counts.unwrap_or_else(|| Err(role.counter_refusal.clone().unwrap_or_default()));
     let miscount = miscount(&role, index, ledger);
     let usage = usage(&role, index, ledger, &counts);
-    let threads = threads::record(&mut role, index, ledger, &counts, &miscount);
+    let threads = threads(&mut role, index, ledger, &counts, &miscount);
     let ran = role.ran();
     let census = &mut role.census;
     let released_ns = role.released_ns.unwrap_or(first_ns);
@@ -65,7 +63,7 @@ pub fn record(
         absent: Absent::new(),
     };
     if ran {
-        watch.tell(index, ledger.roles[index].processes_total, &mut record);
+        waits.write_to(index, ledger.roles[index].processes_total, &mut record);
     } else {
         record.absent = all_absent(&["waits"], "the role never ran");
     }
@@ -80,7 +78,7 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
             ..Usage::default()
         };
     }
-    let buried = &role.buried;
+    let reaped = &role.reaped;
     let roster = &ledger.roles[index];
     let sums = ledger.roles[index].closed();
     let mut absent = Absent::new();
@@ -102,21 +100,114 @@ fn usage(role: &Role, index: usize, ledger: &Ledger, counts: &Result<Counts, Str
         absent.insert("rss_bytes_tree_max".into(), reason.into());
     }
     Usage {
-        cpu_ns: Some(cpu_ns(buried)),
-        user_ns: Some(buried.user_ns),
-        system_ns: Some(buried.system_ns),
+        cpu_ns: Some(reaped.cpu_ns()),
+        user_ns: Some(reaped.user_ns),
+        system_ns: Some(reaped.system_ns),
         run_queue_ns: complete.is_none().then_some(sums.run_queue_ns),
         slices: complete.is_none().then_some(sums.slices),
-        voluntary_switches: Some(buried.voluntary_switches),
-        involuntary_switches: Some(buried.involuntary_switches),
+        voluntary_switches: Some(reaped.voluntary_switches),
+        involuntary_switches: Some(reaped.involuntary_switches),
         migrations,
-        minor_faults: Some(buried.minor_faults),
-        major_faults: Some(buried.major_faults),
-        // wait4 knows no less than the fork of the runner itself; the exit accounts do.
-        rss_bytes_max: roster.rss_bytes_max.or(Some(buried.rss_bytes_max)),
+        minor_faults: Some(reaped.minor_faults),
+        major_faults: Some(reaped.major_faults),
+        // wait4's figure is at least that of the forked runner; exit accounts do not include it.
+        rss_bytes_max: roster.rss_bytes_max.or(Some(reaped.rss_bytes_max)),
         rss_bytes_tree_max: roster.rss_bytes_tree_max,
-        block_inputs: Some(buried.block_inputs),
-        block_outputs: Some(buried.block_outputs),
+        block_inputs: Some(reaped.block_inputs),
+        block_outputs: Some(reaped.block_outputs),
         absent,
     }
+}
+
+/// The record of the threads of a role that has ended; `miscount` is the result of [`miscount`].
+fn threads(
+    role: &mut Role,
+    index: usize,
+    ledger: &mut Ledger,
+    counts: &Result<Counts, String>,
+    miscount: &Option<String>,
+) -> ThreadsRecord {
+    if !role.ran() {
+        return ThreadsRecord {
+            absent: all_absent(
+                &["total", "peak", "processes", "cpu_ns"],
+                "the role never ran",
+            ),
+            ..ThreadsRecord::default()
+        };
+    }
+    let sums = ledger.roles[index].closed();
+    let gap = incomplete(ledger, index);
+    let listed = ledger.roles[index].take_listed();
+    let roster = &ledger.roles[index];
+    let accounts = gap.is_none();
+    let mut record = ThreadsRecord {
+        total: accounts.then_some(sums.threads),
+        peak: Some(roster.threads_peak.max(1)),
+        processes: accounts.then_some(roster.processes_total),
+        cpu_ns: accounts.then_some(sums.cpu_ns),
+        listed,
+        absent: Absent::new(),
+    };
+    match miscount {
+        None => {
+            record.total = Some(role.census.threads());
+            record.peak = Some(role.census.peak());
+            record.processes = Some(role.census.processes());
+            // The kernel adds a thread's time to the tree's counter when the thread exits.
+            let tree_ns = counts.as_ref().ok().map(|counts| counts.cpu_ns);
+            record.cpu_ns = record.cpu_ns.or(tree_ns);
+        }
+        Some(reason) => {
+            let reason = format!("a lower bound, by samples: {reason}");
+            record.absent.insert("peak".into(), reason);
+        }
+    }
+    let missing = [
+        ("total", record.total),
+        ("processes", record.processes),
+        ("cpu_ns", record.cpu_ns),
+    ];
+    for (name, _) in missing.iter().filter(|(_, value)| value.is_none()) {
+        let reason = gap.clone().unwrap_or_default();
+        record.absent.insert((*name).into(), reason);
+    }
+    record
+}
+
+/// Why sums over threads may be incomplete, if they may.
+fn incomplete(ledger: &Ledger, index: usize) -> Option<String> {
+    if ledger.exits_granted && !ledger.exits_lost {
+        return None;
+    }
+    let why = match ledger.exits_granted {
+        true => "exit accounts were lost",
+        false => "no exit accounts (taskstats)",
+    };
+    let sampled = ledger.roles[index].sampled_only;
+    Some(format!(
+        "{why}: threads that ended between two samples may be missing; {sampled} are known by \
+         their last sample only"
+    ))
+}
+
+/// Why births and deaths do not give the number of threads, if they do not.
+fn miscount(role: &Role, index: usize, ledger: &Ledger) -> Option<String> {
+    if role.lives.is_none() {
+        return Some(role.lives_refusal.clone().unwrap_or_default());
+    }
+    role.census.gap().or_else(|| {
+        let threads = ledger.roles[index].closed().threads;
+        let processes = ledger.roles[index].processes_total;
+        (threads > role.census.threads() || processes > role.census.processes()).then(|| {
+            "a program that this user may not watch (set-user-ID, or not readable) ran in the tree"
+                .into()
+        })
+    })
+}
+
+/// Figures that no source gave, with one reason for all.
+fn all_absent(names: &[&str], reason: &str) -> Absent {
+    let entry = |name: &&str| (name.to_string(), reason.to_owned());
+    names.iter().map(entry).collect()
 }

@@ -1,23 +1,22 @@
 //! One running trial: its roles, its accounts, and how it is going to end.
 
-mod bury;
-mod exits;
-mod hear;
-mod reading;
-mod start;
+mod accounts;
+mod reap;
+mod reports;
 mod stop;
 
 use concurve_clock as clock;
-use concurve_wire::record::Outcome;
-use concurve_wire::spec::TrialSpec;
+use concurve_wire::record::{Outcome, OutcomeKind};
+use concurve_wire::spec::{Ready, TrialSpec};
 
 use crate::host::Host;
+use crate::launch;
 use crate::ledger::Ledger;
 use crate::machine::Snapshot;
 use crate::role::Role;
 use crate::sampler::Sampler;
 
-/// A trial from its first launch to the burial of its last process.
+/// A trial, until its last process is reaped.
 #[derive(Debug)]
 pub struct Trial {
     pub spec: TrialSpec,
@@ -31,20 +30,20 @@ pub struct Trial {
     pub started_unix_ns: u64,
     pub machine_begin: Option<Snapshot>,
     pub runner_cpu_begin_ns: u64,
-    /// CPU time of buried processes that no role could be found for.
+    /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
     pub childless: bool,
     rings_taken_ns: u64,
 }
 
-/// How far the end of the trial has come.
+/// The state of the trial's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Some exit role is still to run to its end.
+    /// A role that ends by itself has not ended yet.
     NotYet,
-    /// Serving roles have had their SIGTERM; at this time comes SIGKILL.
+    /// Serving roles were sent SIGTERM; at this time they are sent SIGKILL.
     Stopping { until_ns: u64 },
-    /// Whatever lives is killed until nothing does.
+    /// All processes are being killed.
     Killing,
 }
 
@@ -77,5 +76,59 @@ impl Trial {
     /// Nothing is left to wait for.
     pub fn over(&self) -> bool {
         self.ending == Ending::Killing && self.childless
+    }
+}
+
+/// Starts roles when they are due.
+impl Trial {
+    /// Starts every role that is due: in the order of the spec, when the earlier ones are ready and
+    /// those that it waits for have exited.
+    pub fn start_due_roles(&mut self) {
+        while self.ending == Ending::NotYet {
+            let Some(next) = self.roles.iter().position(|role| role.pid.is_none()) else {
+                return;
+            };
+            let exited = |name: &String| {
+                let mut roles = self.roles.iter();
+                roles.any(|role| role.spec.name == *name && role.exited())
+            };
+            let ready = self.roles[..next].iter().all(|role| role.ready);
+            if !ready || !self.roles[next].spec.after.iter().all(exited) {
+                return;
+            }
+            self.start(next);
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let role = &mut self.roles[index];
+        let suspended = match launch::suspend(role, &self.spec.trial) {
+            Ok(suspended) => suspended,
+            Err(problem) => {
+                self.childless = false;
+                return self.fail(problem.kind, index, problem.message);
+            }
+        };
+        self.childless = false;
+        let pid = suspended.pid();
+        self.ledger.adopt(pid, index);
+        if let Err(problem) = launch::control(role, &suspended, &self.host.proc_fs) {
+            return self.fail(problem.kind, index, problem.message);
+        }
+        if self.first_release_ns.is_none() {
+            self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
+            self.runner_cpu_begin_ns = clock::process_cpu_ns();
+            self.started_unix_ns = clock::realtime_ns();
+        }
+        let now = clock::monotonic_ns();
+        match suspended.release() {
+            Ok(news) => role.exec_news = Some(news),
+            Err(error) => return self.fail(OutcomeKind::ExecFailed, index, error.to_string()),
+        }
+        role.released_ns = Some(now);
+        self.ledger.born(pid, now);
+        role.ready = role.spec.ready == Ready::Launch;
+        self.first_release_ns.get_or_insert(now);
+        self.sampler.start(now);
     }
 }

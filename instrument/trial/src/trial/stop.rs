@@ -1,9 +1,10 @@
-//! The end of a trial: how it begins, and how what has to die is killed.
+//! Ends a trial: stops serving roles, and kills processes that remain.
 
 use concurve_clock as clock;
 use concurve_probe::process;
 use concurve_wire::record::{EndedBy, Outcome, OutcomeKind};
 use concurve_wire::spec::End;
+use nix::sys::signal::Signal;
 
 use super::{Ending, Trial};
 use crate::orphans;
@@ -37,7 +38,7 @@ impl Trial {
         });
     }
 
-    /// SIGTERM to what serves; SIGKILL follows when the grace is over.
+    /// Sends SIGTERM to serving roles; SIGKILL follows after the grace period.
     pub fn stop_serving_roles(&mut self) {
         if self.ending != Ending::NotYet {
             return;
@@ -48,7 +49,7 @@ impl Trial {
             let serving = role.spec.end == End::Serve && role.released_ns.is_some();
             if let Some(pid) = role.pid.filter(|_| serving && !role.exited()) {
                 role.ended_by = Some(EndedBy::Stopped);
-                let _ = process::kill_group(pid, libc::SIGTERM);
+                let _ = process::kill_group(pid, Signal::SIGTERM);
             }
         }
     }
@@ -57,14 +58,14 @@ impl Trial {
         self.ending = Ending::Killing;
         for role in &mut self.roles {
             if role.running() {
-                // A serving role that outlives its grace has been killed too.
+                // Also a serving role that did not end within the grace period.
                 role.ended_by = Some(EndedBy::Killed);
             }
         }
     }
 
-    /// Brings the end of the trial one step further. `now` decides on limits.
-    pub fn further_the_end(&mut self, now: u64) {
+    /// Advances the end of the trial by one step. `now` decides whether limits have passed.
+    pub fn advance_end(&mut self, now: u64) {
         if let Ending::Stopping { until_ns } = self.ending {
             let mut roles = self.roles.iter();
             let stopping = roles.any(|role| {
@@ -73,7 +74,7 @@ impl Trial {
             if now >= until_ns || !stopping {
                 self.kill_everything();
             } else {
-                // What does not serve has no claim to the grace.
+                // The grace period is for serving roles alone.
                 for index in 0..self.roles.len() {
                     if self.roles[index].running() && self.roles[index].spec.end == End::Exit {
                         self.kill_tree_of(index);
@@ -92,37 +93,37 @@ impl Trial {
         }
     }
 
-    /// Whether some process is being killed and another look is due soon.
+    /// Whether a process is being killed, so that the loop must check again soon.
     pub fn killing(&self) -> bool {
         let done = |role: &crate::role::Role| role.exited();
         !self.childless && (self.ending != Ending::NotYet || self.roles.iter().any(done))
     }
 
     fn kill_all(&mut self) {
-        // Stragglers first, while they can still be told from the rest.
+        // Stragglers first, while they can still be distinguished from the others.
         for index in 0..self.roles.len() {
             if self.roles[index].exited() {
                 self.kill_stragglers(index);
             }
         }
         for pid in self.host.proc_fs.descendants(std::process::id()) {
-            let _ = process::kill(pid, libc::SIGKILL);
+            let _ = process::kill(pid, Signal::SIGKILL);
         }
     }
 
     fn kill_tree_of(&mut self, index: usize) {
         if let Some(pid) = self.roles[index].pid {
             for descendant in self.host.proc_fs.descendants(pid) {
-                let _ = process::kill(descendant, libc::SIGKILL);
+                let _ = process::kill(descendant, Signal::SIGKILL);
             }
-            let _ = process::kill(pid, libc::SIGKILL);
+            let _ = process::kill(pid, Signal::SIGKILL);
         }
     }
 
-    /// Kills what a role has left behind after its first process exited.
+    /// Kills the processes that a role has left behind when its first process exited.
     fn kill_stragglers(&mut self, index: usize) {
         let proc_fs = &self.host.proc_fs;
-        for (pid, role) in orphans::strangers(&self.ledger, proc_fs) {
+        for (pid, role) in orphans::unclaimed_children(&self.ledger, proc_fs) {
             self.ledger.adopt(pid, role);
         }
         let own = std::process::id();
@@ -141,7 +142,8 @@ impl Trial {
                     self.ledger.adopt(pid, index);
                 }
                 let alive = proc_fs.stat(pid).is_ok_and(|stat| stat.state != 'Z');
-                if alive && process::kill(pid, libc::SIGKILL).is_ok() && self.ledger.condemn(pid) {
+                if alive && process::kill(pid, Signal::SIGKILL).is_ok() && self.ledger.condemn(pid)
+                {
                     self.roles[index].stragglers_killed += 1;
                 }
             }

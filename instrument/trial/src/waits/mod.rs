@@ -1,40 +1,40 @@
-//! What threads were seen doing: sights of a role, of a phase, of a thread.
+//! Samples of what threads were doing, counted by role, by phase and by thread.
 
-pub mod watch;
-pub mod watcher;
+pub mod sampling;
+pub mod thread;
 
 use std::collections::HashMap;
 
 use concurve_probe::syscall::Kind;
 use concurve_wire::record::{FutexWaits, Waits};
 
-/// Futex words told of a role.
+/// Most futex words in the record of a role.
 const WORDS_MAX: usize = 8;
-/// Threads at futex words that are kept apart, in each role.
-const SPOTS_MAX: usize = 100_000;
+/// Most pairs of thread and futex word that are counted apart, in each role.
+const FUTEX_WAITS_MAX: usize = 100_000;
 
-/// What a thread was seen doing in one sample.
+/// What a thread was doing in one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum Activity {
     Running,
-    /// At a futex word, if one is known.
+    /// Waiting at a futex word; its address, if it is known.
     Futex(Option<u64>),
     Waiting(Kind),
 }
 
-/// How often threads were seen running and in each kind of wait.
+/// How many samples saw threads running, and in each kind of wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sights {
+pub struct ActivityCounts {
     running: u64,
     kinds: [u64; 8],
 }
 
-impl Sights {
-    pub fn add(&mut self, sight: Sight) {
-        match sight {
-            Sight::Running => self.running += 1,
-            Sight::Futex(_) => self.kinds[Kind::Futex as usize] += 1,
-            Sight::Waiting(kind) => self.kinds[kind as usize] += 1,
+impl ActivityCounts {
+    pub fn add(&mut self, activity: Activity) {
+        match activity {
+            Activity::Running => self.running += 1,
+            Activity::Futex(_) => self.kinds[Kind::Futex as usize] += 1,
+            Activity::Waiting(kind) => self.kinds[kind as usize] += 1,
         }
     }
 
@@ -69,56 +69,56 @@ impl Sights {
 
 /// A thread at a futex word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Spot {
+struct FutexWait {
     pid: u32,
     address: u64,
     tid: u32,
 }
 
-/// What the threads of a role were seen doing.
+/// What the threads of a role were doing, over all samples.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    sights: Sights,
-    spots: HashMap<Spot, u64>,
-    /// Readings at words that there was no room for.
+    counts: ActivityCounts,
+    futex_waits: HashMap<FutexWait, u64>,
+    /// Readings at further words, beyond the most that are counted apart.
     pub left_out: u64,
 }
 
 impl Tally {
-    pub fn add(&mut self, pid: u32, tid: u32, sight: Sight) {
-        self.sights.add(sight);
-        let Sight::Futex(Some(address)) = sight else {
+    pub fn add(&mut self, pid: u32, tid: u32, activity: Activity) {
+        self.counts.add(activity);
+        let Activity::Futex(Some(address)) = activity else {
             return;
         };
-        let spot = Spot { pid, address, tid };
-        if let Some(readings) = self.spots.get_mut(&spot) {
+        let wait = FutexWait { pid, address, tid };
+        if let Some(readings) = self.futex_waits.get_mut(&wait) {
             *readings += 1;
-        } else if self.spots.len() < SPOTS_MAX {
-            self.spots.insert(spot, 1);
+        } else if self.futex_waits.len() < FUTEX_WAITS_MAX {
+            self.futex_waits.insert(wait, 1);
         } else {
             self.left_out += 1;
         }
     }
 
-    /// What was added since an earlier state of the same tally.
+    /// What was added since an earlier copy of this tally.
     pub fn since(&self, earlier: &Self) -> Self {
-        let more = self.spots.iter().filter_map(|(spot, readings)| {
-            let before = earlier.spots.get(spot).copied().unwrap_or_default();
-            (*readings > before).then(|| (*spot, readings - before))
+        let more = self.futex_waits.iter().filter_map(|(wait, readings)| {
+            let before = earlier.futex_waits.get(wait).copied().unwrap_or_default();
+            (*readings > before).then(|| (*wait, readings - before))
         });
         Self {
-            sights: self.sights.minus(&earlier.sights),
-            spots: more.collect(),
+            counts: self.counts.minus(&earlier.counts),
+            futex_waits: more.collect(),
             left_out: self.left_out - earlier.left_out,
         }
     }
 
     /// The wire form; none if there was no reading.
     pub fn finish(&self) -> Option<Waits> {
-        let mut waits = self.sights.finish()?;
+        let mut waits = self.counts.finish()?;
         let mut words: HashMap<(u32, u64), (u64, u64)> = HashMap::new();
-        for (spot, readings) in &self.spots {
-            let word = words.entry((spot.pid, spot.address)).or_default();
+        for (wait, readings) in &self.futex_waits {
+            let word = words.entry((wait.pid, wait.address)).or_default();
             word.0 += readings;
             word.1 += 1;
         }
@@ -139,8 +139,8 @@ impl Tally {
     /// Different futex words of each thread that waited at any.
     pub fn words_of_threads(&self) -> HashMap<u32, u64> {
         let mut words = HashMap::new();
-        for spot in self.spots.keys() {
-            *words.entry(spot.tid).or_default() += 1;
+        for wait in self.futex_waits.keys() {
+            *words.entry(wait.tid).or_default() += 1;
         }
         words
     }
@@ -157,16 +157,16 @@ pub fn of_one_process(waits: &mut Waits) {
 mod tests {
     use super::*;
 
-    const LOCK: Sight = Sight::Futex(Some(0x1000));
+    const LOCK: Activity = Activity::Futex(Some(0x1000));
 
     #[test]
     fn readings_are_the_sum_of_all_kinds() {
         let mut tally = Tally::default();
-        tally.add(1, 1, Sight::Running);
+        tally.add(1, 1, Activity::Running);
         tally.add(1, 2, LOCK);
-        tally.add(1, 2, Sight::Futex(None));
-        tally.add(1, 3, Sight::Waiting(Kind::Disk));
-        tally.add(1, 3, Sight::Waiting(Kind::Other));
+        tally.add(1, 2, Activity::Futex(None));
+        tally.add(1, 3, Activity::Waiting(Kind::Disk));
+        tally.add(1, 3, Activity::Waiting(Kind::Other));
         let waits = tally.finish().unwrap();
         assert_eq!((waits.readings, waits.running, waits.futex), (5, 1, 2));
         assert_eq!((waits.disk, waits.other, waits.futex_words), (1, 1, 1));
@@ -180,7 +180,7 @@ mod tests {
             (0..times).for_each(|_| tally.add(7, tid, LOCK));
         }
         tally.add(8, 9, LOCK);
-        tally.add(7, 1, Sight::Futex(Some(0x2000)));
+        tally.add(7, 1, Activity::Futex(Some(0x2000)));
         let waits = tally.finish().unwrap();
         assert_eq!(waits.futex_words, 3);
         let first = &waits.futexes[0];
@@ -190,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn the_most_seen_words_are_told_and_all_are_counted() {
+    fn the_most_seen_words_are_listed_and_all_are_counted() {
         let mut tally = Tally::default();
         for word in 1..=20u64 {
-            (0..word).for_each(|_| tally.add(1, 1, Sight::Futex(Some(word))));
+            (0..word).for_each(|_| tally.add(1, 1, Activity::Futex(Some(word))));
         }
         let waits = tally.finish().unwrap();
         assert_eq!((waits.futexes.len(), waits.futex_words), (WORDS_MAX, 20));
@@ -204,7 +204,7 @@ mod tests {
     fn a_difference_holds_what_was_added_only() {
         let mut tally = Tally::default();
         tally.add(1, 1, LOCK);
-        tally.add(1, 2, Sight::Running);
+        tally.add(1, 2, Activity::Running);
         let begin = tally.clone();
         assert_eq!(tally.since(&begin).finish(), None);
         tally.add(1, 2, LOCK);
@@ -216,11 +216,14 @@ mod tests {
     #[test]
     fn words_without_room_are_counted_as_waits_still() {
         let mut tally = Tally::default();
-        for word in 0..SPOTS_MAX as u64 + 5 {
-            tally.add(1, 1, Sight::Futex(Some(word)));
+        for word in 0..FUTEX_WAITS_MAX as u64 + 5 {
+            tally.add(1, 1, Activity::Futex(Some(word)));
         }
         let waits = tally.finish().unwrap();
-        assert_eq!(waits.futex, SPOTS_MAX as u64 + 5);
-        assert_eq!((waits.futex_words, tally.left_out), (SPOTS_MAX as u64, 5));
+        assert_eq!(waits.futex, FUTEX_WAITS_MAX as u64 + 5);
+        assert_eq!(
+            (waits.futex_words, tally.left_out),
+            (FUTEX_WAITS_MAX as u64, 5)
+        );
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub const RUNNER: &str = env!("CARGO_BIN_EXE_trial");
 
-/// Arguments of setpriv that leave nothing.
+/// Arguments of setpriv that drop all privileges.
 pub const NOBODY: [&str; 5] = [
     "--reuid=65534",
     "--regid=65534",
@@ -19,7 +19,7 @@ pub const NOBODY: [&str; 5] = [
     "--no-new-privs",
 ];
 
-/// A spec in the making.
+/// A spec under construction.
 pub struct Trial(pub Value);
 
 impl From<Value> for Trial {
@@ -55,14 +55,14 @@ pub fn record(trial: Trial) -> TrialRecord {
     parse(&output.stdout)
 }
 
-/// Of a runner that is nobody. It is copied to where nobody may execute it.
+/// A command of the runner as the user nobody, from a copy that this user may execute.
 pub fn record_without_privilege(trial: Trial) -> TrialRecord {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let copy = folder.path().join("trial");
-    // By another process: a fork of another test would inherit the descriptor that this one
-    // writes through, and nobody may execute what is open for writing.
+    // Copied by another process: a fork of another test would inherit the descriptor that this one
+    // writes through, and a file that is open for writing cannot be executed.
     let copied = Command::new("cp").arg(RUNNER).arg(&copy).status().unwrap();
     assert!(copied.success());
     let mut command = Command::new("setpriv");
@@ -119,7 +119,7 @@ pub fn taskstats_granted() -> bool {
     granted("taskstats")
 }
 
-/// Births and deaths are watched. Where root may, so may nobody at the usual setting.
+/// Whether births and deaths are reported. At the usual setting an unprivileged user gets them too.
 pub fn lives_granted() -> bool {
     granted("perf_lives")
 }
@@ -133,8 +133,8 @@ fn granted(probe: &str) -> bool {
     probes[probe]["granted"] == true
 }
 
-/// setpriv can make a nobody here.
-pub fn nobody_to_be_had() -> bool {
+/// Whether setpriv can run programs as the user nobody here.
+pub fn can_run_as_nobody() -> bool {
     let probe = Command::new("setpriv").args(NOBODY).arg("true").output();
     probe.is_ok_and(|output| output.status.success())
 }
@@ -165,7 +165,7 @@ fn feed(command: &mut Command, input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A runner that refuses to read at all closes the pipe.
+    // A runner that refuses without reading closes the pipe.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }

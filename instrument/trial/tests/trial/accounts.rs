@@ -20,7 +20,7 @@ print(sum(x.ru_utime + x.ru_stime for x in u))
     let target = &record.roles[0];
     let own_ns = target.stdout.head.trim().parse::<f64>().unwrap() * 1e9;
     let ratio = target.usage.cpu_ns.unwrap() as f64 / own_ns;
-    // The interpreter goes on for a moment after it has looked.
+    // The interpreter still runs for a short time after it has read its own CPU time.
     assert!((0.99..1.25).contains(&ratio), "{ratio}");
     if taskstats_granted() {
         assert_eq!(target.threads.total, Some(201));
@@ -71,7 +71,7 @@ ts = [threading.Thread(target=work) for _ in range(3)]
 }
 
 #[test]
-fn garbage_on_the_report_channel_is_told_and_harmless() {
+fn garbage_on_the_report_channel_is_reported_and_harmless() {
     let script = "printf 'x\\n{\"ready\":1}\\n\\377\\n{\"indicator\":\"a_ns\",\"value\":2}\\n{\"fact\":' >&3";
     let record = record(role("target", ["sh", "-c", script]).into());
     assert_eq!(record.outcome.kind, OutcomeKind::Ok);
@@ -115,7 +115,7 @@ burn(0.05)
     assert_eq!(target.report_errors.len(), 1);
     let phase = &target.phases[0];
     let cpu_ns = phase.usage.cpu_ns.unwrap();
-    // The program sleeps after each edge: a busy machine makes the runner look late.
+    // The program sleeps after each edge: on a busy machine the runner reads late.
     assert!((100_000_000..200_000_000).contains(&cpu_ns), "{cpu_ns}");
     assert!(phase.wall_ns >= 450_000_000);
     assert!(phase.usage.cpu_ns < target.usage.cpu_ns);
@@ -123,7 +123,7 @@ burn(0.05)
 }
 
 #[test]
-fn what_a_server_used_in_its_clients_phase_is_told() {
+fn what_a_server_used_in_its_clients_phase_is_reported() {
     let mut server = role(
         "server",
         [

@@ -1,10 +1,11 @@
-//! How trials end, and what is said of it.
+//! How trials end, and what their records say of it.
 
 use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
+use nix::sys::signal::Signal;
 
 use crate::common::{self, Trial, alive_with, python, record, role, runner, taskstats_granted};
 
@@ -109,8 +110,8 @@ os.read(r, 1)
 
 #[test]
 fn an_interruption_kills_and_records() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        let mark = format!("32.{}{signal}", std::process::id());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mark = format!("32.{}{}", std::process::id(), signal as i32);
         let script = format!("setsid sleep {mark} & sleep {mark}");
         let trial = Trial::from(role("target", ["sh", "-c", &script]));
         let mut child = runner()

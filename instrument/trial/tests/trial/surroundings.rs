@@ -16,8 +16,8 @@ fn roles_are_ordinary_tasks_although_the_runner_is_not() {
     let own = ProcFs::default().stat(std::process::id()).unwrap().nice;
     let ordinary = format!("{own} 0");
     assert_eq!(target.stdout.head.trim(), ordinary, "nice value, policy");
-    let told = record.instrument.sources.contains(&"real_time".to_owned());
-    assert!(told != record.instrument.absent.contains_key("real_time"));
+    let granted = record.instrument.sources.contains(&"real_time".to_owned());
+    assert!(granted != record.instrument.absent.contains_key("real_time"));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_cpu_that_does_not_exist_stops_the_trial_before_it_runs() {
 
 #[test]
 fn without_privilege_refusals_name_the_capability() {
-    if !common::nobody_to_be_had() {
+    if !common::can_run_as_nobody() {
         eprintln!("skipped: setpriv cannot drop privileges here");
         return;
     }
@@ -74,7 +74,7 @@ fn without_privilege_refusals_name_the_capability() {
             "{message}"
         );
     }
-    // What is not granted is absent with its reason; the rest is there.
+    // Sources that are not granted are absent with a reason; the others are read.
     let record =
         common::record_without_privilege(role("target", ["sh", "-c", "true | true"]).into());
     assert_eq!(record.outcome.kind, OutcomeKind::Ok);

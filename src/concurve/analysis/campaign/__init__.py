@@ -15,10 +15,10 @@ from concurve.definition.study import Rules
 from concurve.findings.campaign import CampaignFindings, CampaignInfo, Procedure, StudyFindings
 from concurve.findings.claims import VerdictName
 from concurve.findings.run import Findings, Report
-from concurve.measuring.campaign_head import CampaignHead, decode_campaign
-from concurve.measuring.run_head import decode_head
 from concurve.store import Store
+from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow, RunRow
+from concurve.store.run_head import decode_head
 
 
 def campaign_findings(

@@ -40,8 +40,8 @@ def _of_run(name: str, run: Findings) -> Iterator[Deviation]:
             yield Deviation(study=name, kind="warning", says=finding.sentence)
     causes = Counter(reject.cause for reject in run.rejects if not reject.used)
     if causes:
-        told = ", ".join(f"{cause} {number}" for cause, number in causes.most_common())
-        says = f"{causes.total()} of {run.run.trials} trials rejected and redone: {told}."
+        counted = ", ".join(f"{cause} {number}" for cause, number in causes.most_common())
+        says = f"{causes.total()} of {run.run.trials} trials rejected and redone: {counted}."
         yield Deviation(study=name, kind="rejected", says=says)
     for claim in run.claims:
         if claim.verdict == "not testable here":

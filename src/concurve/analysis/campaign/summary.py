@@ -14,7 +14,7 @@ from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Findings
-from concurve.measuring.campaign_head import CampaignHead
+from concurve.store.campaign_head import CampaignHead
 
 #: Refuted claims of a study that the summary names one by one.
 REFUTED_NAMED = 2
@@ -38,7 +38,7 @@ def summary(
     yield Finding(kind="answer", sentence=_done(studies, machine))
     claims = summed(study.verdicts for study in studies)
     if claims:
-        yield Finding(kind="answer", sentence=_claims(claims, _told(head, studies)))
+        yield Finding(kind="answer", sentence=_claims(claims, _claims_with_run(head, studies)))
     yield from _refuted(head, studies)
     figures = summed(study.agreements for study in studies)
     if figures:
@@ -64,7 +64,7 @@ def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
     )
 
 
-def _told(head: CampaignHead, studies: Sequence[StudyFindings]) -> int:
+def _claims_with_run(head: CampaignHead, studies: Sequence[StudyFindings]) -> int:
     """The claims of the studies that have a run; each may be tested in several settings."""
     members = zip(head.campaign.studies, studies, strict=True)
     return sum(len(member.study.claims) for member, study in members if study.run is not None)
@@ -108,7 +108,7 @@ def name_of(study: StudyFindings) -> str:
 def _of_claim(claim: Claim, study: StudyFindings) -> Iterator[ClaimFinding]:
     """What the study's run says of a claim, in every setting that it is tested in."""
     for found in study.run.claims if study.run is not None else ():
-        if found.says == claim.says or found.says.startswith(f"{claim.says} ["):
+        if found.claim == claim.id:
             yield found
 
 
@@ -170,8 +170,8 @@ def causes(explanation: Explanation) -> str:
     if not found:
         return f"nothing is found in its {len(cells)} cells."
     (first, most), *rest = found
-    told = ", ".join(
+    counted = ", ".join(
         [f"{first} in {most} of {len(cells)} cells", *(f"{name} in {n}" for name, n in rest)]
     )
     others = len(cells) - sum(number for _, number in found)
-    return f"{told}; in the other {others} nothing is found." if others else f"{told}."
+    return f"{counted}; in the other {others} nothing is found." if others else f"{counted}."

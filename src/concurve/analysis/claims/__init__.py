@@ -19,7 +19,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
@@ -55,6 +55,7 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         threshold=answer.threshold,
         estimate=answer.estimate,
         published=test.published,
+        claim=claim.id,
         indicator=test.indicator,
         cell=getattr(test, "of", {}),
     )

@@ -9,7 +9,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 class Answer(NamedTuple):

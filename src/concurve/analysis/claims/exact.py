@@ -10,7 +10,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Distinct, Linear, Mapping_, Overlap, Same, Step
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 
 def mapping(test: Mapping_, samples: Samples) -> Answer:

@@ -7,10 +7,10 @@ from concurve.analysis.samples import Samples
 from concurve.definition.claim_kinds import BestSetting, ConstantWithin, Order
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
-from concurve.findings.study import Level
 from concurve.stats.best import best_set
 from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean
+from concurve.terms import Level
 
 
 def constant_within(test: ConstantWithin, samples: Samples) -> Answer:

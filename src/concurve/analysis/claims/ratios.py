@@ -8,12 +8,11 @@ from concurve.analysis.claims.answer import Answer, bounded, by_level, setting_i
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestRatio, Cell, Ratio, RatioOfRatios, Spread
 from concurve.estimate import Estimate
-from concurve.findings.study import Level
-from concurve.stats import interaction
+from concurve.stats import intervals
 from concurve.stats.best import best_mean
-from concurve.stats.intervals import quotient, scaled
+from concurve.stats.intervals import quotient, scaled, variation_estimate
 from concurve.stats.moments import mean
-from concurve.stats.variation import variation_estimate
+from concurve.terms import Level
 
 
 def speedup(test: Ratio, samples: Samples) -> Answer:
@@ -67,7 +66,7 @@ def _best_mean(
 
 def ratio_of_ratios(test: RatioOfRatios, samples: Samples) -> Answer:
     """A ratio over that of two other cells: how one factor changes what another does."""
-    estimate = interaction.ratio_of_ratios(
+    estimate = intervals.ratio_of_ratios(
         samples.values(test.of, test.indicator),
         samples.values(test.over, test.indicator),
         samples.values(test.than_of, test.indicator),

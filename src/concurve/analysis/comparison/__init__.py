@@ -1,9 +1,8 @@
 """Two runs, or two levels of a factor, cell by cell →
 :class:`~concurve.findings.comparison.Comparison`. Pure.
 
-``sides`` holds the cells that stand against one another, ``cells`` compares each pair, ``blocks``
-says which trials of one run may be compared, ``figures`` what is compared, and ``doubts`` what
-speaks against it.
+``options`` says what is compared, ``sides`` finds the cells to compare and what speaks against it,
+and ``cells`` compares each pair.
 """
 
 from __future__ import annotations
@@ -13,23 +12,25 @@ from collections.abc import Sequence
 import msgspec
 
 from concurve.analysis.comparison.cells import columns_of, draft_of, verdict_of
-from concurve.analysis.comparison.doubts import machines, sessions, states, studies
-from concurve.analysis.comparison.figures import indicators_of, near
-from concurve.analysis.comparison.options import DEFAULTS, Options
+from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_of, near
 from concurve.analysis.comparison.sides import (
     Pair,
     Side,
     common_cells,
     factors_of,
+    machines,
+    sessions,
     side_name,
     side_of,
+    states,
+    studies,
     varying,
 )
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.stats.comparison import directions
+from concurve.terms import Level
 
 
 def compare_runs(

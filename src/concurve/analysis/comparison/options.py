@@ -1,10 +1,17 @@
-"""How to compare."""
+"""What a comparison is asked for: its options, and the indicators that they name."""
 
 from __future__ import annotations
 
+import difflib
 from typing import NamedTuple
 
+import msgspec
+
+from concurve.analysis.comparison.sides import Side
+from concurve.errors import ComparisonError
+from concurve.findings.run import Findings
 from concurve.stats.comparison import Method
+from concurve.terms import IndicatorInfo
 
 #: Differences below this share are not worth the name, unless another is given.
 EFFECT = 0.02
@@ -23,3 +30,43 @@ class Options(NamedTuple):
 
 
 DEFAULTS = Options()
+
+
+def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[IndicatorInfo, ...]:
+    """What is compared: the indicators asked for, else the primary one."""
+    infos = []
+    for name in options.indicators or (sides[1].sessions[0].primary,):
+        found = [_info(run, name) for side in sides for run in side.sessions]
+        units = list(dict.fromkeys(info.unit for info in found))
+        if len(units) > 1:
+            raise ComparisonError(
+                f"{name} has different units: {' and '.join(unit or 'none' for unit in units)}",
+                "the same unit on both sides, or another --indicator",
+            )
+        better = options.better or found[-1].better
+        if better == "neither":
+            raise ComparisonError(
+                f"{name} has no better direction, so nothing is faster or slower by it",
+                "--better lower or --better higher",
+            )
+        infos.append(msgspec.structs.replace(found[-1], better=better))
+    return tuple(infos)
+
+
+def _info(run: Findings, name: str) -> IndicatorInfo:
+    have = dict.fromkeys(known for dot in run.dots for known in dot.values)
+    if name not in have:
+        derived = any(name in cell.indicators for cell in run.cells)
+        raise ComparisonError(
+            f"run {run.run.id}: {name} is derived, not measured"
+            if derived
+            else f"run {run.run.id}: no trial has the indicator {name!r}",
+            "--indicator wall_seconds" if derived else near(name, list(have)),
+        )
+    return run.indicator(name)
+
+
+def near(name: str, names: list[str]) -> str:
+    """A remedy: the name that was meant, perhaps, or all of them."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none'}"

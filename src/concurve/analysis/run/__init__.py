@@ -24,12 +24,13 @@ from concurve.analysis.sentences import sentences
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Findings, RunInfo
-from concurve.findings.study import Factor
 from concurve.measuring.plan import Plan
-from concurve.measuring.protocol import Protocol, TrialKey, replay
-from concurve.measuring.run_head import RunHead, decode_head
+from concurve.measuring.protocol import Protocol, replay
+from concurve.measuring.run_head import plan_of
 from concurve.store import Store
-from concurve.store.rows import RunRow, TrialRow
+from concurve.store.rows import RunRow, TrialKey, TrialRow
+from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Factor
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
 
@@ -71,7 +72,7 @@ def stored_run(store: Store, row: RunRow) -> StoredRun:
     head = decode_head(row)
     with no_garbage():
         trials = store.trials(row.id)
-        plan = head.plan()
+        plan = plan_of(head)
         protocol = replay(plan, [trial.outcome for trial in trials], head.id)
         figures = decode_figures(trial.figures for trial in trials)
         return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))

@@ -9,13 +9,13 @@ from concurve.analysis.on_demand import OnDemand
 from concurve.analysis.run.tables import Table
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
-from concurve.findings.study import IndicatorInfo
 from concurve.measuring.plan import Cell, Plan
 from concurve.measuring.protocol import CellState, Protocol
-from concurve.measuring.run_head import RunHead
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled
+from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 

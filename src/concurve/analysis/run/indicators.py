@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from concurve.analysis.run.tables import Table
-from concurve.findings.study import IndicatorInfo
+from concurve.definition.measured import INDICATORS, MEASURED
 from concurve.measuring.plan import Plan
-from concurve.measuring.run_head import RunHead
 from concurve.readings.cpu_measures import cpu_info
 from concurve.readings.fairness_measures import fairness_info
-from concurve.readings.indicators import INDICATORS
 from concurve.readings.measures import measure
-from concurve.readings.thread_measures import THREAD_INDICATORS
+from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 
@@ -28,7 +27,7 @@ def indicator_infos(
     declared = {item.name: item for item in head.study.indicators}
     infos = []
     for name in [*own, *(name for name in names if name not in own)]:
-        base = own.get(name) or THREAD_INDICATORS.get(name) or cpu_info(name)
+        base = MEASURED.get(name) or cpu_info(name)
         base = base or _of_role(name, own)
         if base is None and name not in units:
             base = fairness_info(name)

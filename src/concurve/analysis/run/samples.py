@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from concurve.analysis.run.tables import Table, tables_of
 from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.figures import FigureTable
-from concurve.findings.study import IndicatorInfo, Level
 from concurve.measuring.plan import Plan, describe
-from concurve.measuring.protocol import Protocol, TrialKey
-from concurve.measuring.run_head import RunHead
+from concurve.measuring.protocol import Protocol
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.measures import is_probed
-from concurve.store.rows import TrialRow
+from concurve.store.rows import TrialKey, TrialRow
+from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo, Level
 
 
 def samples_of(
@@ -37,17 +37,17 @@ def samples_of(
         if not found:
             lacking = [left_out[item] for item in parameters.items() if item in left_out]
             why = f": {lacking[0]}" if lacking else f" at effort {plan.effort}"
-            raise MissingError(f"{name} was not run{why}")
+            raise MissingError(f"was not run{why}", name)
         if len(found) > 1:
-            raise MissingError(f"{name} names {len(found)} cells of this run, not one")
+            raise MissingError(f"names {len(found)} cells of this run, not one", name)
         if protocol.cells[found[0]].skipped:
-            raise MissingError(f"{name} was skipped: {protocol.cells[found[0]].skipped}")
+            raise MissingError(f"was skipped: {protocol.cells[found[0]].skipped}", name)
         return tables[found[0]]
 
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         column = table(parameters).used.get(indicator)
         if not column:
-            raise MissingError(f"{describe(dict(parameters))} has no {indicator} in this run")
+            raise MissingError(f"has no {indicator} in this run", describe(dict(parameters)))
         return column
 
     def by_block(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:

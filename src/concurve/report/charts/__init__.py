@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from concurve.findings.run import Report
-from concurve.findings.study import Factor
 from concurve.report.charts.against_work import against_work
 from concurve.report.charts.cells import of_cells
 from concurve.report.document import Chart
+from concurve.terms import Factor
 
 
 def charts(findings: Report) -> list[Chart]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Report
-from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, WorkAxis, axis_title, scale_of, value_scale
 from concurve.report.charts.curves import Fitted, curve_layers, curve_rows, key, legend_labels
@@ -22,6 +21,7 @@ from concurve.report.charts.marks import (
 from concurve.report.charts.series import Series, alternative, capital, divided, file_name
 from concurve.report.charts.style import SOFT, signs, styled
 from concurve.report.document import Chart
+from concurve.terms import Factor
 
 _PANEL_COLUMNS = 3
 _CHART_SIZE = {"width": 560, "height": 300}

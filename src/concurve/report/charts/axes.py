@@ -9,8 +9,8 @@ from typing import Any
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
-from concurve.findings.study import Factor
 from concurve.report import format as fmt
+from concurve.terms import Factor
 
 # A span of values beyond this needs a logarithmic axis to be read.
 LOG_SPAN = 30.0

@@ -9,10 +9,10 @@ from typing import Any
 
 from concurve.findings.cells import CellFindings, Dot
 from concurve.findings.run import Findings
-from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_MARGIN
 from concurve.report.charts.series import Series
+from concurve.terms import Factor
 
 # Dots drawn of one cell at most; a chart of more is a smear, and its file large.
 _DOTS_PER_CELL_MAX = 60

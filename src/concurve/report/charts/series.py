@@ -9,9 +9,9 @@ from typing import Any
 
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings
-from concurve.findings.study import Factor
 from concurve.report import format as fmt
 from concurve.report.charts.style import PALETTE
+from concurve.terms import Factor
 
 _SERIES_MAX = len(PALETTE)
 _PANELS_MAX = 24

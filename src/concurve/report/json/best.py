@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from concurve.fields import about
 from concurve.findings.best import BestFinding
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
+from concurve.terms import Level
+
+#: A bare level where one factor varies, else the level of each.
+Setting = Level | dict[str, Level]
 
 
 class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings are bare levels where one factor varies, else objects of levels."""
 
     indicator: str
-    factors: tuple[str, ...]
-    levels: list[Level | dict[str, Level]]
-    recommended: Level | dict[str, Level]
-    leader: Level | dict[str, Level]
-    compared: int
-    group: dict[str, Level] | msgspec.UnsetType = msgspec.UNSET
-    decide: str = ""
-    trials: int | None = None
+    factors: Annotated[tuple[str, ...], about("Those that vary.")]
+    levels: Annotated[
+        list[Setting],
+        about("The settings that cannot be told from the best (95 %).", minItems=1),
+    ]
+    recommended: Annotated[Setting, about("The smallest of them.")]
+    leader: Annotated[Setting, about("The one with the best mean.")]
+    compared: Annotated[int, about(minimum=2)]
+    group: Annotated[
+        dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
+    ] = msgspec.UNSET
+    decide: Annotated[str, about("What it would take to decide.")] = ""
+    trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
 
 
 class Best(BestSet, frozen=True, omit_defaults=True):
@@ -60,5 +69,5 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
     }
 
 
-def _setting(setting: dict[str, Level]) -> Level | dict[str, Level]:
+def _setting(setting: dict[str, Level]) -> Setting:
     return next(iter(setting.values())) if len(setting) == 1 else setting

@@ -6,14 +6,140 @@ History of the format (``FORMAT``): 1 (2026-11) first version.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
-from concurve.findings.campaign import CampaignFindings, StudyFindings
+from concurve.fields import Count, Positive, Text, about
+from concurve.findings.campaign import CampaignFindings, MemberState, StudyFindings
+from concurve.findings.claims import VerdictName
+from concurve.findings.published import Agreement
 from concurve.report.json import RawTrial, to_json
 
 FORMAT = 1
+
+
+Verdicts = Annotated[
+    dict[VerdictName, Positive],
+    about(
+        "How many claims of the source have each verdict.",
+        propertyNames={"enum": list(get_args(VerdictName))},
+    ),
+]
+Agreements = Annotated[
+    dict[Agreement, Positive],
+    about(
+        "How many published figures have each verdict.",
+        propertyNames={"enum": list(get_args(Agreement))},
+    ),
+]
+
+
+class _Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what has no other keys."""
+
+
+class CampaignEntry(_Closed, frozen=True):
+    """The campaign, and how to run it again."""
+
+    id: Text
+    name: str
+    title: str
+    question: str
+    source: str
+    effort: str
+    seed: int
+    started: Annotated[str, about("ISO 8601, UTC.")]
+    state: Literal["running", "complete", "interrupted", "incomplete"]
+    reason: str
+    again: Annotated[str, about("Command that runs it again.")]
+    version: str
+    trials: Count
+    duration_seconds: Annotated[float, about(minimum=0)]
+
+
+class FindingEntry(_Closed, frozen=True):
+    """One sentence of the answer."""
+
+    kind: Literal["answer", "warning", "note"]
+    sentence: str
+
+
+class DeviationEntry(_Closed, frozen=True):
+    """Something that did not go as the procedure wants it."""
+
+    study: Annotated[str, about("Empty: all of them.")]
+    kind: Literal["missing", "warning", "rejected", "not testable", "machine"]
+    says: str
+
+
+class TestCaseEntry(_Closed, frozen=True, omit_defaults=True):
+    """The test case that the study is."""
+
+    __test__ = False  # not one of pytest's
+
+    id: str
+    objective: str
+    area: str = ""
+    goal: str = ""
+    expected: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    indicators: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+
+class ProcedureEntry(_Closed, frozen=True):
+    """How a study was run: cells, the rules in force and what came of them."""
+
+    cells: int
+    blocks: Annotated[int, about("Trials in use of the cell that has most.")]
+    repeats_min: int
+    repeats_max: int
+    precision: float
+    redo_max: int
+    redo_share: float
+    time_allowed_seconds: float
+    timeout_seconds: float | None
+    trials: int
+    rejected: int
+    duration_seconds: float
+    stopped: dict[str, int]
+
+
+class StudyEntry(_Closed, frozen=True):
+    """A study of the campaign, and what became of it."""
+
+    name: Annotated[str, about("Its folder in the campaign.")]
+    question: str
+    state: MemberState
+    reason: Annotated[str, about("Why it failed or was not run.")]
+    verdicts: Verdicts
+    agreements: Agreements
+    test_case: TestCaseEntry | msgspec.UnsetType = msgspec.UNSET
+    procedure: Annotated[
+        ProcedureEntry | msgspec.UnsetType,
+        about("How it was run; left out where it did not begin."),
+    ] = msgspec.UNSET
+    run: Annotated[
+        msgspec.Raw | msgspec.UnsetType,
+        about("As export.schema.json describes it.", type="object"),
+    ] = msgspec.UNSET
+
+
+class CampaignExport(_Closed, frozen=True):
+    """Written by ``concurve run CAMPAIGN --export-json``, ``concurve report CAMPAIGN
+    --export-json`` (with the raw trials) and ``concurve show CAMPAIGN --json`` (without them)."""
+
+    format: Annotated[int, about(const=FORMAT)]
+    campaign: CampaignEntry
+    summary: list[FindingEntry]
+    verdicts: Verdicts
+    agreements: Agreements
+    studies: list[StudyEntry]
+    deviations: list[DeviationEntry]
+    glossary: dict[str, str]
+    machine: dict[str, Any]
 
 
 def to_campaign_json(
@@ -23,37 +149,34 @@ def to_campaign_json(
     where ``raw_trials`` has them by the run's id)."""
     raw = raw_trials or {}
     return msgspec.json.encode(
-        {
-            "format": FORMAT,
-            "campaign": {
-                **msgspec.to_builtins(findings.campaign),
-                "trials": findings.trials,
-                "duration_seconds": findings.duration_seconds,
-            },
-            "summary": findings.summary,
-            "verdicts": findings.verdicts,
-            "agreements": findings.agreements,
-            "studies": [_study(study, raw) for study in findings.studies],
-            "deviations": findings.deviations,
-            "glossary": findings.glossary,
-            "machine": findings.machine,
-        }
+        CampaignExport(
+            format=FORMAT,
+            campaign=CampaignEntry(
+                **asdict(findings.campaign),
+                trials=findings.trials,
+                duration_seconds=findings.duration_seconds,
+            ),
+            summary=[FindingEntry(**asdict(item)) for item in findings.summary],
+            verdicts=findings.verdicts,
+            agreements=findings.agreements,
+            studies=[_study(study, raw) for study in findings.studies],
+            deviations=[DeviationEntry(**asdict(item)) for item in findings.deviations],
+            glossary=findings.glossary,
+            machine=findings.machine,
+        )
     )
 
 
-def _study(study: StudyFindings, raw: Mapping[str, Iterable[RawTrial]]) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": study.name,
-        "question": study.question,
-        "state": study.state,
-        "reason": study.reason,
-        "verdicts": study.verdicts,
-        "agreements": study.agreements,
-    }
-    if study.test_case is not None:
-        fields["test_case"] = study.test_case
-    if study.procedure is not None:
-        fields["procedure"] = study.procedure
-    if study.run is not None:
-        fields["run"] = msgspec.Raw(to_json(study.run, raw.get(study.run.run.id, ())))
-    return fields
+def _study(study: StudyFindings, raw: Mapping[str, Iterable[RawTrial]]) -> StudyEntry:
+    case, procedure, run = study.test_case, study.procedure, study.run
+    return StudyEntry(
+        name=study.name,
+        question=study.question,
+        state=study.state,
+        reason=study.reason,
+        verdicts=study.verdicts,
+        agreements=study.agreements,
+        test_case=TestCaseEntry(**asdict(case)) if case else msgspec.UNSET,
+        procedure=ProcedureEntry(**asdict(procedure)) if procedure else msgspec.UNSET,
+        run=msgspec.Raw(to_json(run, raw.get(run.run.id, ()))) if run else msgspec.UNSET,
+    )

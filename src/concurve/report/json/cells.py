@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from concurve.findings.cells import CellFindings
-from concurve.findings.study import Level
+from concurve.fields import Count, about
+from concurve.findings.cells import CellFindings, CellStatus
 from concurve.report.json.figures import Indicator, indicator_of
+from concurve.terms import Level
 
 
 class _Object(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -16,23 +19,29 @@ class _Object(msgspec.Struct, frozen=True, omit_defaults=True):
 class Trial(_Object, frozen=True):
     """A raw trial; the ``record`` is as it was stored."""
 
-    block: int
-    attempt: int
+    block: Count
+    attempt: Count
     used: bool
-    record: msgspec.Raw
+    record: Annotated[msgspec.Raw, about("The runner's record as it was stored.", type="object")]
     reject_cause: str | None = None
 
 
 class Cell(msgspec.Struct, frozen=True):
     """A cell with its figures and its trials."""
 
-    index: int
+    index: Annotated[Count, about("Identity of the cell in the run.")]
     parameters: dict[str, Level]
-    status: str
+    status: CellStatus
     indicators: dict[str, Indicator]
-    absent: dict[str, str]
-    including_rejects: Indicator | msgspec.UnsetType
-    base: int | msgspec.UnsetType
+    absent: Annotated[dict[str, str], about("Indicators without a figure, each with the reason.")]
+    including_rejects: Annotated[
+        Indicator | msgspec.UnsetType,
+        about("The primary indicator over all trials; left out where none was rejected."),
+    ]
+    base: Annotated[
+        Count | msgspec.UnsetType,
+        about("index of the cell that speed-up and efficiency refer to."),
+    ]
     stop_reason: str
     note: str
     trials: list[Trial]

@@ -2,58 +2,72 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from concurve.findings.claims import ClaimFinding, Dependence
+from concurve.fields import Positive, about
+from concurve.findings.claims import ClaimFinding, Dependence, VerdictName
+from concurve.findings.published import Agreement, Compare
 from concurve.findings.run import Findings
-from concurve.findings.study import Level
 from concurve.report.json.figures import Indicator, indicator_of
+from concurve.terms import Level
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A claim of the source with its verdict."""
+    """A claim of the study's source, with what this run says of it."""
 
     id: str
     says: str
     source: str
     kind: str
-    verdict: str
+    verdict: VerdictName
     reason: str
     threshold: str = ""
-    indicator: str = ""
+    indicator: Annotated[str, about("What it is a claim on.")] = ""
     estimate: Indicator | None = None
     published: float | None = None
-    cell: dict[str, Level] = {}
-    doubt: str = ""
+    cell: Annotated[
+        dict[str, Level],
+        about("Levels of the cell that it is about; left out where it is about several."),
+    ] = {}
+    doubt: Annotated[str, about("Why a verdict was withheld on a machine that was not quiet.")] = ""
 
 
-class Published(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A published figure beside ours."""
+class Published(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A figure of the source beside ours, both relative to their own base cell."""
 
-    table: str
+    table: Annotated[str, about("Its number in the source.")]
     title: str
     row: str
     column: str
-    printed: str
+    printed: Annotated[str, about("As the source prints it.")]
     unit: str
     indicator: str
     parameters: dict[str, Level]
     base: dict[str, Level]
-    compare: str
-    verdict: str
+    compare: Annotated[
+        Compare,
+        about(
+            "ratio: figure over base; factor: base over figure where lower is better; "
+            "improvement: such a factor, printed as percent beyond 1; difference: figure less "
+            "base; order: below, at or above the base, each on its own scale; none: side by side."
+        ),
+    ]
+    verdict: Agreement
     reason: str
-    published: float | None = None
+    published: Annotated[float | None, about("Relative to its base; for order as printed.")] = None
     ours: Indicator | None = None
 
 
-class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a ratio hangs on an assumption."""
+class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How the ratio of a claim hangs on an assumption of a simulation."""
 
-    claim: str
+    claim: Annotated[str, about("Its id in the study.")]
     factor: str
     level: Level
-    settings: int
-    ratio: Indicator | None
+    settings: Positive
+    ratio: Annotated[Indicator | None, about(type="object")]
     change: Indicator | None = None
 
 

@@ -3,56 +3,74 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.comparison import CellComparison, Comparison
-from concurve.findings.study import Level
+from concurve.fields import Positive, about
+from concurve.findings.comparison import CellComparison, Change, Comparison
+from concurve.terms import Level
 
 FORMAT = 1
 
 
-class _Ratio(msgspec.Struct, frozen=True):
-    value: float
-    low: float | msgspec.UnsetType
+class Ratio(msgspec.Struct, frozen=True):
+    """New over base, with the 95 % interval of this cell alone."""
+
+    KEYWORDS: ClassVar = {"dependentRequired": {"low": ["high"], "high": ["low"]}}
+
+    value: Annotated[float, about(exclusiveMinimum=0)]
+    low: Annotated[float | msgspec.UnsetType, about(minimum=0)]
     high: float | msgspec.UnsetType
-    n: int
+    n: Annotated[Positive, about("Trials of the side that has fewer.")]
 
 
-class _Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A cell of both sides."""
+
     parameters: dict[str, Level]
     indicator: str
-    verdict: str
-    ratio: _Ratio | msgspec.UnsetType = msgspec.UNSET
-    base: float | None = None
-    new: float | None = None
+    verdict: Annotated[Change, about("Of all cells together, with a false discovery rate of 5 %.")]
+    ratio: Ratio | msgspec.UnsetType = msgspec.UNSET
+    base: Annotated[float | None, about("Mean of the base.")] = None
+    new: Annotated[float | None, about("Mean of what is compared.")] = None
     note: str = ""
 
 
-class _Comparison(msgspec.Struct, frozen=True):
-    format: int
-    base: str
-    new: str
-    effect: float
-    method: str
-    indicators: list[dict[str, Any]]
-    cells: list[_Cell]
+class ComparedIndicator(msgspec.Struct, frozen=True):
+    """An indicator that both sides are compared by."""
+
+    name: str
+    unit: str
+    better: Annotated[str, about(enum=["lower", "higher"])]
+
+
+class ComparisonExport(msgspec.Struct, frozen=True):
+    """Written by ``concurve compare --json``. A figure that is missing is left out; ``note`` gives
+    the reason."""
+
+    format: Annotated[int, about(const=FORMAT)]
+    base: Annotated[str, about("The base: a run, several, or a level.")]
+    new: Annotated[str, about("What is compared with it.")]
+    effect: Annotated[float, about("Share below which a difference is not worth the name.")]
+    method: Annotated[str, about(enum=["pairs", "welch", "bootstrap"])]
+    indicators: list[ComparedIndicator]
+    cells: list[ComparedCell]
     warnings: tuple[str, ...]
 
 
 def to_json(comparison: Comparison) -> bytes:
     """The comparison as JSON, as ``schema/compare.schema.json`` describes it."""
     return msgspec.json.encode(
-        _Comparison(
+        ComparisonExport(
             FORMAT,
             comparison.base,
             comparison.new,
             comparison.effect,
             comparison.method,
             [
-                {"name": info.name, "unit": info.unit, "better": info.better}
+                ComparedIndicator(info.name, info.unit, info.better)
                 for info in comparison.indicators
             ],
             [_cell(cell) for cell in comparison.cells],
@@ -61,8 +79,8 @@ def to_json(comparison: Comparison) -> bytes:
     )
 
 
-def _cell(cell: CellComparison) -> _Cell:
-    return _Cell(
+def _cell(cell: CellComparison) -> ComparedCell:
+    return ComparedCell(
         parameters=cell.parameters,
         indicator=cell.indicator,
         verdict=cell.verdict,
@@ -73,8 +91,8 @@ def _cell(cell: CellComparison) -> _Cell:
     )
 
 
-def _ratio_of(ratio: Estimate) -> _Ratio:
+def _ratio_of(ratio: Estimate) -> Ratio:
     low, high = ratio.low, ratio.high
     if low is None or high is None or not math.isfinite(high):
-        return _Ratio(ratio.value, msgspec.UNSET, msgspec.UNSET, ratio.n)
-    return _Ratio(ratio.value, low, high, ratio.n)
+        return Ratio(ratio.value, msgspec.UNSET, msgspec.UNSET, ratio.n)
+    return Ratio(ratio.value, low, high, ratio.n)

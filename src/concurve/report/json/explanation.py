@@ -3,51 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.findings.explanation import CellExplanation, Explanation
-from concurve.findings.study import Level
+from concurve.fields import Count, Positive, about
+from concurve.findings.explanation import Cause, CellExplanation, Explanation
+from concurve.terms import Level
 
 FORMAT = 1
 #: Always there; ``null`` where it was not read, and ``missing`` gives the reason.
 _PROMISED = ("cpu", "run_queue", "blocked")
 
 
-class _Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+Time = Annotated[float, about(minimum=0)]
+Kind = Annotated[
+    str, about(enum=["futex", "disk", "network", "poll", "pipe", "sleep", "child", "other"])
+]
+Missing = Annotated[dict[str, str], about("Kinds of evidence that the records lack, and why.")]
+
+
+class Excess(msgspec.Struct, frozen=True):
+    """By how much a component exceeds the base's, with its interval where there is one."""
+
+    KEYWORDS: ClassVar = {"dependentRequired": {"low": ["high"], "high": ["low"]}}
+
+    value: float
+    low: float | msgspec.UnsetType = msgspec.UNSET
+    high: float | msgspec.UnsetType = msgspec.UNSET
+
+
+class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What limits a cell."""
+
     parameters: dict[str, Level]
-    cause: str
-    per_operation_ns: dict[str, float | None]
-    evidence: str
-    limit: str = ""
-    blocked_by_kind_ns: dict[str, float] = {}
-    intervals_ns: dict[str, list[float]] = {}
-    base: dict[str, Level] | None = None
-    excess_ns: dict[str, dict[str, float]] = {}
-    threads: int | None = None
-    trials: int | None = None
-    missing: dict[str, str] = {}
+    cause: Annotated[
+        Cause,
+        about("none: nothing found that limits the cell, or nothing that the records tell."),
+    ]
+    per_operation_ns: Annotated[
+        dict[str, Time | None],
+        about(
+            "total is the sum of the others; null: not read, and missing gives the reason. Where "
+            "run_queue is null it is in blocked.",
+            required=list(_PROMISED),
+        ),
+    ]
+    evidence: Annotated[str, about("One sentence.")]
+    limit: Annotated[
+        str,
+        about(
+            "What is used up where a server was loaded: CPUs, a kind of threads, or load; left out "
+            "where nothing is."
+        ),
+    ] = ""
+    blocked_by_kind_ns: Annotated[
+        dict[Kind, Time],
+        about("blocked, divided as the samples are; left out without samples."),
+    ] = {}
+    intervals_ns: Annotated[
+        dict[str, Annotated[list[float], about(minItems=2, maxItems=2)]],
+        about("95 % intervals by component or kind: low, high."),
+    ] = {}
+    base: Annotated[
+        dict[str, Level] | None,
+        about("The cell that this one is held against; left out for that cell itself."),
+    ] = None
+    excess_ns: Annotated[dict[str, Excess], about("By how much components exceed the base's.")] = {}
+    threads: Annotated[Positive | None, about("Active ones at once.")] = None
+    trials: Count | None = None
+    missing: Missing = {}
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """Written by ``concurve explain --json``. Times are thread time per operation, in
+    nanoseconds."""
+
+    format: Annotated[int, about(const=FORMAT)]
+    run: str
+    study: str
+    operation: Annotated[str, about("What counts as an operation.")]
+    cells: list[ExplainedCell]
+    missing: Missing
+    notes: tuple[str, ...]
 
 
 def to_json(explanation: Explanation) -> bytes:
     """The explanation as JSON, as ``schema/explain.schema.json`` describes it."""
     return msgspec.json.encode(
-        {
-            "format": FORMAT,
-            "run": explanation.run,
-            "study": explanation.study,
-            "operation": explanation.operation,
-            "cells": [_cell(cell) for cell in explanation.cells],
-            "missing": explanation.missing,
-            "notes": explanation.notes,
-        }
+        Explained(
+            format=FORMAT,
+            run=explanation.run,
+            study=explanation.study,
+            operation=explanation.operation,
+            cells=[_cell(cell) for cell in explanation.cells],
+            missing=explanation.missing,
+            notes=explanation.notes,
+        )
     )
 
 
-def _cell(cell: CellExplanation) -> _Cell:
-    return _Cell(
+def _cell(cell: CellExplanation) -> ExplainedCell:
+    return ExplainedCell(
         parameters=cell.parameters,
         cause=cell.cause,
         per_operation_ns=dict.fromkeys(_PROMISED)
@@ -70,7 +128,7 @@ def _intervals(figures: Mapping[str, Estimate]) -> Iterator[tuple[str, list[floa
             yield name, [figure.low, figure.high]
 
 
-def _figure(figure: Estimate) -> dict[str, Any]:
+def _figure(figure: Estimate) -> Excess:
     if figure.low is None or figure.high is None:
-        return {"value": figure.value}
-    return {"value": figure.value, "low": figure.low, "high": figure.high}
+        return Excess(figure.value)
+    return Excess(figure.value, figure.low, figure.high)

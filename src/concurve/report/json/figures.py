@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from concurve.estimate import Estimate
+from concurve.fields import Count, about
 
 
 class Indicator(msgspec.Struct, frozen=True):
     """An estimate; what is not finite is left out."""
 
+    KEYWORDS: ClassVar = {"dependentRequired": {"low": ["high"], "high": ["low"]}}
+
     value: float
-    low: float | msgspec.UnsetType
-    high: float | msgspec.UnsetType
-    n: int
+    low: Annotated[float | msgspec.UnsetType, about("Lower bound of the interval.")]
+    high: Annotated[float | msgspec.UnsetType, about("Upper bound of the interval.")]
+    n: Annotated[Count, about("Trials behind the value.")]
     unit: str
-    confidence: float
+    confidence: Annotated[float, about(exclusiveMinimum=0, exclusiveMaximum=1)]
     median: float | msgspec.UnsetType
     min: float | msgspec.UnsetType
     max: float | msgspec.UnsetType
-    stdev: float | msgspec.UnsetType
+    stdev: Annotated[float | msgspec.UnsetType, about(minimum=0)]
 
 
 def indicator_of(figure: Estimate) -> Indicator | None:

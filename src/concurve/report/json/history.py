@@ -8,7 +8,7 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.findings.history import History, HistoryPoint
-from concurve.findings.study import Level
+from concurve.terms import Level
 
 FORMAT = 1
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from concurve.findings.campaign import CampaignFindings, StudyFindings
-from concurve.findings.study import TestCase
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -39,6 +38,7 @@ from concurve.report.sections.answers import paragraph
 from concurve.report.sections.machine import described
 from concurve.report.sections.published import counts
 from concurve.report.sections.run import sections
+from concurve.terms import TestCase
 
 PROTOCOL = (
     "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "

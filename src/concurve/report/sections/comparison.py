@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, Comparison
-from concurve.findings.study import IndicatorInfo
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -24,6 +23,7 @@ from concurve.report.document import (
     Tone,
     at_detail,
 )
+from concurve.terms import IndicatorInfo
 
 _TONES = {
     "faster": Tone.GOOD,

@@ -8,7 +8,6 @@ from math import fsum
 
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Report
-from concurve.findings.study import Level
 from concurve.report import format as fmt
 from concurve.report.charts.composition import composition
 from concurve.report.document import (
@@ -31,6 +30,7 @@ from concurve.report.document import (
     Tone,
     at_detail,
 )
+from concurve.terms import Level
 
 #: The parts of a bar: their letter, and how to call them.
 PARTS: dict[str, tuple[str, str]] = {

@@ -1,20 +1,21 @@
-//! **bfq**, in outline: every process has a queue and, in turn, a budget of sectors instead of a
-//! slice of time. Who is next is decided by virtual finish times (B-WF²Q+), so that each gets its
-//! share of the sectors whatever the sizes of the requests.
+//! **bfq**, in outline: every process has a queue; queues get budgets of sectors in turn, instead of
+//! slices of time. Virtual finish times (B-WF²Q+) decide which queue is next, so that each gets its
+//! share of the sectors whatever the sizes of its requests.
 //!
 //! Left out: the detection of interactive and soft real-time programs, the merging of queues that
 //! work together, and the tuning of budgets.
 
-use super::elevator::Elevator;
-use super::lane::Lane;
 use super::per_process::QueueIndex;
-use super::think_time::ThinkTime;
+use super::per_process::ThinkTime;
+use super::request_queue::Elevator;
+use super::request_queue::RequestQueue;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::Request;
 use crate::time::{MILLISECOND, Time};
 
+/// The tunables, by the names that the kernel gives them where it has them.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct BfqTunables {
     /// Sectors that a queue may send before the next one's turn.
     pub budget: u64,
     /// Time after which its turn ends, whatever it has sent.
@@ -23,7 +24,7 @@ pub struct Settings {
     pub elevator: Elevator,
 }
 
-impl Default for Settings {
+impl Default for BfqTunables {
     fn default() -> Self {
         Self {
             budget: 16 * 1024,
@@ -39,7 +40,7 @@ impl Default for Settings {
 
 #[derive(Debug, Default)]
 struct Queue {
-    lane: Lane,
+    requests: RequestQueue,
     weight: f64,
     /// Virtual times between which it is owed its budget.
     start: f64,
@@ -59,7 +60,7 @@ struct Turn {
 
 #[derive(Debug)]
 pub struct Bfq {
-    settings: Settings,
+    tunables: BfqTunables,
     queues: Vec<Queue>,
     index: QueueIndex,
     turn: Option<Turn>,
@@ -69,9 +70,9 @@ pub struct Bfq {
 }
 
 impl Bfq {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(tunables: BfqTunables) -> Self {
         Self {
-            settings,
+            tunables,
             queues: Vec::new(),
             index: QueueIndex::default(),
             turn: None,
@@ -93,19 +94,19 @@ impl Bfq {
         })
     }
 
-    /// May the turn go on? `None`: it is over, or there is none.
+    /// Continues the present turn. `None`: it is over, or there is none.
     fn keep_turn(&mut self, now: Time) -> Option<Result<usize, Decision>> {
         let turn = self.turn.as_mut()?;
         let queue = &self.queues[turn.queue];
-        if turn.sent >= self.settings.budget || now > turn.end {
+        if turn.sent >= self.tunables.budget || now > turn.end {
             return None;
         }
-        if !queue.lane.is_empty() {
+        if !queue.requests.is_empty() {
             turn.idle_until = None;
             return Some(Ok(turn.queue));
         }
         let thinks = queue.think_time.mean().map_or(0.0, |it| it.1);
-        if !queue.is_sync || thinks > self.settings.slice_idle as f64 {
+        if !queue.is_sync || thinks > self.tunables.slice_idle as f64 {
             return None;
         }
         if queue.in_flight > 0 {
@@ -113,11 +114,11 @@ impl Bfq {
         }
         let until = *turn
             .idle_until
-            .get_or_insert(now + self.settings.slice_idle);
+            .get_or_insert(now + self.tunables.slice_idle);
         (now < until).then_some(Err(Decision::IdleUntil(until)))
     }
 
-    /// Charge the queue for what it sent, not for what it was allowed.
+    /// Charges the queue for what it sent, not for its whole budget.
     fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
             let queue = &mut self.queues[turn.queue];
@@ -128,23 +129,23 @@ impl Bfq {
     }
 
     fn total_weight(&self) -> f64 {
-        let active = self.queues.iter().filter(|it| !it.lane.is_empty());
+        let active = self.queues.iter().filter(|it| !it.requests.is_empty());
         active.map(|it| it.weight).sum::<f64>().max(1.0)
     }
 
     fn activate(&mut self, index: usize) {
         let queue = &mut self.queues[index];
         queue.start = queue.finish.max(self.virtual_time);
-        queue.finish = queue.start + self.settings.budget as f64 / queue.weight;
+        queue.finish = queue.start + self.tunables.budget as f64 / queue.weight;
     }
 
-    /// Of the queues whose time has come, the one that is due first.
+    /// Of the eligible queues, the one with the earliest finish time.
     fn next_queue(&mut self) -> usize {
         let active = || {
             self.queues
                 .iter()
                 .enumerate()
-                .filter(|it| !it.1.lane.is_empty())
+                .filter(|it| !it.1.requests.is_empty())
         };
         let earliest = active().map(|it| it.1.start).fold(f64::INFINITY, f64::min);
         self.virtual_time = self.virtual_time.max(earliest);
@@ -159,7 +160,9 @@ impl Bfq {
 impl Scheduler for Bfq {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
         let queue = (*self.index.of(request))?;
-        let merge = self.queues[queue].lane.merge(request, MERGE_LIMIT, true)?;
+        let merge = self.queues[queue]
+            .requests
+            .merge(request, MERGE_LIMIT, true)?;
         if merge.bridged.is_some() {
             self.waiting -= 1;
         }
@@ -168,13 +171,13 @@ impl Scheduler for Bfq {
 
     fn add(&mut self, request: Request, now: Time) {
         let index = self.queue_of(&request);
-        let most = 2 * self.settings.slice_idle;
+        let most = 2 * self.tunables.slice_idle;
         let queue = &mut self.queues[index];
         if request.sync {
             queue.think_time.asked(now, most);
         }
-        let was_empty = queue.lane.is_empty();
-        queue.lane.add(request);
+        let was_empty = queue.requests.is_empty();
+        queue.requests.add(request);
         self.waiting += 1;
         let has_turn = self.turn.as_ref().is_some_and(|it| it.queue == index);
         if was_empty && !has_turn {
@@ -195,16 +198,16 @@ impl Scheduler for Bfq {
                 self.turn = Some(Turn {
                     queue,
                     sent: 0,
-                    end: now + self.settings.budget_timeout,
+                    end: now + self.tunables.budget_timeout,
                     idle_until: None,
                 });
                 queue
             }
         };
         let queue = &mut self.queues[index];
-        let nearest = self.settings.elevator.nearest(&queue.lane, self.head);
+        let nearest = self.tunables.elevator.nearest(&queue.requests, self.head);
         let request = queue
-            .lane
+            .requests
             .remove(nearest.expect("a chosen queue has requests"));
         queue.in_flight += 1;
         self.waiting -= 1;

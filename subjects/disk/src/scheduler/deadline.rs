@@ -1,20 +1,24 @@
 //! **deadline**: two directions, each sorted by sector and in order of arrival.
 //!
-//! Requests are sent in batches of one direction, upwards by sector. Reads come before writes,
-//! but writes are passed over `writes_starved` times at most. Each request has a deadline; it is
-//! looked at between batches only, and then the oldest request of the direction goes first.
+//! Requests are sent in batches of one direction, upwards by sector. Reads come before writes, but
+//! at most `writes_starved` batches of reads pass before waiting writes. Each request has a deadline.
+//! It is checked between batches only: if the oldest request has expired, the batch begins with it.
 //!
 //! Until 2.6.23 a batch ended at the first request that did not follow its predecessor on the
 //! disk, so apart from one direction's steady upward sweep it was nearly first come, first served;
 //! later kernels let a batch jump.
+//!
+//! **mq-deadline**, in outline, is the later one, without the kernel's I/O priorities and zones.
+//! Requests go to one hardware queue here, so only the name differs.
 
-use super::lane::{Lane, Slot};
+use super::request_queue::{RequestQueue, Slot};
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::{Direction, Request};
 use crate::time::{MILLISECOND, SECOND, Time};
 
+/// The tunables, by the names that the kernel gives them where it has them.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct DeadlineTunables {
     pub read_expire: Time,
     pub write_expire: Time,
     /// Requests of a batch.
@@ -26,8 +30,8 @@ pub struct Settings {
     pub contiguous_batches: bool,
 }
 
-impl Settings {
-    /// As SLES 10 had it.
+impl DeadlineTunables {
+    /// The tunables of SLES 10.
     pub fn of_2_6_16() -> Self {
         Self {
             contiguous_batches: true,
@@ -35,7 +39,7 @@ impl Settings {
         }
     }
 
-    /// Since batches may jump.
+    /// The tunables of kernels whose batches may jump.
     pub fn of_2_6_24() -> Self {
         Self {
             read_expire: 500 * MILLISECOND,
@@ -57,9 +61,9 @@ impl Settings {
 
 #[derive(Debug)]
 pub struct Deadline {
-    settings: Settings,
-    reads: Lane,
-    writes: Lane,
+    tunables: DeadlineTunables,
+    reads: RequestQueue,
+    writes: RequestQueue,
     /// Direction of the last request and where it ended; the sweep goes on from there.
     last: Option<(Direction, u64)>,
     /// Requests of this batch.
@@ -69,44 +73,49 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(tunables: DeadlineTunables) -> Self {
         Self {
-            settings,
-            reads: Lane::default(),
-            writes: Lane::default(),
+            tunables,
+            reads: RequestQueue::default(),
+            writes: RequestQueue::default(),
             last: None,
             batch: 0,
             starved: 0,
         }
     }
 
-    fn lane(&self, direction: Direction) -> &Lane {
+    /// mq-deadline with its defaults.
+    pub fn multi_queue() -> Self {
+        Self::new(DeadlineTunables::of_2_6_24())
+    }
+
+    fn queue(&self, direction: Direction) -> &RequestQueue {
         match direction {
             Direction::Read => &self.reads,
             Direction::Write => &self.writes,
         }
     }
 
-    fn lane_mut(&mut self, direction: Direction) -> &mut Lane {
+    fn queue_mut(&mut self, direction: Direction) -> &mut RequestQueue {
         match direction {
             Direction::Read => &mut self.reads,
             Direction::Write => &mut self.writes,
         }
     }
 
-    /// The next one upwards in the direction of the last request.
+    /// The next request upwards in the direction of the last one.
     fn next_in_sweep(&self) -> Option<(Direction, Slot)> {
         let (direction, end) = self.last?;
-        let slot = self.lane(direction).from(end)?;
+        let slot = self.queue(direction).from(end)?;
         Some((direction, slot))
     }
 
-    /// The next one upwards, if the batch may go on.
+    /// The next request upwards, if the batch may continue.
     fn next_in_batch(&self) -> Option<(Direction, Slot)> {
         let (direction, slot) = self.next_in_sweep()?;
-        let follows = Some((direction, self.lane(direction).get(slot).sector)) == self.last;
-        let may_jump = !self.settings.contiguous_batches || follows;
-        (self.batch < self.settings.fifo_batch && may_jump).then_some((direction, slot))
+        let follows = Some((direction, self.queue(direction).get(slot).sector)) == self.last;
+        let may_jump = !self.tunables.contiguous_batches || follows;
+        (self.batch < self.tunables.fifo_batch && may_jump).then_some((direction, slot))
     }
 
     /// Reads, unless there are none or writes have starved.
@@ -119,7 +128,7 @@ impl Deadline {
                 return Some(Direction::Read);
             }
             self.starved += 1;
-            if self.starved <= self.settings.writes_starved {
+            if self.starved <= self.tunables.writes_starved {
                 return Some(Direction::Read);
             }
         }
@@ -127,23 +136,25 @@ impl Deadline {
         Some(Direction::Write)
     }
 
-    /// A new batch begins with the oldest request if its time is over, else where the sweep goes
-    /// on; if it came from the other direction, from the start.
+    /// Where a new batch begins: at the oldest request if it has expired, else where the sweep goes on;
+    /// after a change of direction, from the start.
     fn start_of_batch(&self, direction: Direction, now: Time) -> Slot {
-        let lane = self.lane(direction);
-        let oldest = lane.oldest().expect("the chosen direction has requests");
-        if lane.get(oldest).arrived + self.settings.expire(direction) <= now {
+        let requests = self.queue(direction);
+        let oldest = requests
+            .oldest()
+            .expect("the chosen direction has requests");
+        if requests.get(oldest).arrived + self.tunables.expire(direction) <= now {
             return oldest;
         }
         match self.next_in_sweep() {
             Some((same, slot)) if same == direction => slot,
-            _ if self.settings.contiguous_batches => lane.first().unwrap_or(oldest),
+            _ if self.tunables.contiguous_batches => requests.first().unwrap_or(oldest),
             _ => oldest,
         }
     }
 
     fn serve(&mut self, direction: Direction, slot: Slot) -> Decision {
-        let request = self.lane_mut(direction).remove(slot);
+        let request = self.queue_mut(direction).remove(slot);
         self.batch += 1;
         self.last = Some((direction, request.end()));
         Decision::Serve(request)
@@ -152,13 +163,13 @@ impl Deadline {
 
 impl Scheduler for Deadline {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
-        let front = self.settings.front_merges;
-        self.lane_mut(request.direction)
+        let front = self.tunables.front_merges;
+        self.queue_mut(request.direction)
             .merge(request, MERGE_LIMIT, front)
     }
 
     fn add(&mut self, request: Request, _now: Time) {
-        self.lane_mut(request.direction).add(request);
+        self.queue_mut(request.direction).add(request);
     }
 
     fn dispatch(&mut self, now: Time, _in_flight: usize) -> Decision {

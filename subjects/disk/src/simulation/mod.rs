@@ -1,36 +1,62 @@
-//! Processes, devices and a clock: what happens, in the order of its time.
+//! A discrete-event simulation of processes and devices.
 //!
-//! Everything follows from the processes and their seeds; two runs of the same are alike to the
-//! last nanosecond.
+//! Everything follows from the processes and their seeds: two runs of the same simulation are equal
+//! to the nanosecond.
 
-mod actor;
-mod agenda;
-mod pending;
+mod event_queue;
+mod in_flight;
 
 use crate::account::Account;
 use crate::device::{Device, Effect};
 use crate::disk::Disk;
-use crate::machine::Machine;
-use crate::pieces::Pieces;
+use crate::machine::{Machine, Volume};
 use crate::request::{ProcessId, Request};
 use crate::time::Time;
-use crate::volume::Volume;
-use crate::workload::{Asked, Io, Process, Step};
-use actor::Actor;
-use agenda::{Agenda, Event};
-use pending::{Pending, PendingIos};
+use crate::workload::{Actions, Io, Process, Step};
+use event_queue::{Event, EventQueue};
+use in_flight::{Pending, PendingIos, Pieces};
 
+/// The state of a process.
+struct SimulatedProcess {
+    process: Box<dyn Process>,
+    /// Its I/Os that are not done.
+    under_way: usize,
+    /// It resumes when fewer than this are under way.
+    waits_below: Option<usize>,
+    parked: bool,
+    /// How often it has resumed.
+    wait_number: u32,
+    /// Another process has woken it while it was not parked.
+    wake_pending: bool,
+    ended: bool,
+}
+
+impl SimulatedProcess {
+    fn new(process: Box<dyn Process>) -> Self {
+        Self {
+            process,
+            under_way: 0,
+            waits_below: None,
+            parked: false,
+            wait_number: 0,
+            wake_pending: false,
+            ended: false,
+        }
+    }
+}
+
+/// A machine with its processes at one simulated time.
 pub struct Simulation {
     now: Time,
-    agenda: Agenda,
+    events: EventQueue,
     volume: Volume,
     devices: Vec<Device>,
-    actors: Vec<Actor>,
+    processes: Vec<SimulatedProcess>,
     pending: PendingIos,
     pieces: Pieces,
     finishing: Vec<Option<Request>>,
     effects: Vec<Effect>,
-    asked: Asked,
+    actions: Actions,
     pub account: Account,
 }
 
@@ -38,35 +64,39 @@ impl Simulation {
     pub fn new(machine: &Machine, processes: Vec<Box<dyn Process>>) -> Self {
         let device = || Device::new(Disk::new(machine.disk.clone()), machine.scheduler.build());
         let devices: Vec<Device> = (0..machine.disks).map(|_| device()).collect();
-        let actors: Vec<Actor> = processes.into_iter().map(Actor::new).collect();
+        let processes: Vec<SimulatedProcess> =
+            processes.into_iter().map(SimulatedProcess::new).collect();
         Self {
             now: 0,
-            agenda: Agenda::default(),
+            events: EventQueue::default(),
             volume: machine.volume(),
             devices,
-            account: Account::new(actors.len()),
-            actors,
+            account: Account::new(processes.len()),
+            processes,
             pending: PendingIos::default(),
             pieces: Pieces::default(),
             finishing: Vec::new(),
             effects: Vec::new(),
-            asked: Asked::default(),
+            actions: Actions::default(),
         }
     }
 
-    /// Run until all processes have ended and all that they wrote is on the disks.
+    /// Runs until all processes have ended and all that they wrote is on the disks.
     pub fn run(mut self) -> Account {
-        for process in 0..self.actors.len() {
-            self.go_on(process);
+        for process in 0..self.processes.len() {
+            self.resume(process);
         }
-        while let Some((time, event)) = self.agenda.pop() {
+        while let Some((time, event)) = self.events.pop() {
             self.now = time;
             match event {
                 Event::ArmDone { device } => self.arm_done(device),
                 Event::Done { device, place } => self.done_without_arm(device, place),
-                Event::Ask { device } => self.run_device(device),
-                Event::Wake { process, nap } if nap == self.actors[process].nap => {
-                    self.go_on(process);
+                Event::Query { device } => self.run_device(device),
+                Event::Wake {
+                    process,
+                    wait_number,
+                } if wait_number == self.processes[process].wait_number => {
+                    self.resume(process);
                 }
                 Event::Wake { .. } => {}
             }
@@ -75,7 +105,7 @@ impl Simulation {
     }
 
     fn closed_account(mut self) -> Account {
-        debug_assert!(self.actors.iter().all(|it| it.ended), "all have ended");
+        debug_assert!(self.processes.iter().all(|it| it.ended), "all have ended");
         for device in &self.devices {
             self.account.merged += device.merged;
             self.account.sent += device.sent;
@@ -87,39 +117,41 @@ impl Simulation {
 
     // -- processes ----------------------------------------------------------------------------
 
-    fn go_on(&mut self, process: usize) {
-        let actor = &mut self.actors[process];
-        actor.nap += 1;
-        actor.parked = false;
-        let mut asked = std::mem::take(&mut self.asked);
+    fn resume(&mut self, process: usize) {
+        let state = &mut self.processes[process];
+        state.wait_number += 1;
+        state.parked = false;
+        let mut actions = std::mem::take(&mut self.actions);
         let mut touched = 0u64;
         loop {
-            let actor = &mut self.actors[process];
-            let step = actor.process.step(self.now, &mut asked);
-            for io in asked.ios.drain(..) {
+            let state = &mut self.processes[process];
+            let step = state.process.step(self.now, &mut actions);
+            for io in actions.ios.drain(..) {
                 touched |= self.submit(process, io);
             }
-            asked.wake.drain(..).for_each(|it| self.call(it));
-            if !self.goes_on_at_once(process, step) {
+            actions.wake.drain(..).for_each(|it| self.wake(it));
+            if !self.continues(process, step) {
                 break;
             }
         }
-        self.asked = asked;
-        // The queue is held back until the process has said all that it wants (it is "plugged").
+        self.actions = actions;
+        // The queue is plugged: it is run when the process has submitted all of this step.
         for device in (0..self.devices.len()).filter(|it| touched & (1 << it) != 0) {
             self.run_device(device);
         }
     }
 
-    fn goes_on_at_once(&mut self, process: usize, step: Step) -> bool {
-        let actor = &mut self.actors[process];
+    fn continues(&mut self, process: usize, step: Step) -> bool {
+        let state = &mut self.processes[process];
         match step {
-            Step::Wait { below } if actor.under_way < below => return true,
-            Step::Wait { below } => actor.waits_below = Some(below),
-            Step::Park | Step::ParkFor(_) if std::mem::take(&mut actor.called) => return true,
-            Step::Park => actor.parked = true,
+            Step::Wait { below } if state.under_way < below => return true,
+            Step::Wait { below } => state.waits_below = Some(below),
+            Step::Park | Step::ParkFor(_) if std::mem::take(&mut state.wake_pending) => {
+                return true;
+            }
+            Step::Park => state.parked = true,
             Step::ParkFor(time) => {
-                actor.parked = true;
+                state.parked = true;
                 self.wake_at(self.now + time, process);
             }
             Step::Sleep(time) => self.wake_at(self.now + time, process),
@@ -128,26 +160,26 @@ impl Simulation {
         false
     }
 
-    /// Another process may go on.
-    fn call(&mut self, process: usize) {
-        let actor = &mut self.actors[process];
-        if std::mem::take(&mut actor.parked) {
+    /// Wakes a parked process, or remembers to.
+    fn wake(&mut self, process: usize) {
+        let state = &mut self.processes[process];
+        if std::mem::take(&mut state.parked) {
             self.wake_at(self.now, process);
         } else {
-            actor.called = true;
+            state.wake_pending = true;
         }
     }
 
     fn end(&mut self, process: usize) {
-        self.actors[process].ended = true;
+        self.processes[process].ended = true;
         self.account.process_ended(process, self.now);
         self.account.end = self.now;
     }
 
-    /// Gives the devices that it went to, a bit each.
+    /// Returns the devices that the I/O went to, a bit each.
     fn submit(&mut self, process: usize, io: Io) -> u64 {
         let id = self.pending.add(Pending::new(process, io, self.now));
-        self.actors[process].under_way += 1;
+        self.processes[process].under_way += 1;
         let mut touched = 0;
         for piece in self.volume.pieces(io.sector, io.sectors) {
             self.pending.add_piece(id);
@@ -157,7 +189,7 @@ impl Simulation {
                 direction: io.direction,
                 sync: io.sync,
                 process: process as ProcessId,
-                priority: self.actors[process].process.priority(),
+                priority: self.processes[process].process.priority(),
                 arrived: self.now,
                 ticket: self.pieces.add(id),
             };
@@ -180,12 +212,12 @@ impl Simulation {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Merged { into, gone } => self.pieces.join(into, gone),
-                Effect::ArmDone(time) => self.agenda.foresee(time, Event::ArmDone { device }),
-                Effect::AskAgain(time) => self.agenda.foresee(time, Event::Ask { device }),
+                Effect::ArmDone(time) => self.events.schedule(time, Event::ArmDone { device }),
+                Effect::QueryAt(time) => self.events.schedule(time, Event::Query { device }),
                 Effect::Done(time, request) => {
                     self.finishing.push(Some(request));
                     let place = self.finishing.len() - 1;
-                    self.agenda.foresee(time, Event::Done { device, place });
+                    self.events.schedule(time, Event::Done { device, place });
                 }
             }
         }
@@ -210,9 +242,9 @@ impl Simulation {
     }
 
     /// A request is done, and with it the pieces that were merged into it. Processes that can go
-    /// on do so after the scheduler has been asked again: the disk is served by the interrupt,
-    /// before anyone wakes up. So a process that reads one block after the other has nothing
-    /// waiting at that moment, which is what anticipation is about.
+    /// on do so after the scheduler was called: the interrupt handler starts the next request before
+    /// any process wakes up. So a process that reads one block after the other has no request waiting
+    /// then, which is why anticipation helps.
     fn complete(&mut self, device: usize, request: &Request) {
         self.devices[device].completed(request, self.now);
         let mut piece = Some(request.ticket);
@@ -230,16 +262,22 @@ impl Simulation {
         let process = done.process;
         self.account
             .io_done(process, &done.io, self.now - done.begun);
-        let actor = &mut self.actors[process];
-        actor.under_way -= 1;
-        if actor.waits_below.is_some_and(|it| actor.under_way < it) {
-            actor.waits_below = None;
+        let state = &mut self.processes[process];
+        state.under_way -= 1;
+        if state.waits_below.is_some_and(|it| state.under_way < it) {
+            state.waits_below = None;
             self.wake_at(self.now, process);
         }
     }
 
     fn wake_at(&mut self, time: Time, process: usize) {
-        let nap = self.actors[process].nap;
-        self.agenda.foresee(time, Event::Wake { process, nap });
+        let wait_number = self.processes[process].wait_number;
+        self.events.schedule(
+            time,
+            Event::Wake {
+                process,
+                wait_number,
+            },
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What processes do with a disk.
+//! The workloads: what processes do with a disk.
 
 pub mod load;
 pub mod synthetic;
@@ -13,7 +13,7 @@ pub struct Io {
     pub sector: u64,
     pub sectors: u32,
     pub direction: Direction,
-    /// It waits for it: a read, or a write under `fsync` or `O_SYNC`.
+    /// The process waits for it: a read, or a write under `fsync` or `O_SYNC`.
     pub sync: bool,
 }
 
@@ -37,14 +37,14 @@ impl Io {
     }
 }
 
-/// What a process does once it has submitted.
+/// What a process does after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Go on when fewer than so many of its requests are under way: 1 waits for all.
+    /// Resume when fewer than so many of its requests are under way: 1 waits for all.
     Wait { below: usize },
-    /// Go on after this time, whatever is under way.
+    /// Resume after this time, whatever is under way.
     Sleep(Time),
-    /// Go on when another process says so; at once if one has said so since the last time.
+    /// Resume when another process wakes it; at once if one has done so since the last time.
     Park,
     /// The same, but after this time at the latest.
     ParkFor(Time),
@@ -52,18 +52,18 @@ pub enum Step {
     End,
 }
 
-/// What a process asks for in a step.
+/// What a process does in a step: I/Os that it submits, and processes that it wakes.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct Actions {
     pub ios: Vec<Io>,
-    /// Parked processes that may go on, by their place among the processes.
+    /// Processes to wake, by their index.
     pub wake: Vec<usize>,
 }
 
-/// A process: called whenever it may go on.
+/// A process, called whenever it resumes.
 pub trait Process {
-    /// Ask, and say what then.
-    fn step(&mut self, now: Time, asked: &mut Asked) -> Step;
+    /// Performs one step, and returns when to resume.
+    fn step(&mut self, now: Time, actions: &mut Actions) -> Step;
 
     fn priority(&self) -> Priority {
         Priority::NORMAL

@@ -4,14 +4,14 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::Exp1;
 
-use super::{Asked, Io, Process, Step};
+use super::{Actions, Io, Process, Step};
 use crate::request::{Direction, Priority};
 use crate::time::Time;
 
 /// Where the requests of a stream lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// One behind the other.
+    /// One after the other.
     Sequential,
     /// Anywhere in the range.
     Random,
@@ -20,9 +20,9 @@ pub enum Pattern {
 /// When the next request comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// So many at a time; the next `think` after one has ended.
+    /// A closed loop: so many at a time, and the next one `think` after one has ended.
     Closed { depth: usize, think: Time },
-    /// At random times, so many a second on average, whatever is under way.
+    /// An open loop: Poisson arrivals, so many a second on average.
     Poisson { per_second: f64 },
 }
 
@@ -72,7 +72,7 @@ struct Streaming {
     stream: Stream,
     random: SmallRng,
     made: u64,
-    /// In a closed loop with think time: has it thought already?
+    /// In a closed loop with think time: whether that has passed.
     thought: bool,
 }
 
@@ -95,7 +95,7 @@ impl Streaming {
 }
 
 impl Process for Streaming {
-    fn step(&mut self, _now: Time, asked: &mut Asked) -> Step {
+    fn step(&mut self, _now: Time, actions: &mut Actions) -> Step {
         if self.made == self.stream.requests {
             return Step::End;
         }
@@ -107,13 +107,13 @@ impl Process for Streaming {
             Pace::Closed { depth, .. } => {
                 self.thought = false;
                 let io = self.io();
-                asked.ios.push(io);
+                actions.ios.push(io);
                 Step::Wait { below: depth }
             }
             Pace::Poisson { per_second } => {
                 if self.made > 0 || !self.thought {
                     let io = self.io();
-                    asked.ios.push(io);
+                    actions.ios.push(io);
                 }
                 self.thought = false;
                 let gap: f64 = self.random.sample(Exp1);

@@ -1,4 +1,4 @@
-//! A recorded trace: what processes asked of a device, and when, as `blkparse` prints it.
+//! A recorded trace: what processes requested of a device, and when, as `blkparse` prints it.
 //!
 //! ```text
 //!   8,0    3       11     0.009507758   697  Q   W 223490 + 8 [kjournald]
@@ -15,11 +15,11 @@ use std::io::{self, BufRead};
 
 use thiserror::Error;
 
-use super::{Asked, Io, Process, Step};
+use super::{Actions, Io, Process, Step};
 use crate::request::Direction;
 use crate::time::Time;
 
-/// What a process may ask for at a time: 512 KiB, as much as a request takes.
+/// The most that a process submits as one I/O: 512 KiB, the largest request.
 const PART_SECTORS: u64 = 1024;
 
 /// Why a trace cannot be simulated.
@@ -145,25 +145,25 @@ impl Replay {
 }
 
 impl Process for Replay {
-    fn step(&mut self, now: Time, asked: &mut Asked) -> Step {
+    fn step(&mut self, now: Time, actions: &mut Actions) -> Step {
         while let Some(next) = self.left.last() {
             let at = next.at - self.begin;
             if at > now {
                 return Step::Sleep(at - now);
             }
-            ask(next, asked);
+            ask(next, actions);
             self.left.pop();
         }
         Step::End
     }
 }
 
-fn ask(queued: &Queued, asked: &mut Asked) {
+fn ask(queued: &Queued, actions: &mut Actions) {
     let end = queued.sector + queued.sectors;
     let mut sector = queued.sector;
     while sector < end {
         let sectors = PART_SECTORS.min(end - sector);
-        asked.ios.push(Io {
+        actions.ios.push(Io {
             sector,
             sectors: sectors as u32,
             direction: queued.direction,
@@ -194,25 +194,25 @@ CPU1 (8,0):
     fn requests_come_when_and_as_they_were_recorded() {
         let mut processes = processes(TRACE.as_bytes(), 100_000).unwrap();
         assert_eq!(processes.len(), 2);
-        let mut asked = Asked::default();
-        assert_eq!(processes[0].step(0, &mut asked), Step::End);
-        assert_eq!(asked.ios, [Io::write(1000, 8, true)]);
+        let mut actions = Actions::default();
+        assert_eq!(processes[0].step(0, &mut actions), Step::End);
+        assert_eq!(actions.ios, [Io::write(1000, 8, true)]);
 
-        let mut asked = Asked::default();
-        assert_eq!(processes[1].step(0, &mut asked), Step::Sleep(2_000_001));
-        assert_eq!(asked.ios, []);
+        let mut actions = Actions::default();
+        assert_eq!(processes[1].step(0, &mut actions), Step::Sleep(2_000_001));
+        assert_eq!(actions.ios, []);
         assert_eq!(
-            processes[1].step(2_000_001, &mut asked),
+            processes[1].step(2_000_001, &mut actions),
             Step::Sleep(999_999)
         );
         assert_eq!(
-            asked.ios,
+            actions.ios,
             [Io::read(5000, 1024), Io::read(6024, 1024)],
             "more than a request takes is asked for in parts"
         );
-        let mut asked = Asked::default();
-        assert_eq!(processes[1].step(3_000_000, &mut asked), Step::End);
-        assert_eq!(asked.ios, [Io::write(9000, 16, false)]);
+        let mut actions = Actions::default();
+        assert_eq!(processes[1].step(3_000_000, &mut actions), Step::End);
+        assert_eq!(actions.ios, [Io::write(9000, 16, false)]);
     }
 
     fn said(text: &str) -> String {
@@ -223,7 +223,7 @@ CPU1 (8,0):
     }
 
     #[test]
-    fn what_cannot_be_simulated_is_told() {
+    fn what_cannot_be_simulated_is_reported() {
         assert!(said("").contains("no line is a request"));
         assert!(said("8,0 1 1 nonsense").contains("no line is a request"));
         let two = "8,0 0 1 0.1 7 Q R 8 + 8 [a]\n8,16 0 2 0.2 7 Q R 8 + 8 [a]\n";

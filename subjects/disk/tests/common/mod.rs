@@ -4,9 +4,9 @@ use concurve_disk::Machine;
 use concurve_disk::disk::Model;
 use concurve_disk::disk::geometry::{Shape, Zone};
 use concurve_disk::disk::seek::{self, SeekCurve};
-use concurve_disk::scheduler::Kind;
+use concurve_disk::machine::Layout;
+use concurve_disk::scheduler::kind::Kind;
 use concurve_disk::time::milliseconds;
-use concurve_disk::volume::Layout;
 
 /// One zone, so that sectors are spread evenly over the cylinders; nothing cached.
 pub fn plain_disk() -> Model {

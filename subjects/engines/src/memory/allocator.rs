@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 use crate::memory::arena::Arena;
 
-/// Allocates in shared memory once that is open, and as the system does before.
+/// Allocates in shared memory once that is open, and with the system's allocator before.
 ///
 /// ```no_run
 /// use concurve_engines::memory::SharedAllocator;
@@ -16,7 +16,7 @@ use crate::memory::arena::Arena;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SharedAllocator;
 
-// SAFETY: blocks and runs are in one's use at a time, until they are freed where they came from.
+// SAFETY: a block or run has one user at a time, until it is freed to where it came from.
 unsafe impl GlobalAlloc for SharedAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

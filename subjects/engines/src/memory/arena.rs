@@ -1,4 +1,4 @@
-//! The shared memory: what it consists of, and how memory is taken from it and given back.
+//! The shared memory: its parts, and allocation from it.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
@@ -9,30 +9,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use concurve_latch::{Mutex, SEATS, seat_number};
 use rustix::mm::{Advice, madvise};
 
-use crate::memory::lane::Lane;
-use crate::memory::pool::{Ground, Pool, Slab};
+use crate::memory::pool::{Pool, Region, Slab};
 use crate::memory::sizes::{SIZES, UNIT, batch, block_bytes, size_of_layout};
+use crate::memory::thread_cache::ThreadCache;
 use crate::memory::units::{UNITS_MAX, Units};
 
-/// A run of so many units is given back to the system, not only to the arena.
+/// A run of at least so many units is returned to the system, not only to the arena.
 const RETURNED_UNITS: usize = 16;
 
 /// The arena begins at a multiple of this, and larger alignments are refused.
 pub const ALIGN_MAX: usize = 2 << 20;
 
-/// What all processes know about the memory; in shared memory itself. Its tables have room for the
-/// largest arena, and take memory as far as they are used.
+/// The state of the memory, itself in shared memory. Its tables are large enough for the largest
+/// arena; only the parts in use occupy memory.
 #[repr(C)]
 pub struct Arena {
-    pub ground: Ground,
+    pub region: Region,
     pub bytes: usize,
-    /// What to say when it is exhausted.
+    /// The remedy in the message when it is exhausted.
     pub remedy: &'static str,
     pub is_exhausted: AtomicBool,
     pub pools: [Mutex<Pool>; SIZES],
-    pub lanes: [Lane; SEATS],
+    pub thread_caches: [ThreadCache; SEATS],
     pub slabs: [Slab; UNITS_MAX],
-    /// Last: its value begins as the mapping's zeros.
+    /// Last: its value starts as the zeros of the mapping.
     pub units: Mutex<Units>,
 }
 
@@ -40,17 +40,17 @@ impl Arena {
     /// Whether this place was allocated here.
     #[inline]
     pub fn contains(&self, place: *mut u8) -> bool {
-        place.addr().wrapping_sub(self.ground.base.addr()) < self.bytes
+        place.addr().wrapping_sub(self.region.base.addr()) < self.bytes
     }
 
-    /// Null if there is none left.
+    /// Null if none is left.
     #[inline]
     pub fn allocate(&self, layout: Layout) -> *mut u8 {
         let Some(size) = size_of_layout(layout) else {
             return self.allocate_run(layout);
         };
-        let list = &self.lanes[seat_number()].0[size];
-        // SAFETY: a seat is one thread's.
+        let list = &self.thread_caches[seat_number()][size];
+        // SAFETY: a seat belongs to one thread.
         match unsafe { list.pop() } {
             Some(block) => block,
             None => self.fill(size),
@@ -62,17 +62,17 @@ impl Arena {
     #[inline]
     pub unsafe fn free(&self, place: *mut u8, layout: Layout) {
         let Some(size) = size_of_layout(layout) else {
-            return self.free_run(self.ground.unit_of(place), units(layout.size()));
+            return self.free_run(self.region.unit_of(place), units(layout.size()));
         };
-        let list = &self.lanes[seat_number()].0[size];
-        // SAFETY: a seat is one thread's, and the caller gives the block up.
+        let list = &self.thread_caches[seat_number()][size];
+        // SAFETY: a seat belongs to one thread, and the caller no longer uses the block.
         unsafe { list.push(place) };
         if list.count() > 2 * batch(size) {
             self.empty(size);
         }
     }
 
-    /// Changes the size where it is, if that is possible.
+    /// Changes the size in place, if possible.
     ///
     /// # Safety
     /// `place` was allocated here with this layout.
@@ -80,7 +80,7 @@ impl Arena {
         match (size_of_layout(old), size_of_layout(new)) {
             (Some(before), Some(after)) => before == after,
             (None, None) => {
-                let begin = self.ground.unit_of(place);
+                let begin = self.region.unit_of(place);
                 let (before, after) = (units(old.size()), units(new.size()));
                 if after < before {
                     self.free_run(begin + after, before - after);
@@ -91,43 +91,43 @@ impl Arena {
         }
     }
 
-    /// A block, and some more for the lane.
+    /// Refills the thread cache; returns a block.
     #[cold]
     #[inline(never)]
     fn fill(&self, size: usize) -> *mut u8 {
-        let list = &self.lanes[seat_number()].0[size];
+        let list = &self.thread_caches[seat_number()][size];
         let mut pool = self.pools[size].lock();
-        // SAFETY: the pool is of this size; a seat is one thread's. All is done under the latch:
-        // blocks are never out of the pool and not in the lane.
+        // SAFETY: the pool is of this size; a seat belongs to one thread. Under the latch: a killed
+        // process loses no block between the pool and the thread cache.
         unsafe {
             for _ in 0..batch(size) {
-                match pool.take(self.ground, size) {
+                match pool.take(self.region, size) {
                     Some(block) => list.push(block),
                     None if list.count() > 0 => break,
                     None => match self.take_units(1, 1) {
-                        Some(unit) => pool.add(self.ground, unit),
+                        Some(unit) => pool.add(self.region, unit),
                         None => break,
                     },
                 }
             }
-            // A new slab took one turn.
-            let block = list.pop().or_else(|| pool.take(self.ground, size));
+            // Adding a slab took one iteration.
+            let block = list.pop().or_else(|| pool.take(self.region, size));
             drop(pool);
-            block.unwrap_or_else(|| self.tell_exhausted(block_bytes(size)))
+            block.unwrap_or_else(|| self.report_exhausted(block_bytes(size)))
         }
     }
 
-    /// Gives some of a lane's blocks back to the pool.
+    /// Returns some blocks of the thread cache to the pool.
     #[cold]
     #[inline(never)]
     fn empty(&self, size: usize) {
-        let list = &self.lanes[seat_number()].0[size];
+        let list = &self.thread_caches[seat_number()][size];
         let mut pool = self.pools[size].lock();
         for _ in 0..batch(size) {
             // SAFETY: as in `fill`.
             let whole = unsafe {
                 let Some(block) = list.pop() else { break };
-                pool.give_back(self.ground, size, block)
+                pool.give_back(self.region, size, block)
             };
             if let Some(unit) = whole {
                 self.units.lock().give_back(unit, 1);
@@ -139,8 +139,8 @@ impl Arena {
     fn allocate_run(&self, layout: Layout) -> *mut u8 {
         let align = units(layout.align()).max(1);
         match self.take_units(units(layout.size()).max(1), align) {
-            Some(unit) => self.ground.address(unit),
-            None => self.tell_exhausted(layout.size()),
+            Some(unit) => self.region.address(unit),
+            None => self.report_exhausted(layout.size()),
         }
     }
 
@@ -155,18 +155,18 @@ impl Arena {
     fn free_run(&self, begin: usize, count: usize) {
         let count = count.max(1);
         if count >= RETURNED_UNITS {
-            // SAFETY: nobody uses it. If the system does not take it back, the arena keeps it.
+            // SAFETY: it is not in use. If the system refuses, the arena keeps the memory.
             let _ = unsafe {
-                let place = self.ground.address(begin).cast();
+                let place = self.region.address(begin).cast();
                 madvise(place, count * UNIT, Advice::LinuxRemove)
             };
         }
         self.units.lock().give_back(begin, count);
     }
 
-    /// Says so once; null. Nothing may be allocated here.
+    /// Writes a message once; returns null. Must not allocate.
     #[cold]
-    fn tell_exhausted(&self, wanted: usize) -> *mut u8 {
+    fn report_exhausted(&self, wanted: usize) -> *mut u8 {
         if !self.is_exhausted.swap(true, Relaxed) {
             let mut text = StackText::default();
             let _ = std::fmt::write(
@@ -184,12 +184,12 @@ impl Arena {
     }
 }
 
-/// Units that hold so many bytes.
+/// The number of units for so many bytes.
 fn units(bytes: usize) -> usize {
     bytes.div_ceil(UNIT)
 }
 
-/// A text that needs no allocation.
+/// A text on the stack.
 struct StackText {
     bytes: [u8; 256],
     length: usize,
@@ -206,9 +206,9 @@ impl Default for StackText {
 
 impl std::fmt::Write for StackText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = &mut self.bytes[self.length..];
-        let bytes = text.len().min(room.len());
-        room[..bytes].copy_from_slice(&text.as_bytes()[..bytes]);
+        let rest = &mut self.bytes[self.length..];
+        let bytes = text.len().min(rest.len());
+        rest[..bytes].copy_from_slice(&text.as_bytes()[..bytes]);
         self.length += bytes;
         Ok(())
     }

@@ -1,20 +1,20 @@
-//! Free blocks of one size that are in nobody's lane, and the slabs that they belong to.
+//! Free blocks of one size that are in no thread cache, and the slabs that they belong to.
 #![allow(unsafe_code)]
 
 use std::ptr;
 
-use crate::memory::lane::List;
-use crate::memory::sizes::{block_bytes, blocks};
+use crate::memory::sizes::{UNIT, block_bytes, blocks};
+use crate::memory::thread_cache::List;
 
 /// The end of a list of slabs.
 const NONE: u32 = u32::MAX;
 
-/// What is known of a unit that is a slab. Guarded by the latch of the slab's pool.
+/// The state of a unit that is a slab. Guarded by the latch of its pool.
 #[repr(C)]
 pub struct Slab {
-    /// Blocks that were used and are free.
+    /// Blocks that were freed.
     free: List,
-    /// Blocks from this one on were never used: they need not be touched yet.
+    /// Blocks from this one on were never used: their memory has not been touched.
     fresh: u32,
     /// Neighbours among the slabs that have free blocks.
     next: u32,
@@ -27,30 +27,30 @@ pub struct Pool {
     /// A slab with free blocks.
     first: u32,
     pub slabs: usize,
-    /// Blocks in lanes or in use.
+    /// Blocks in thread caches or in use.
     pub out: usize,
 }
 
-/// Where the units of an arena are, and what is known of those that are slabs.
+/// Where the units of an arena are, and the table of slabs.
 #[derive(Clone, Copy)]
-pub struct Ground {
+pub struct Region {
     pub base: *mut u8,
     pub slabs: *mut Slab,
 }
 
-impl Ground {
+impl Region {
     fn slab(&self, unit: u32) -> *mut Slab {
-        // SAFETY: units are numbers that the arena gave out.
+        // SAFETY: the arena allocated these numbers of units.
         unsafe { self.slabs.add(unit as usize) }
     }
 
     pub fn address(&self, unit: usize) -> *mut u8 {
         // SAFETY: as above.
-        unsafe { self.base.add(unit * crate::memory::sizes::UNIT) }
+        unsafe { self.base.add(unit * UNIT) }
     }
 
     pub fn unit_of(&self, place: *mut u8) -> usize {
-        (place.addr() - self.base.addr()) / crate::memory::sizes::UNIT
+        (place.addr() - self.base.addr()) / UNIT
     }
 }
 
@@ -66,21 +66,21 @@ impl Pool {
     /// Takes a free block; `None` if there is no slab with one.
     ///
     /// # Safety
-    /// The pool is of this size, and of this ground.
-    pub unsafe fn take(&mut self, ground: Ground, size: usize) -> Option<*mut u8> {
+    /// The pool is of this size, and of this region.
+    pub unsafe fn take(&mut self, region: Region, size: usize) -> Option<*mut u8> {
         if self.first == NONE {
             return None;
         }
         let unit = self.first;
         unsafe {
-            let slab = ground.slab(unit);
+            let slab = region.slab(unit);
             let block = (*slab).free.pop().unwrap_or_else(|| {
                 let fresh = (*slab).fresh as usize;
                 (*slab).fresh += 1;
-                ground.address(unit as usize).add(fresh * block_bytes(size))
+                region.address(unit as usize).add(fresh * block_bytes(size))
             });
             if Self::is_full(slab, size) {
-                self.unlink(ground, unit);
+                self.unlink(region, unit);
             }
             self.out += 1;
             Some(block)
@@ -90,45 +90,45 @@ impl Pool {
     /// Makes a unit a slab.
     ///
     /// # Safety
-    /// As `take`, and the unit is in nobody's use.
-    pub unsafe fn add(&mut self, ground: Ground, unit: usize) {
+    /// As `take`, and the unit is not in use.
+    pub unsafe fn add(&mut self, region: Region, unit: usize) {
         let slab = Slab {
             free: List::new(),
             fresh: 0,
             next: NONE,
             previous: NONE,
         };
-        unsafe { ptr::write(ground.slab(unit as u32), slab) };
+        unsafe { ptr::write(region.slab(unit as u32), slab) };
         self.slabs += 1;
-        unsafe { self.link(ground, unit as u32) };
+        unsafe { self.link(region, unit as u32) };
     }
 
-    /// Gives a block back. A slab that is whole again leaves the pool, unless it is the only one with
-    /// free blocks: the next request would take it again.
+    /// Frees a block. Returns its slab's unit if all blocks of the slab are free, unless it is the
+    /// only slab with free blocks: the next request would take it again.
     ///
     /// # Safety
     /// As `take`; the block came from it and is free.
     pub unsafe fn give_back(
         &mut self,
-        ground: Ground,
+        region: Region,
         size: usize,
         block: *mut u8,
     ) -> Option<usize> {
-        let unit = ground.unit_of(block) as u32;
+        let unit = region.unit_of(block) as u32;
         self.out -= 1;
         unsafe {
-            let slab = ground.slab(unit);
+            let slab = region.slab(unit);
             let was_full = Self::is_full(slab, size);
             (*slab).free.push(block);
             if was_full {
-                self.link(ground, unit);
+                self.link(region, unit);
             }
             let is_whole = (*slab).free.count() == (*slab).fresh as usize;
             let is_alone = self.first == unit && (*slab).next == NONE;
             if !is_whole || is_alone {
                 return None;
             }
-            self.unlink(ground, unit);
+            self.unlink(region, unit);
         }
         self.slabs -= 1;
         Some(unit as usize)
@@ -138,31 +138,31 @@ impl Pool {
         unsafe { (*slab).free.count() == 0 && (*slab).fresh as usize == blocks(size) }
     }
 
-    unsafe fn link(&mut self, ground: Ground, unit: u32) {
+    unsafe fn link(&mut self, region: Region, unit: u32) {
         unsafe {
-            let slab = ground.slab(unit);
+            let slab = region.slab(unit);
             (*slab).previous = NONE;
             (*slab).next = self.first;
             if self.first != NONE {
-                (*ground.slab(self.first)).previous = unit;
+                (*region.slab(self.first)).previous = unit;
             }
         }
         self.first = unit;
     }
 
-    unsafe fn unlink(&mut self, ground: Ground, unit: u32) {
+    unsafe fn unlink(&mut self, region: Region, unit: u32) {
         unsafe {
             let (next, previous) = {
-                let slab = ground.slab(unit);
+                let slab = region.slab(unit);
                 ((*slab).next, (*slab).previous)
             };
             if next != NONE {
-                (*ground.slab(next)).previous = previous;
+                (*region.slab(next)).previous = previous;
             }
             if previous == NONE {
                 self.first = next;
             } else {
-                (*ground.slab(previous)).next = next;
+                (*region.slab(previous)).next = next;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The shared memory of this process: opening it, and what is asked about it from outside.
+//! The shared memory of this process: opening it, and its use.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,7 +10,7 @@ use concurve_latch::{Class, Mutex};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::memory::arena::{ALIGN_MAX, Arena};
-use crate::memory::pool::{Ground, Pool};
+use crate::memory::pool::{Pool, Region};
 use crate::memory::sizes::{SIZES, UNIT, block_bytes};
 use crate::memory::units::UNITS_MAX;
 
@@ -20,21 +20,21 @@ static ARENA: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
 /// The same, unless this process allocates elsewhere.
 static IN_USE: AtomicPtr<Arena> = AtomicPtr::new(ptr::null_mut());
 
-/// How much is in use.
+/// How much shared memory is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// What was asked for.
+    /// The size that was requested.
     pub bytes: usize,
     /// In slabs and runs.
     pub used_bytes: usize,
     /// At most at any time.
     pub peak_bytes: usize,
-    /// In blocks that are in use, or in a thread's lane, or were in that of a killed process.
+    /// In blocks that are in use, in a thread cache, or were in that of a killed process.
     pub block_bytes: usize,
 }
 
-/// Reserves shared memory; what is allocated from now on is there. `remedy` tells the user what to
-/// do when it is exhausted: `raise --shared-memory`.
+/// Reserves shared memory, in which everything is allocated from now on. `remedy` ends the message
+/// when it is exhausted: `raise --shared-memory`.
 ///
 /// To be called once, before other threads start and before engines are forked.
 ///
@@ -54,14 +54,14 @@ pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
     let base = reserve(units * UNIT + ALIGN_MAX)?;
     let arena: *mut Arena = reserve(size_of::<Arena>())?.cast();
     let (pool_class, unit_class) = (Class::named("memory pool"), Class::named("memory units"));
-    // SAFETY: the mapping is large enough, aligned to a page, and zeros are a sound value of what is
-    // not written: lanes, slabs, and the map of units.
+    // SAFETY: the mapping is large enough, aligned to a page, and zeros are valid for what is
+    // not written: thread caches, slabs, and the map of units.
     unsafe {
-        let ground = Ground {
+        let region = Region {
             base: base.add(base.align_offset(ALIGN_MAX)),
             slabs: (&raw mut (*arena).slabs).cast(),
         };
-        (&raw mut (*arena).ground).write(ground);
+        (&raw mut (*arena).region).write(region);
         (&raw mut (*arena).bytes).write(units * UNIT);
         (&raw mut (*arena).remedy).write(remedy);
         let pools: *mut Mutex<Pool> = (&raw mut (*arena).pools).cast();
@@ -77,8 +77,8 @@ pub fn open(bytes: usize, remedy: &'static str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this process allocates in shared memory from now on, or where the system does. It frees in
-/// both.
+/// Sets whether this process allocates in shared memory from now on, or with the system's
+/// allocator. It can free memory of both.
 pub fn allocate_shared(is_shared: bool) {
     let arena = if is_shared {
         ARENA.load(Acquire)
@@ -88,7 +88,7 @@ pub fn allocate_shared(is_shared: bool) {
     IN_USE.store(arena, Release);
 }
 
-/// Address space that children share. Pages come when they are touched.
+/// Address space that children share. Pages are allocated when they are touched.
 fn reserve(bytes: usize) -> io::Result<*mut u8> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::SHARED | MapFlags::NORESERVE;
@@ -97,7 +97,7 @@ fn reserve(bytes: usize) -> io::Result<*mut u8> {
     Ok(place.cast())
 }
 
-/// What fails when [`open`] does, and what to try.
+/// The action that fails when [`open`] does, and the remedy.
 pub(crate) fn reserving(bytes: usize) -> String {
     let megabytes = bytes >> 20;
     format!("reserve {megabytes} MiB of shared memory (ask for less, or raise ulimit -v)")
@@ -108,12 +108,12 @@ pub fn is_open() -> bool {
     !ARENA.load(Relaxed).is_null()
 }
 
-/// Whether memory was asked for that was not there.
+/// Whether an allocation has failed.
 pub fn is_exhausted() -> bool {
     Arena::get().is_some_and(|it| it.is_exhausted.load(Relaxed))
 }
 
-/// What to tell the user when it is.
+/// The message when it is exhausted, with the remedy.
 pub fn exhaustion() -> String {
     let text = |it: &Arena| {
         let megabytes = it.bytes >> 20;
@@ -150,7 +150,7 @@ impl Arena {
     #[inline]
     pub fn get() -> Option<&'static Arena> {
         let arena = NonNull::new(ARENA.load(Acquire))?;
-        // SAFETY: never unmapped; what changes is atomic, behind a latch, or a thread's own.
+        // SAFETY: never unmapped; what changes is atomic, behind a latch, or used by one thread.
         Some(unsafe { arena.as_ref() })
     }
 

@@ -5,18 +5,18 @@ use std::alloc::Layout;
 /// How many sizes there are.
 pub const SIZES: usize = 40;
 
-/// Whatever is larger gets units.
+/// Larger allocations get units.
 pub const BLOCK_MAX: usize = 32 << 10;
 
-/// Memory is taken and given back in units.
+/// Bytes of a unit.
 pub const UNIT: usize = 64 << 10;
 
-/// Bytes that move between a lane and a pool at a time, about.
+/// Bytes that move between a thread cache and a pool at a time, approximately.
 const BATCH_BYTES: usize = 8 << 10;
-/// Blocks that do so, at most.
+/// Blocks that move at a time, at most.
 const BATCH_MAX: usize = 64;
 
-/// Which size of block a layout gets; `None`: units.
+/// The size of block for a layout; `None`: units.
 ///
 /// Blocks stand at multiples of their size in a slab, so a size that is a multiple of the alignment
 /// keeps it.
@@ -29,7 +29,7 @@ pub fn size_of_layout(layout: Layout) -> Option<usize> {
     if align <= 16 {
         return Some(at_least(bytes));
     }
-    // A power of two, of which all are sizes, is a multiple of any smaller one.
+    // All powers of two are sizes, and a power of two is a multiple of all smaller ones.
     let rounded = bytes.max(align).next_multiple_of(align);
     let size = at_least(rounded);
     if block_bytes(size) & (align - 1) == 0 {
@@ -39,7 +39,7 @@ pub fn size_of_layout(layout: Layout) -> Option<usize> {
     }
 }
 
-/// The smallest size of so many bytes or more: 16, 32 … 128, then four for each doubling.
+/// The smallest size of at least so many bytes: 16, 32 … 128, then four for each doubling.
 #[inline]
 fn at_least(bytes: usize) -> usize {
     if bytes <= 128 {
@@ -61,7 +61,7 @@ pub fn block_bytes(size: usize) -> usize {
     (quarter + 5) << (octave + 5)
 }
 
-/// Blocks that move between a lane and a pool at a time.
+/// Blocks that move between a thread cache and a pool at a time.
 #[inline]
 pub fn batch(size: usize) -> usize {
     (BATCH_BYTES / block_bytes(size)).clamp(1, BATCH_MAX)
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_or_more_aligned_gets_units() {
+    fn larger_or_more_aligned_layouts_get_units() {
         let layout = |bytes, align| Layout::from_size_align(bytes, align).expect("sound");
         assert_eq!(size_of_layout(layout(BLOCK_MAX + 1, 1)), None);
         assert_eq!(size_of_layout(layout(1, UNIT)), None);

@@ -1,16 +1,16 @@
-//! Which units are in use: a bit each.
+//! A bit map of the units in use.
 
 use crate::memory::sizes::UNIT;
 
-/// Units that an arena may have: 64 GiB.
+/// The largest number of units of an arena: 64 GiB.
 pub const UNITS_MAX: usize = 1 << 20;
 
-/// First fit. A bit is 1 while its unit is in use, and above `total`.
+/// Allocates by first fit. A bit is 1 while its unit is in use, and above `total`.
 #[repr(C)]
 pub struct Units {
     total: usize,
     used: usize,
-    /// Used at most at any time.
+    /// The maximum of `used` so far.
     peak: usize,
     /// No unit in words before this one is free.
     hint: usize,
@@ -18,7 +18,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Makes a map of zeros one of `total` free units.
+    /// Initialises a map of zeros for `total` free units.
     pub fn init(&mut self, total: usize) {
         self.total = total;
         for unit in total..total.next_multiple_of(64) {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -9,22 +10,26 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
-use crate::{EnginesError, While};
+use crate::error::EnginesError;
 
-/// Ended in order.
+/// Exit status: ended in order.
 pub const DONE: i32 = 0;
-/// Said why in the news.
+/// Exit status: failed, and sent the reason as a message.
 pub const FAILED: i32 = 1;
-/// A generation in which an engine died that held a latch.
+/// Exit status of a generation in which an engine died that held a latch.
 pub const LOST: i32 = 76;
-/// Panicked; standard error says where.
+/// Exit status: panicked; standard error says where.
 pub const PANICKED: i32 = 101;
 
-/// Forks a process that does some work, and ends with the status that it returns.
+/// A process that ends sooner after its start has died quickly.
+pub const QUICK_DEATH: Duration = Duration::from_secs(1);
+
+/// Forks a process that does some work, and ends with the status that the work returns.
 ///
-/// It is killed when the calling thread ends, which must be the only one of its process.
+/// It is killed when the calling thread ends, which must be the only thread of its process.
 pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
-    let threads = std::fs::read_dir("/proc/self/task").when("read /proc/self/task")?;
+    let threads = std::fs::read_dir("/proc/self/task")
+        .map_err(EnginesError::system("read /proc/self/task"))?;
     let threads = threads.count();
     if threads != 1 {
         return Err(EnginesError::Unfit(format!(
@@ -34,12 +39,12 @@ pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
     }
     let parent = getpid();
     // SAFETY: there is no other thread whose locks could be held in the copy.
-    match unsafe { fork() }.when("fork a process")? {
+    match unsafe { fork() }.map_err(EnginesError::system("fork a process"))? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             let work = AssertUnwindSafe(|| {
                 let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-                // It may have died before that.
+                // The parent may have died before that.
                 if getppid() == parent {
                     work()
                 } else {
@@ -47,14 +52,15 @@ pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
                 }
             });
             let status = catch_unwind(work).unwrap_or(PANICKED);
-            // SAFETY: ends the process. What is on the stack belongs to the parent too, and is not
+            // SAFETY: ends the process. The stack is a copy of the parent's: its values are not
             // dropped.
             unsafe { libc::_exit(status) }
         }
     }
 }
 
-/// A child that has ended since the last call; `None`: none has. Error `ECHILD`: there are none.
+/// A child that has ended since the last call; `None` if none has. Error `ECHILD`: there are no
+/// children.
 pub fn ended() -> nix::Result<Option<(Pid, WaitStatus)>> {
     match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         Ok(status) => Ok(status.pid().map(|pid| (pid, status))),
@@ -63,22 +69,22 @@ pub fn ended() -> nix::Result<Option<(Pid, WaitStatus)>> {
     }
 }
 
-/// Waits until all children have ended, and those of theirs that were left to this process.
+/// Waits until all children have ended, and descendants that this process has inherited.
 pub fn wait_for_all() {
     while !matches!(waitid(Id::All, WaitPidFlag::WEXITED), Err(Errno::ECHILD)) {}
 }
 
 pub fn kill_now(pid: Pid) {
-    // Nobody else can have this number: it is waited for later.
+    // No other process can have this number: it is waited for later.
     let _ = kill(pid, Signal::SIGKILL);
 }
 
-/// How a process ended, in words.
-pub fn words(status: WaitStatus) -> String {
+/// A description of how a process ended.
+pub fn describe(status: WaitStatus) -> String {
     match status {
         WaitStatus::Exited(_, PANICKED) => "panicked".to_owned(),
-        WaitStatus::Exited(_, concurve_latch::LEFT) => {
-            "left, because it waited for a latch of a killed engine".to_owned()
+        WaitStatus::Exited(_, concurve_latch::EXIT_LATCH_LOST) => {
+            "exited, because it waited for a latch of a killed engine".to_owned()
         }
         WaitStatus::Exited(_, code) => format!("ended with status {code}"),
         WaitStatus::Signaled(_, signal, _) => format!("was ended by {signal}"),

@@ -6,40 +6,42 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use crate::processes::QUICK;
+use crate::error::EnginesError;
+use crate::memory;
+use crate::processes::child::QUICK_DEATH;
 use crate::processes::child::{self, DONE, FAILED, LOST, PANICKED};
-use crate::processes::news::{News, Sender};
+use crate::processes::messages::{Message, Sender};
 use crate::service::{Engine, Plan, Service, Start};
 use crate::signals::Signals;
 use crate::stop::Stop;
-use crate::{EnginesError, While, memory};
 
-/// Opens the service, forks engines, sees to them and closes the service. Returns the exit status.
-pub fn run<S: Service>(plan: &Plan, service: &S, start: Start, news: &Sender) -> i32 {
+/// Opens the service, forks and supervises engines, and closes the service. Returns the exit
+/// status.
+pub fn run<S: Service>(plan: &Plan, service: &S, start: Start, messages: &Sender) -> i32 {
     let lived = open(plan, service, start).and_then(|(shared, signals)| {
         let mut generation = Generation {
             plan,
             service,
-            news,
+            messages,
             shared: &shared,
             signals: &signals,
             stop: Stop::new()?,
             engines: Vec::new(),
         };
-        // This process must be able to go on when engines have used up the memory.
+        // This process must be able to continue when engines have exhausted the memory.
         memory::allocate_shared(false);
         for number in 1..=plan.engines {
             generation.fork(number, 0, 0)?;
         }
-        news.send(&News::Ready);
-        let status = generation.attend()?;
+        messages.send(&Message::Ready);
+        let status = generation.supervise()?;
         if status == DONE {
             service.close(*shared).map_err(EnginesError::Service)?;
         }
         Ok(status)
     });
     lived.unwrap_or_else(|error| {
-        news.send(&News::Failed(error.to_string()));
+        messages.send(&Message::Failed(error.to_string()));
         FAILED
     })
 }
@@ -52,7 +54,7 @@ fn open<S: Service>(
     concurve_latch::renew();
     let signals = Signals::block(&[Signal::SIGTERM, Signal::SIGCHLD])?;
     memory::open(plan.memory_bytes, plan.memory_remedy)
-        .when(&memory::reserving(plan.memory_bytes))?;
+        .map_err(EnginesError::system(&memory::reserving(plan.memory_bytes)))?;
     if !memory::contains(&*Box::new(0_u64)) {
         let text =
             "the program's global allocator is not concurve_engines::memory::SharedAllocator";
@@ -66,35 +68,35 @@ fn open<S: Service>(
 struct Generation<'a, S: Service> {
     plan: &'a Plan,
     service: &'a S,
-    news: &'a Sender,
+    messages: &'a Sender,
     shared: &'a S::Shared,
     signals: &'a Signals,
     stop: Stop,
     engines: Vec<Forked>,
 }
 
-/// An engine that runs.
+/// A running engine.
 struct Forked {
     pid: Pid,
     number: u32,
     predecessors: u32,
     since: Instant,
-    /// How many in a row, up to its predecessor, died soon after their start.
+    /// How many predecessors in a row died soon after their start.
     quick: u32,
 }
 
-/// What an engine's end means for the others.
+/// What the end of an engine means for the others.
 enum Outcome {
     Ended,
     Failed,
-    /// It died, and left nothing half done.
+    /// It died, and left no data half changed.
     Harmless(String),
     Lost(String),
 }
 
 impl<S: Service> Generation<'_, S> {
     fn fork(&mut self, number: u32, predecessors: u32, quick: u32) -> Result<(), EnginesError> {
-        let pid = child::start(|| self.be_engine(number, predecessors))?;
+        let pid = child::start(|| self.run_engine(number, predecessors))?;
         self.engines.push(Forked {
             pid,
             number,
@@ -105,17 +107,17 @@ impl<S: Service> Generation<'_, S> {
         Ok(())
     }
 
-    /// The life of an engine's process; returns the exit status.
-    fn be_engine(&self, number: u32, predecessors: u32) -> i32 {
+    /// Runs an engine in its process; returns the exit status.
+    fn run_engine(&self, number: u32, predecessors: u32) -> i32 {
         memory::allocate_shared(true);
-        concurve_latch::be_engine(number);
+        concurve_latch::set_engine_of_process(number);
         let engine = Engine {
             number,
             predecessors,
             stop: self.stop.clone(),
         };
-        // In a thread of its own: what the standard library keeps for the main thread, as the word on
-        // which it parks, is in memory that the engines would share.
+        // In a thread of its own: the standard library has data of the main thread, such as the
+        // futex on which it parks, in memory that the engines would share.
         let thread = std::thread::Builder::new().name(format!("engine-{number}"));
         let ended = std::thread::scope(|scope| {
             let started = thread.spawn_scoped(scope, || self.service.run(self.shared, &engine));
@@ -124,21 +126,21 @@ impl<S: Service> Generation<'_, S> {
         match ended {
             Ok(Ok(Ok(()))) => DONE,
             Ok(Ok(Err(why))) => {
-                self.news.send(&News::Failed(why));
+                self.messages.send(&Message::Failed(why));
                 FAILED
             }
             Ok(Err(_)) => PANICKED,
             Err(error) => {
                 let why = format!("cannot start the thread of engine {number}: {error}");
-                self.news.send(&News::Failed(why));
+                self.messages.send(&Message::Failed(why));
                 FAILED
             }
         }
     }
 
-    /// Waits until all engines have ended; replaces those who died harmlessly. Returns the exit
+    /// Waits until all engines have ended; replaces those that died harmlessly. Returns the exit
     /// status.
-    fn attend(&mut self) -> Result<i32, EnginesError> {
+    fn supervise(&mut self) -> Result<i32, EnginesError> {
         let mut status = DONE;
         while !self.engines.is_empty() {
             let Some((engine, end)) = self.ended()? else {
@@ -148,13 +150,13 @@ impl<S: Service> Generation<'_, S> {
             match judge(&engine, end, self.plan.quick_deaths_max) {
                 Outcome::Ended => {}
                 Outcome::Failed => {
-                    self.stop.ask();
+                    self.stop.request();
                     status = FAILED;
                 }
                 Outcome::Harmless(why) => self.replace(&engine, why)?,
                 Outcome::Lost(why) => {
                     self.end_all();
-                    self.news.send(&News::Lost(why));
+                    self.messages.send(&Message::Lost(why));
                     return Ok(LOST);
                 }
             }
@@ -164,7 +166,9 @@ impl<S: Service> Generation<'_, S> {
 
     /// An engine that has ended, if one has.
     fn ended(&mut self) -> Result<Option<(Forked, WaitStatus)>, EnginesError> {
-        let Some((pid, status)) = child::ended().when("wait for the engines")? else {
+        let Some((pid, status)) =
+            child::ended().map_err(EnginesError::system("wait for the engines"))?
+        else {
             return Ok(None);
         };
         let at = self.engines.iter().position(|it| it.pid == pid);
@@ -173,20 +177,20 @@ impl<S: Service> Generation<'_, S> {
 
     fn wait(&self) -> Result<(), EnginesError> {
         self.signals.wait(None, None)?;
-        if self.signals.asks_to_end()? {
-            self.stop.ask();
+        if self.signals.take_end_request()? {
+            self.stop.request();
         }
         Ok(())
     }
 
     fn replace(&mut self, dead: &Forked, why: String) -> Result<(), EnginesError> {
-        concurve_latch::bury(dead.number);
-        if self.stop.is_asked() {
+        concurve_latch::reap(dead.number);
+        if self.stop.is_requested() {
             return Ok(());
         }
         self.fork(dead.number, dead.predecessors + 1, dead.quick_so_far())?;
         let engine = dead.number;
-        self.news.send(&News::Replaced { engine, why });
+        self.messages.send(&Message::Replaced { engine, why });
         Ok(())
     }
 
@@ -199,7 +203,7 @@ impl<S: Service> Generation<'_, S> {
 
 impl Forked {
     fn quick_so_far(&self) -> u32 {
-        if self.since.elapsed() < QUICK {
+        if self.since.elapsed() < QUICK_DEATH {
             self.quick + 1
         } else {
             0
@@ -208,11 +212,11 @@ impl Forked {
 }
 
 fn judge(engine: &Forked, end: WaitStatus, quick_max: u32) -> Outcome {
-    let why = format!("engine {} {}", engine.number, child::words(end));
+    let why = format!("engine {} {}", engine.number, child::describe(end));
     match end {
         WaitStatus::Exited(_, DONE) => return Outcome::Ended,
         WaitStatus::Exited(_, FAILED) => return Outcome::Failed,
-        // A panic may leave anything half done.
+        // A panic may leave shared data half changed.
         WaitStatus::Exited(..) => return Outcome::Lost(why),
         WaitStatus::Signaled(_, Signal::SIGABRT, _) if memory::is_exhausted() => {
             return Outcome::Lost(format!("{why}: {}", memory::exhaustion()));

@@ -2,12 +2,7 @@
 
 mod child;
 mod generation;
-mod keeper;
-mod news;
+mod messages;
+mod supervisor;
 
-use std::time::Duration;
-
-pub use keeper::serve;
-
-/// Who lives for this long has started well.
-const QUICK: Duration = Duration::from_secs(1);
+pub use supervisor::serve;

@@ -1,4 +1,4 @@
-//! Engines that move money and write each transfer to a log, until they are stopped or killed.
+//! Engines that transfer money and write each transfer to a log, until they are stopped or killed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ const ACCOUNTS: usize = 16;
 /// A record of the log: engine, number, two accounts, amount.
 const RECORD: usize = 20;
 
-/// Keeps its log in a file, and what it has promised in another one.
+/// Has a file for its log and one for the transfers that it has acknowledged.
 pub struct Bank {
     pub folder: PathBuf,
 }
@@ -21,9 +21,8 @@ pub struct Bank {
 pub struct Shared {
     accounts: Vec<Mutex<i64>>,
     log: Mutex<Log>,
-    /// What clients were told, as a client would keep it.
-    promised: File,
-    /// Something to allocate and to free.
+    /// The acknowledged transfers, as a client would remember them.
+    acknowledged: File,
     notes: Mutex<HashMap<u64, String>>,
 }
 
@@ -45,8 +44,8 @@ impl Bank {
         opened.map_err(|error| format!("cannot open {name}: {error}"))
     }
 
-    /// The accounts as the log says, and how many records that took. A torn record at its end was
-    /// never promised, and is cut off.
+    /// The accounts according to the log, and the number of its records. A torn record at its end
+    /// was never acknowledged, and is cut off.
     fn replay(&self, log: &mut File) -> Result<(Vec<i64>, u32), String> {
         let mut bytes = Vec::new();
         let io = |error: std::io::Error| format!("cannot read the log: {error}");
@@ -74,7 +73,7 @@ impl Service for Bank {
         Ok(Shared {
             accounts: accounts.into_iter().map(|it| class.mutex(it)).collect(),
             log: Class::named("log").mutex(Log { file, records }),
-            promised: self.file("promised")?,
+            acknowledged: self.file("acknowledged")?,
             notes: Class::named("notes").mutex(HashMap::new()),
         })
     }
@@ -87,7 +86,7 @@ impl Service for Bank {
             let from = draw as usize >> 8 & (ACCOUNTS - 1);
             let to = (from + 1 + (draw as usize >> 16) % (ACCOUNTS - 1)) % ACCOUNTS;
             let amount = draw >> 24;
-            // In one order, against deadlocks.
+            // In a fixed order, to avoid deadlocks.
             let mut low = shared.accounts[from.min(to)].lock();
             let mut high = shared.accounts[from.max(to)].lock();
             let sign = if from < to { 1 } else { -1 };
@@ -102,7 +101,7 @@ impl Service for Bank {
                 log.records - 1
             };
             drop((low, high));
-            (&shared.promised)
+            (&shared.acknowledged)
                 .write_all(&number.to_le_bytes())
                 .map_err(io)?;
             self.note(shared, number);
@@ -119,18 +118,18 @@ impl Service for Bank {
             ));
         }
         if records != shared.log.into_inner().records {
-            return Err("the log has records that nobody wrote".to_owned());
+            return Err("the log has records that no engine wrote".to_owned());
         }
         Ok(())
     }
 
-    fn tell(&self, event: &Event) {
-        crate::tell(event);
+    fn on_event(&self, event: &Event) {
+        crate::print(event);
     }
 }
 
 impl Bank {
-    /// Keeps a text for a hundred transfers.
+    /// Keeps a text for a hundred transfers: something to allocate and to free.
     fn note(&self, shared: &Shared, number: u32) {
         let number = u64::from(number);
         let text = |number: u64| "note".repeat(number as usize % 100);
@@ -142,7 +141,7 @@ impl Bank {
                 .and_then(|it| Some((it, notes.remove(&it)?)))
         };
         if let Some((number, old)) = old {
-            assert_eq!(old, text(number), "somebody wrote into a note");
+            assert_eq!(old, text(number), "a note was overwritten");
         }
     }
 }

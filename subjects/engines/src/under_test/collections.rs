@@ -1,4 +1,4 @@
-//! Collections of the standard library that all engines change.
+//! Engines that change the same collections of the standard library.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Collections {
 pub struct Shared {
     by_key: Mutex<HashMap<u32, String>>,
     by_name: RwLock<BTreeMap<String, Arc<str>>>,
-    /// Engines that have come to the end of their first part.
+    /// How often an engine has reached the barrier.
     met: Mutex<u32>,
     all_met: Condvar,
     used_before: usize,
@@ -43,7 +43,7 @@ impl Service for Collections {
     fn run(&self, shared: &Shared, engine: &Engine) -> Result<(), String> {
         let mine = |key: &u32| key % self.engines == engine.number - 1;
         let my_keys: Vec<u32> = (0..KEYS).filter(mine).collect();
-        // Many rounds, so that memory which did not come back would show.
+        // Many rounds, so that a memory leak would show.
         for _ in 0..5 {
             for &key in &my_keys {
                 shared.by_key.lock().insert(key, text(key));
@@ -51,14 +51,14 @@ impl Service for Collections {
                 shared.by_name.write().insert(text(key), value);
             }
             self.meet(shared);
-            // Each takes out what another one put in, and so frees it.
+            // Each engine removes what another one inserted, and so frees it.
             for key in my_keys.iter().map(|key| (key + 1) % KEYS) {
                 let value = shared.by_name.read().get(&text(key)).cloned();
                 let found = shared.by_key.lock().remove(&key);
                 if found != Some(text(key)) || value.as_deref() != Some(&text(key)) {
                     return Err(format!("{key} has {found:?} and {value:?}"));
                 }
-                // The clone is the last one then.
+                // Then the clone is the last reference.
                 shared.by_name.write().remove(&text(key));
             }
             self.meet(shared);
@@ -74,20 +74,20 @@ impl Service for Collections {
         drop((by_key, by_name));
         let now = usage().map_or(0, |it| it.used_bytes);
         let more = now.saturating_sub(shared.used_before);
-        // Lanes keep some.
+        // Thread caches keep some.
         if more > 4 << 20 {
             return Err(format!("{more} bytes more are in use than before"));
         }
         Ok(())
     }
 
-    fn tell(&self, event: &Event) {
-        crate::tell(event);
+    fn on_event(&self, event: &Event) {
+        crate::print(event);
     }
 }
 
 impl Collections {
-    /// Waits for all engines.
+    /// A barrier for all engines.
     fn meet(&self, shared: &Shared) {
         let mut met = shared.met.lock();
         let all = (*met / self.engines + 1) * self.engines;

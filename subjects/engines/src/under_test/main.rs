@@ -1,6 +1,6 @@
 //! Services for the tests: `SERVICE threads|processes ENGINES FOLDER [MIB]`.
 //!
-//! What happens is told on standard error, a line each. Exit codes: 0 ended in order, 1 otherwise.
+//! Prints one line for each event to standard error. Exit codes: 0 ended in order, 1 otherwise.
 
 mod bank;
 mod collections;
@@ -32,9 +32,9 @@ fn main() -> ExitCode {
         engines: engines.parse().expect("a number of engines"),
         memory_bytes: megabytes << 20,
         memory_remedy: "raise --shared-memory",
-        // The bank's are killed by the test.
+        // The test kills engines of the bank.
         quick_deaths_max: if service == "bank" { 1000 } else { 5 },
-        stop_within: Duration::from_secs(if service == "deaf" { 1 } else { 120 }),
+        stop_within: Duration::from_secs(if service == "ignores-stop" { 1 } else { 120 }),
     };
     let folder = PathBuf::from(folder);
     match service.as_str() {
@@ -59,7 +59,7 @@ fn run<S: Service>(plan: &Plan, service: &S) -> ExitCode {
     }
 }
 
-fn tell(event: &Event) {
+fn print(event: &Event) {
     match event {
         Event::Ready { generation } => eprintln!("ready {generation}"),
         Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),

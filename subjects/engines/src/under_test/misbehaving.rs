@@ -62,7 +62,7 @@ impl Service for Misbehaving {
                 let _held = shared.latch.lock();
                 die();
             }
-            "deaf" => wait_for_ever(),
+            "ignores-stop" => wait_for_ever(),
             "exhausts" if shared.generation == 1 => {
                 let mut all = Vec::new();
                 loop {
@@ -71,7 +71,7 @@ impl Service for Misbehaving {
             }
             _ => {}
         }
-        // Others see that it came so far.
+        // Tells the test that the engine got here.
         std::fs::write(self.folder.join("survived"), b"").map_err(|it| it.to_string())?;
         wait_for_stop(engine)
     }
@@ -81,8 +81,8 @@ impl Service for Misbehaving {
         Ok(())
     }
 
-    fn tell(&self, event: &Event) {
-        crate::tell(event);
+    fn on_event(&self, event: &Event) {
+        crate::print(event);
     }
 }
 

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::{lanes, scalar};
-use crate::picture::Picture;
+use crate::image::Image;
 use crate::view::Point;
 
 #[cfg(target_arch = "x86_64")]
@@ -17,15 +17,8 @@ mod detected {
         has_fma() && is_x86_feature_detected!("avx2")
     }
 
-    #[cfg(has_avx512)]
     pub fn has_avx512() -> bool {
         has_avx2() && is_x86_feature_detected!("avx512f")
-    }
-
-    /// This compiler cannot enable AVX-512.
-    #[cfg(not(has_avx512))]
-    pub fn has_avx512() -> bool {
-        false
     }
 }
 
@@ -54,20 +47,20 @@ macro_rules! compiled_for {
         pub(super) fn $name(
             points: impl Iterator<Item = Point>,
             limit: u32,
-            picture: &Picture,
+            image: &Image,
         ) -> u64 {
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = $features))]
             unsafe fn compiled(
                 points: impl Iterator<Item = Point>,
                 limit: u32,
-                picture: &Picture,
+                image: &Image,
             ) -> u64 {
-                $body(points, limit, picture)
+                $body(points, limit, image)
             }
             assert!($detected());
             // SAFETY: the function's only demand is that the processor has $features, which
             // the line above has made sure of.
-            unsafe { compiled(points, limit, picture) }
+            unsafe { compiled(points, limit, image) }
         }
     };
 }
@@ -86,19 +79,10 @@ compiled_for!(
     has_avx2,
     lanes::compute::<8>
 );
-#[cfg(has_avx512)]
 compiled_for!(
     /// Four vectors of eight doubles hide each other's latency.
     lanes_avx512,
     "avx512f,avx2,fma",
     has_avx512,
     lanes::compute::<32>
-);
-#[cfg(not(has_avx512))]
-compiled_for!(
-    /// Never available: see [`has_avx512`].
-    lanes_avx512,
-    "avx2,fma",
-    has_avx512,
-    lanes::compute::<8>
 );

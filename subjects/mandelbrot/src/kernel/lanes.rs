@@ -4,7 +4,7 @@
 //! vector instructions of them (see [`super::isa`]). A lane whose pixel is done counts no more
 //! and takes the next pixel at the end of its block.
 
-use crate::picture::Picture;
+use crate::image::Image;
 use crate::view::Point;
 
 /// Iterations between two looks for lanes that are done.
@@ -29,7 +29,7 @@ struct Lanes<const N: usize> {
 pub(super) fn compute<const N: usize>(
     mut points: impl Iterator<Item = Point>,
     limit: u32,
-    picture: &Picture,
+    image: &Image,
 ) -> u64 {
     let mut lanes = Lanes::<N>::idle();
     let mut sum = 0;
@@ -46,7 +46,7 @@ pub(super) fn compute<const N: usize>(
             let Some((index, count)) = lanes.result(lane, limit) else {
                 continue;
             };
-            picture.set(index, count);
+            image.set(index, count);
             sum += u64::from(count);
             busy -= usize::from(!lanes.take(lane, points.next()));
         }

@@ -7,7 +7,7 @@ mod isa;
 mod lanes;
 mod scalar;
 
-use crate::picture::Picture;
+use crate::image::Image;
 use crate::view::Point;
 
 pub use scalar::escape_time;
@@ -83,19 +83,14 @@ impl Path {
     ///
     /// # Panics
     /// This processor lacks the path.
-    pub fn compute(
-        self,
-        points: impl Iterator<Item = Point>,
-        limit: u32,
-        picture: &Picture,
-    ) -> u64 {
+    pub fn compute(self, points: impl Iterator<Item = Point>, limit: u32, image: &Image) -> u64 {
         assert!(self.is_available(), "{} is not available", self.name());
         match self {
-            Self::Scalar => isa::scalar_fma(points, limit, picture),
-            Self::ScalarSoftware => scalar::compute(points, limit, picture),
-            Self::Lanes => lanes::compute::<8>(points, limit, picture),
-            Self::LanesAvx2 => isa::lanes_avx2(points, limit, picture),
-            Self::LanesAvx512 => isa::lanes_avx512(points, limit, picture),
+            Self::Scalar => isa::scalar_fma(points, limit, image),
+            Self::ScalarSoftware => scalar::compute(points, limit, image),
+            Self::Lanes => lanes::compute::<8>(points, limit, image),
+            Self::LanesAvx2 => isa::lanes_avx2(points, limit, image),
+            Self::LanesAvx512 => isa::lanes_avx512(points, limit, image),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! One pixel after the other.
 
-use crate::picture::Picture;
+use crate::image::Image;
 use crate::view::Point;
 
 /// Computes pixel by pixel; returns the sum of the iteration counts.
 #[inline(always)]
-pub(super) fn compute(points: impl Iterator<Item = Point>, limit: u32, picture: &Picture) -> u64 {
+pub(super) fn compute(points: impl Iterator<Item = Point>, limit: u32, image: &Image) -> u64 {
     let mut sum = 0;
     for point in points {
         let count = escape_time(point.re, point.im, limit);
-        picture.set(point.index, count);
+        image.set(point.index, count);
         sum += u64::from(count);
     }
     sum

@@ -1,15 +1,16 @@
-//! Writing changed pages to the disk, so that none is ever lost halfway.
+//! Writing changed pages to the disk, safe against torn writes.
 //!
-//! A batch of pages goes to the file `pages.double` first, and is forced to the disk there; then each
-//! page goes to its place, and the files are forced. A page that is torn in its place is whole in
-//! `pages.double`. The log is on the disk before the pages whose changes it tells.
+//! A batch of pages is written to the file `pages.double` first (a double write buffer), and forced
+//! to the disk; then each page is written to its place, and the files are forced. A page that is
+//! torn in its place is intact in `pages.double`. The log is forced before the pages whose changes
+//! it describes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::cache::Cache;
 use crate::cache::frame::Pin;
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::log::Log;
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::storage::{Disk, Storage};
@@ -18,7 +19,8 @@ const NAME: &str = "pages.double";
 /// Pages that are written together.
 const BATCH: usize = 64;
 
-/// Whoever has it writes pages; two batches at once would spoil each other.
+/// The right to write pages: two batches at once would overwrite each other in the double write
+/// buffer.
 pub struct Flusher {
     double: Arc<dyn Disk>,
 }
@@ -27,23 +29,23 @@ impl Flusher {
     pub fn open(storage: &dyn Storage) -> Result<Self, Fault> {
         let double = storage
             .open(NAME)
-            .when(|| format!("open the file {NAME}"))?;
+            .map_err(Fault::io(|| format!("open the file {NAME}")))?;
         Ok(Self { double })
     }
 }
 
-/// A page of a batch: as it was, and pinned until it is on the disk. A page that was taken out of
-/// the cache before would be read again as it was earlier.
+/// A copy of a page of a batch, pinned until it is on the disk: if the page were evicted before,
+/// its old contents would be read again.
 type Copied<'a> = (Pin<'a>, Page);
 
 impl Cache {
-    /// Writes all pages that were changed before the call; those changed meanwhile may be written.
+    /// Writes all pages that were changed before the call; those changed during it may be written.
     ///
-    /// `turn` is held while pages are looked at.
-    pub fn flush_all<T>(&self, log: &Log, turn: impl Fn() -> T) -> Result<(), Fault> {
+    /// The guard that `latch` returns is held while pages are copied.
+    pub fn flush_all<T>(&self, log: &Log, latch: impl Fn() -> T) -> Result<(), Fault> {
         let mut rest: Vec<usize> = (0..self.frames.len()).collect();
         while !rest.is_empty() {
-            let held = turn();
+            let held = latch();
             let mut flusher = self.flusher.lock();
             let (batch, after) = self.collect(&rest);
             drop(held);
@@ -56,7 +58,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes one batch, so that some pages can be spared; false if none could be written.
+    /// Writes one batch, so that some pages can be evicted; false if none could be written.
     pub(super) fn flush_some(&self, log: &Log) -> Result<bool, Fault> {
         let mut flusher = self.flusher.lock();
         let hand = self.hand.load(Acquire) % self.frames.len();
@@ -69,7 +71,7 @@ impl Cache {
 
     /// Copies pages that changed, until a batch is full; returns the frames that remain.
     ///
-    /// Waits for no latch: whoever holds one may wait for the flusher, that is for us.
+    /// Does not wait for latches: their holder may wait for the flusher, which is this thread.
     fn collect(&self, frames: &[usize]) -> (Vec<Copied<'_>>, Vec<usize>) {
         let (mut batch, mut rest) = (Vec::new(), Vec::new());
         for (at, index) in frames.iter().enumerate() {
@@ -142,31 +144,37 @@ impl Cache {
             double.extend_from_slice(page.bytes());
         }
         let what = || format!("write the file {NAME}");
-        flusher.double.write_at(&double, 0).when(what)?;
-        flusher.double.sync().when(what)?;
+        flusher
+            .double
+            .write_at(&double, 0)
+            .map_err(Fault::io(what))?;
+        flusher.double.sync().map_err(Fault::io(what))?;
         for (_, page) in batch.iter() {
             let id = page.id();
             self.disk(id.file)
                 .write_at(page.bytes(), place(id))
-                .when(|| format!("write {id}"))?;
+                .map_err(Fault::io(|| format!("write {id}")))?;
         }
         for of_file in batch.chunk_by(|one, other| one.1.id().file == other.1.id().file) {
             let file = of_file[0].1.id().file;
             self.disk(file)
                 .sync()
-                .when(|| format!("force file {file} to the disk"))?;
+                .map_err(Fault::io(|| format!("force file {file} to the disk")))?;
         }
         Ok(())
     }
 
-    /// After a start: mends pages that are torn in their place.
+    /// At a start: restores torn pages from the double write buffer.
     pub fn restore_torn(&self, files: u32) -> Result<(), Fault> {
         let flusher = self.flusher.lock();
         let what = || format!("read the file {NAME}");
         let mut copy = Page::blank();
         for index in 0..BATCH {
             let at = (index * PAGE_BYTES) as u64;
-            let read = flusher.double.read_at(copy.bytes_mut(), at).when(what)?;
+            let read = flusher
+                .double
+                .read_at(copy.bytes_mut(), at)
+                .map_err(Fault::io(what))?;
             let id = copy.id();
             if read < PAGE_BYTES || copy.is_blank() || !copy.is_whole(id) || id.file >= files {
                 continue;
@@ -180,17 +188,18 @@ impl Cache {
         let disk = self.disk(id.file);
         let mut page = Page::blank();
         disk.read_at(page.bytes_mut(), place(id))
-            .when(|| format!("read {id}"))?;
+            .map_err(Fault::io(|| format!("read {id}")))?;
         if page.is_whole(id) {
             return Ok(());
         }
         let what = || format!("mend {id}");
-        disk.write_at(copy.bytes(), place(id)).when(what)?;
-        disk.sync().when(what)
+        disk.write_at(copy.bytes(), place(id))
+            .map_err(Fault::io(what))?;
+        disk.sync().map_err(Fault::io(what))
     }
 }
 
-/// Somebody changes the page at this moment.
+/// Another thread changes the page now.
 struct Busy;
 
 /// Where in its file a page is.

@@ -1,4 +1,4 @@
-//! A place for one page in memory, and the guards that latch it.
+//! A frame of the cache, which holds one page, and the guards that latch it.
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -11,22 +11,21 @@ use crate::page::{Page, PageId};
 /// The number of no page.
 const NO_PAGE: u64 = u64::MAX;
 
-/// On a cache line of its own: pins are counted by all CPUs.
-#[repr(align(128))]
+/// Stored as `CachePadded`, because all CPUs count pins.
 pub struct Frame {
     pub content: RwLock<Content>,
     id: AtomicU64,
-    /// Who must find the page where it is. A frame is taken out of use by going from 0 to 1.
+    /// Users that rely on the page being here. A frame is claimed by the change from 0 to 1.
     pub pins: AtomicU32,
-    /// The page is not on the disk as it is here. Set before its log record is appended.
+    /// The page differs from the disk. Set before its log record is appended.
     pub is_dirty: AtomicBool,
-    /// Used since the hand of the clock came by.
+    /// Used since the clock hand passed.
     pub used: AtomicBool,
 }
 
 pub struct Content {
     pub page: Page,
-    /// The page was read.
+    /// The page was read successfully.
     pub is_valid: bool,
 }
 
@@ -52,40 +51,40 @@ impl Frame {
         })
     }
 
-    /// Pins the page. To be called while its stripe is held.
+    /// Pins the page. To be called while its stripe is latched.
     pub fn pin(&self) -> Pin<'_> {
         self.pins.fetch_add(1, AcqRel);
-        // A store each time would take the cache line from others who read the mark.
+        // A store each time would invalidate the cache line for other CPUs.
         if !self.used.load(Relaxed) {
             self.used.store(true, Relaxed);
         }
         Pin(self)
     }
 
-    /// Takes the frame for oneself, if nobody needs its page.
+    /// Claims the frame, if its page is not pinned.
     pub fn claim(&self) -> bool {
         self.pins.compare_exchange(0, 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// Gives a claimed frame a page.
+    /// Assigns a page to a claimed frame.
     pub fn take(&self, id: PageId) {
         let number = u64::from(id.file) << 32 | u64::from(id.number);
         self.id.store(number, Release);
         self.used.store(true, Relaxed);
     }
 
-    /// Gives a claimed frame back, empty.
+    /// Releases a claimed frame, empty.
     pub fn free(&self) {
         self.id.store(NO_PAGE, Release);
         self.pins.fetch_sub(1, AcqRel);
     }
 
-    /// Takes the frame for oneself, if it has no page.
+    /// Claims the frame, if it has no page.
     pub fn claim_empty(&self) -> bool {
         if !self.claim() {
             return false;
         }
-        // Somebody may have given it a page since it was looked at.
+        // Another thread may have assigned a page since the check.
         let is_empty = self.id().is_none();
         if !is_empty {
             self.pins.fetch_sub(1, AcqRel);
@@ -94,7 +93,7 @@ impl Frame {
     }
 }
 
-/// Keeps a page where it is.
+/// Keeps a page in its frame.
 pub struct Pin<'a>(pub &'a Frame);
 
 impl Drop for Pin<'_> {
@@ -103,7 +102,7 @@ impl Drop for Pin<'_> {
     }
 }
 
-/// A page that several may read.
+/// A page latched for reading, shared.
 pub struct PageRead<'a> {
     // Dropped in this order: the latch before the pin.
     content: RwLockReadGuard<'a, Content>,
@@ -126,7 +125,7 @@ impl Deref for PageRead<'_> {
     }
 }
 
-/// A page that one alone may change.
+/// A page latched for changing, exclusively.
 pub struct PageWrite<'a> {
     content: RwLockWriteGuard<'a, Content>,
     pin: Pin<'a>,
@@ -139,8 +138,8 @@ impl<'a> PageWrite<'a> {
         content.is_valid.then_some(Self { content, pin })
     }
 
-    /// Says that the page will change, before the change is in the log: a checkpoint that begins
-    /// after that record must see the page.
+    /// To be called before the change is logged: a checkpoint that begins after that record must
+    /// see that the page is dirty.
     pub fn mark_dirty(&self) {
         self.pin.0.is_dirty.store(true, Release);
     }

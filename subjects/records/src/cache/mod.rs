@@ -1,9 +1,9 @@
 //! The page cache (L1): a fixed number of pages in memory.
 //!
 //! A page is found through a stripe of the page table, pinned, and then latched, shared or
-//! exclusive, by the guard that is returned. Pins are only given while the stripe is held, so a page
-//! without pins can be taken out under the stripe alone. The hand of a clock looks for pages that
-//! were not used since it came by.
+//! exclusive, by the guard that is returned. Pins are only added while the stripe is latched, so a
+//! page without pins can be removed under the stripe alone. The clock algorithm chooses pages that
+//! were not used since the clock hand passed.
 
 mod flush;
 mod frame;
@@ -15,23 +15,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
 
-use crate::apart::Apart;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::Frame;
 pub use crate::cache::frame::{PageRead, PageWrite};
 use crate::classes;
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::log::Log;
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::storage::{Disk, Storage};
 use crate::table::{Hashing, Table};
+use crossbeam_utils::CachePadded;
 
-/// Least pages of a cache: splits of several sessions at once fit in.
+/// The smallest cache: the splits of several sessions fit at once.
 pub const PAGES_MIN: usize = 64;
-/// Rounds of the clock's hand before it is said that all pages are in use.
+/// Rounds of the clock hand before the cache counts as full.
 const ROUNDS: usize = 1000;
 
-/// The frames of some pages, and how often they were found.
+/// The frames of some pages, and the number of hits.
 #[derive(Default)]
 struct Stripe {
     frames: Table<PageId, usize>,
@@ -40,9 +40,9 @@ struct Stripe {
 
 /// The pages in memory.
 pub struct Cache {
-    frames: Box<[Frame]>,
-    /// Where each page is.
-    table: Box<[Apart<Mutex<Stripe>>]>,
+    frames: Box<[CachePadded<Frame>]>,
+    /// The page table.
+    table: Box<[CachePadded<Mutex<Stripe>>]>,
     hasher: Hashing,
     hand: AtomicUsize,
     misses: AtomicU64,
@@ -51,13 +51,13 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache of that many pages, whose table has that many stripes: a power of two.
+    /// A cache of so many pages, whose table has so many stripes: a power of two.
     pub fn new(storage: &dyn Storage, pages: usize, stripes: usize) -> Result<Self, Fault> {
         let (page, class) = (classes::page(), classes::cache());
-        let stripe = |_| Apart(class.mutex(Stripe::default()));
+        let stripe = |_| CachePadded::new(class.mutex(Stripe::default()));
         Ok(Self {
             frames: (0..pages.max(PAGES_MIN))
-                .map(|_| Frame::new(page))
+                .map(|_| CachePadded::new(Frame::new(page)))
                 .collect(),
             table: (0..stripes).map(stripe).collect(),
             hasher: Hashing::default(),
@@ -68,7 +68,7 @@ impl Cache {
         })
     }
 
-    /// Names the next file by its number, from 0.
+    /// Adds the file with the next number, from 0.
     pub fn add_disk(&self, disk: Arc<dyn Disk>) {
         self.disks.write().push(disk);
     }
@@ -77,13 +77,13 @@ impl Cache {
         Arc::clone(&self.disks.read()[file as usize])
     }
 
-    /// The page, for reading together with others.
+    /// The page, latched shared.
     pub fn read(&self, log: &Log, id: PageId) -> Result<PageRead<'_>, Fault> {
         let pin = self.pin(log, id, Source::Disk)?;
         PageRead::latch(pin).ok_or_else(|| unreadable(id))
     }
 
-    /// The page, for changing it alone.
+    /// The page, latched exclusively.
     pub fn write(&self, log: &Log, id: PageId) -> Result<PageWrite<'_>, Fault> {
         let pin = self.pin(log, id, Source::Disk)?;
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
@@ -95,7 +95,7 @@ impl Cache {
         PageWrite::latch(pin).ok_or_else(|| unreadable(id))
     }
 
-    /// Pages that were asked for: how many were in memory, and how many had to be read.
+    /// How many requested pages were in memory, and how many were read.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         let stripes = self.table.iter();
         let hits = stripes.map(|it| it.lock().hits).sum();
@@ -103,7 +103,7 @@ impl Cache {
     }
 
     fn stripe(&self, id: PageId) -> MutexGuard<'_, Stripe> {
-        // The table of a stripe uses the low bits of the hash and the high ones.
+        // The hash table of a stripe uses the lowest and the highest bits of the hash.
         let hash = self.hasher.hash_one(id) as usize >> 20;
         self.table[hash & (self.table.len() - 1)].lock()
     }
@@ -123,7 +123,7 @@ impl Cache {
             frame.free();
             return Ok(self.frames[*other].pin());
         }
-        // The page is in the table before it is read: others that want it wait for its latch.
+        // The page is in the table before it is read: others that need it wait for its latch.
         let mut content = frame.content.write();
         stripe.frames.insert(id, index);
         drop(stripe);
@@ -139,7 +139,7 @@ impl Cache {
         drop(content);
         if let Err(fault) = loaded {
             self.stripe(id).frames.remove(&id);
-            // Those who wait for it find it invalid; when they are gone, the frame is free.
+            // Waiting threads find it invalid; the frame is free when the last one has unpinned it.
             frame.free();
             return Err(fault);
         }
@@ -153,7 +153,7 @@ impl Cache {
         let read = self
             .disk(id.file)
             .read_at(bytes, at)
-            .when(|| format!("read {id}"))?;
+            .map_err(Fault::io(|| format!("read {id}")))?;
         bytes[read..].fill(0);
         if !page.is_whole(id) {
             return Err(Fault::Damaged(format!("{id} is damaged on the disk")));
@@ -166,11 +166,11 @@ impl Cache {
         for round in 0..ROUNDS {
             for _ in 0..self.frames.len() {
                 let index = self.hand.fetch_add(1, Relaxed) % self.frames.len();
-                if self.empty(index) {
+                if self.evict(index) {
                     return Ok(index);
                 }
             }
-            // The first round takes the marks of use away.
+            // The first round clears the marks of use.
             if round > 0 && !self.flush_some(log)? {
                 std::thread::yield_now();
             }
@@ -178,8 +178,8 @@ impl Cache {
         Err(Fault::CacheFull)
     }
 
-    /// Takes a frame for oneself, if its page can be spared.
-    fn empty(&self, index: usize) -> bool {
+    /// Claims a frame, if its page can be evicted.
+    fn evict(&self, index: usize) -> bool {
         let frame = &self.frames[index];
         if frame.pins.load(Relaxed) > 0 || frame.used.swap(false, Relaxed) {
             return false;

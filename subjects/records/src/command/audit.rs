@@ -1,12 +1,12 @@
-//! Counts and sums over all records of a file: to check what transactions must have kept.
+//! Counts and sums over all records of a file: to check invariants of transactions.
 //!
-//! They look at the pages without locks: ask while nobody changes anything.
+//! They read the pages without locks: use them while no session changes the file.
 
 use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-use crate::command::{Field, Refusal, Sums};
+use crate::command::statement::{Field, Refusal, Sums};
 use crate::session::{FileHandle, Session};
 
 /// Sums by the value of a field.
@@ -36,7 +36,7 @@ pub fn groups(session: &Session, file: FileHandle, sums: Sums) -> Result<Groups,
     Ok(groups)
 }
 
-/// How many groups have different sums; one that is not there has the sum 0.
+/// The number of groups with different sums; a missing group has the sum 0.
 pub fn differing<K: Eq + Hash>(one: &HashMap<K, i64>, other: &HashMap<K, i64>) -> i64 {
     let differs = |(group, sum): &(&K, &i64)| other.get(*group).copied().unwrap_or(0) != **sum;
     let missing = |(group, sum): &(&K, &i64)| !one.contains_key(*group) && **sum != 0;
@@ -54,7 +54,7 @@ impl Sums {
 }
 
 impl Field {
-    /// What stands there.
+    /// The bytes of the field.
     pub fn of(self, record: &[u8]) -> Result<&[u8], Refusal> {
         let Self { offset, bytes } = self;
         let part = offset
@@ -68,7 +68,7 @@ impl Field {
         })
     }
 
-    /// The number that stands there as text.
+    /// The number in the field, which is text.
     pub fn number(self, record: &[u8]) -> Result<i64, Refusal> {
         let text = std::str::from_utf8(self.of(record)?).ok();
         text.and_then(|it| it.parse().ok()).ok_or_else(|| {

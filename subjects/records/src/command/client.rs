@@ -1,22 +1,24 @@
-//! Commands → operations of a session.
+//! Executes commands in a session.
 
 use hashbrown::HashMap;
 
 use crate::command::audit;
-use crate::command::{AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words};
+use crate::command::statement::{
+    AnswerForm, Command, MANY_BYTES_MAX, Refusal, Reply, Wanted, Words,
+};
 use crate::session::{FileHandle, Get, LockBias, Session};
 use crate::status::Status;
 
-/// A session that is spoken to in words, and knows files by their names: each is opened when it is
-/// first named, and has one position.
+/// A session that executes commands. It opens each file when it is first named; each has one
+/// position.
 pub struct Client {
     pub(super) session: Session,
     files: HashMap<Box<[u8]>, FileHandle>,
-    /// Records of an answer with many.
+    /// The records of a reply with several.
     many: Vec<u8>,
     record_bytes: usize,
-    /// What is done in several steps waits amid them.
-    pub(super) is_midway: bool,
+    /// A command of several operations waits for a lock; its repetition continues after those done.
+    pub(super) is_unfinished: bool,
 }
 
 impl std::fmt::Debug for Client {
@@ -33,11 +35,11 @@ impl Client {
             files: HashMap::new(),
             many: Vec::new(),
             record_bytes: 0,
-            is_midway: false,
+            is_unfinished: false,
         }
     }
 
-    /// How often it had to wait for a lock so far.
+    /// How often the session has waited for a lock.
     pub fn lock_waits(&self) -> u64 {
         self.session.lock_waits()
     }
@@ -46,10 +48,10 @@ impl Client {
         &mut self.session
     }
 
-    /// Does what a command says, with the words at its places.
+    /// Executes a command with these words.
     ///
     /// # Errors
-    /// The operation's status; a definition or a number that cannot be.
+    /// The status of the operation, or an invalid definition or number.
     pub fn execute(
         &mut self,
         command: &Command,
@@ -126,7 +128,7 @@ impl Client {
                 return Ok(Reply::Number(self.drop_files(words.word(*file))?));
             }
             Command::Create { file, definition } => self.create(words.word(*file), definition)?,
-            Command::Checkpoint => session.ask_for_checkpoint()?,
+            Command::Checkpoint => session.request_checkpoint()?,
         }
         Ok(match self.session.is_unconfirmed() {
             true => Reply::Unconfirmed,
@@ -136,7 +138,7 @@ impl Client {
 
     fn file(&mut self, name: &[u8]) -> Result<FileHandle, Status> {
         match self.files.get(name) {
-            Some(file) if !self.session.is_gone(*file) => return Ok(*file),
+            Some(file) if !self.session.is_dropped(*file) => return Ok(*file),
             _ => {}
         }
         let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
@@ -172,7 +174,7 @@ impl Client {
         bias: LockBias,
         most: usize,
     ) -> Result<Reply<'_>, Refusal> {
-        if !std::mem::take(&mut self.is_midway) {
+        if !std::mem::take(&mut self.is_unfinished) {
             self.many.clear();
             self.record_bytes = 0;
         }
@@ -186,7 +188,7 @@ impl Client {
                 }
                 Err(Status::EndOfFile) if !self.many.is_empty() => break,
                 Err(status) => {
-                    self.is_midway = status == Status::Waiting;
+                    self.is_unfinished = status == Status::Waiting;
                     return Err(status.into());
                 }
             }

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::command::{Client, NUMBER_BYTES, Refusal};
+use crate::command::client::Client;
+use crate::command::statement::{NUMBER_BYTES, Refusal};
 use crate::definition::FileDefinition;
 use crate::error::Fault;
 use crate::session::{FileHandle, TransactionKind};
@@ -15,7 +16,7 @@ impl Client {
         numbers: RangeInclusive<u64>,
         rest: &[u8],
     ) -> Result<(), Status> {
-        if !std::mem::take(&mut self.is_midway) {
+        if !std::mem::take(&mut self.is_unfinished) {
             self.session.begin(TransactionKind::Exclusive)?;
         }
         for number in numbers {
@@ -23,9 +24,9 @@ impl Client {
             record.extend_from_slice(rest);
             match self.session.insert(file, &record) {
                 Ok(()) => {}
-                // Only the first one can: it locks the file.
+                // Only the first insert can wait: it locks the file.
                 Err(Status::Waiting) => {
-                    self.is_midway = true;
+                    self.is_unfinished = true;
                     return Err(Status::Waiting);
                 }
                 Err(status) => {
@@ -37,7 +38,7 @@ impl Client {
         self.session.end()
     }
 
-    /// How many files were given up.
+    /// Drops files; returns how many.
     pub(super) fn drop_files(&mut self, name: &[u8]) -> Result<i64, Status> {
         let text = std::str::from_utf8(name).map_err(|_| Status::FileNotFound)?;
         let Some(prefix) = text.strip_suffix('*') else {

@@ -1,19 +1,20 @@
-//! Rings of waiters: a cycle in the graph of who waits for whom.
+//! Deadlock detection: cycles in the wait-for graph.
 //!
-//! The graph is not kept: it is read off the lock table, all of it held, when somebody has waited
-//! for long. An owner waits for one lock at a time, so for its holders and for those before him in
-//! its queue, as far as their modes exclude his. A ring is closed by its last waiter, who looks
-//! after the others began to wait; so looking from oneself is enough.
+//! The graph is not stored: it is derived from the lock table, with all stripes latched, when an
+//! owner has waited for long. An owner waits for one lock at a time: for its holders whose modes
+//! exclude its own, and for all owners before it in the queue. The last waiter closes a cycle, and
+//! checks after the others began to wait; so it is enough that each waiter searches from itself.
 
 use std::ops::Deref;
 
 use hashbrown::HashSet;
 
-use crate::locks::{Lock, LockTable, Owner, Stripe, Waits};
+use crate::locks::lock::{Lock, Owner};
+use crate::locks::table::{LockTable, Stripe, Waits};
 
 impl LockTable {
-    /// Whether an owner waits for himself, by way of others.
-    pub(super) fn is_in_ring(
+    /// Whether an owner waits for itself through others.
+    pub(super) fn is_in_cycle(
         &self,
         owner: Owner,
         stripes: &[impl Deref<Target = Stripe>],
@@ -39,14 +40,14 @@ impl LockTable {
 }
 
 impl Lock {
-    /// Whom a waiter waits for.
+    /// The owners that a waiter waits for.
     fn before(&self, owner: Owner) -> Vec<Owner> {
         let at = self.queue.iter().position(|it| it.owner == owner);
-        let at = at.expect("who waits is in the queue");
+        let at = at.expect("a waiter is in the queue");
         let mode = self.queue[at].mode;
         let holders = self.holders.iter();
         let holders = holders.filter(|it| it.owner != owner && it.excludes(mode));
-        // All before him: even one with whom he could share is served first.
+        // All before it: even an owner with which it could share the lock is served first.
         let waiters = self.queue.iter().take(at);
         holders
             .map(|it| it.owner)

@@ -1,11 +1,14 @@
-//! One lock: who holds it in which mode, and who comes next.
+//! One lock: its holders and their modes, and its queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::locks::{Owner, WaitCell};
+use crate::locks::wait_cell::WaitCell;
+
+/// The number of the session that holds a lock.
+pub type Owner = u32;
 
 /// How a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +17,8 @@ pub enum Mode {
     Exclusive = 2,
 }
 
-/// The modes in which one owner holds a lock: who got it exclusive after shared has both.
+/// The modes in which one owner holds a lock. An owner that took it shared first and exclusive
+/// later has both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holder {
     pub owner: Owner,
@@ -34,14 +38,14 @@ pub(super) struct Lock {
     pub queue: VecDeque<Waiter>,
 }
 
-/// What asking for a lock without waiting gave.
+/// The result of trying to take a lock without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum LockOutcome {
     /// The owner did not hold it, and does now.
     New,
-    /// The owner held it already, maybe in a lesser mode.
+    /// The owner held it already, possibly in a lesser mode.
     Held,
-    /// Not now.
+    /// Other owners hold it or wait for it.
     Busy,
 }
 
@@ -50,26 +54,30 @@ impl Holder {
         self.modes & mode as u8 != 0
     }
 
-    /// Whether another owner cannot have the lock in this mode.
+    /// Whether this holder excludes another owner in this mode.
     pub fn excludes(&self, mode: Mode) -> bool {
         mode == Mode::Exclusive || self.has(Mode::Exclusive)
     }
 }
 
 impl Lock {
-    pub fn ask(&mut self, owner: Owner, mode: Mode) -> Asked {
+    pub fn try_lock(&mut self, owner: Owner, mode: Mode) -> LockOutcome {
         let own = self.holders.iter().find(|it| it.owner == owner);
         let held = own.is_some();
         if own.is_some_and(|it| it.has(mode)) {
-            return Asked::Held;
+            return LockOutcome::Held;
         }
-        // Who holds it exclusive may also say that he reads it.
+        // A holder may add a mode although others wait: it precedes them.
         let is_first = held || self.queue.is_empty();
         if !is_first || !self.allows(owner, mode) {
-            return Asked::Busy;
+            return LockOutcome::Busy;
         }
         self.grant(owner, mode);
-        if held { Asked::Held } else { Asked::New }
+        if held {
+            LockOutcome::Held
+        } else {
+            LockOutcome::New
+        }
     }
 
     pub fn allows(&self, owner: Owner, mode: Mode) -> bool {

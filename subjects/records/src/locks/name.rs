@@ -1,14 +1,15 @@
-//! What can be locked, as one number each.
+//! Names of locks.
 
 use std::hash::{Hash, Hasher};
 
 use crate::slots::Position;
+use crate::status::Status;
 
-/// Names under which a file can be locked: a session takes one, who wants the file alone takes all,
-/// so that sessions on different CPUs do not meet at one name.
+/// The lock on a file has this many parts: a session takes one, and an exclusive transaction takes
+/// all. So sessions on different CPUs use different locks.
 pub const FILE_PARTS: u64 = 16;
 
-/// What is locked. Names that are equal by a collision of hashes cost a needless wait.
+/// What is locked. A collision of hashes costs a needless wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LockName {
     file: u32,
@@ -34,7 +35,7 @@ impl LockName {
         Self { file, space, id }
     }
 
-    /// What is between an entry of a key and the one before it; `None` is the end.
+    /// The gap between an entry of a key and the one before it; `None` is the end.
     pub fn gap(file: u32, key: usize, entry: Option<&[u8]>) -> Self {
         let (space, id) = (3 + 2 * key as u32, entry.map_or(0, hash));
         Self { file, space, id }
@@ -42,6 +43,15 @@ impl LockName {
 
     pub fn is_file(&self) -> bool {
         self.space == 0
+    }
+
+    /// The status of an operation that does not wait for the lock.
+    pub fn in_use(&self) -> Status {
+        if self.is_file() {
+            Status::FileInUse
+        } else {
+            Status::RecordInUse
+        }
     }
 }
 

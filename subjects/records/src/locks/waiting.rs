@@ -1,86 +1,38 @@
 //! Waiting for a lock.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use concurve_latch::{Condvar, Mutex};
-
-use crate::classes;
-use crate::locks::{Asked, LockName, LockTable, Mode, Owner, Stripe, Waiter, Waits};
+use crate::locks::lock::{Lock, LockOutcome, Mode, Owner, Waiter};
+use crate::locks::name::LockName;
+use crate::locks::table::{LockTable, Stripe, Waits};
+use crate::locks::wait_cell::WaitCell;
 use crate::status::Status;
 
-/// Who waits longer looks for a ring of waiters: rings are rare, and looking stops all others. Whoever
-/// closed a ring finds it at his first look; he looks again after twice that time, and so on, for
-/// nothing but safety.
-pub const LOOK: Duration = Duration::from_millis(10);
-const LOOK_MAX: Duration = Duration::from_secs(1);
+/// A waiter checks for a deadlock after this time: deadlocks are rare, and a check stops all other
+/// sessions. The waiter that closed a cycle finds it at its first check. It checks again after
+/// twice that time, and so on, only for safety.
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
-/// When to look again.
-pub fn next_look(last: Duration) -> Duration {
-    (2 * last).min(LOOK_MAX)
+/// The interval until the next check.
+pub fn next_interval(last: Duration) -> Duration {
+    (2 * last).min(CHECK_INTERVAL_MAX)
 }
 
-/// What is called when a lock is granted to a session that does not sleep for it.
-pub type Waker = Arc<dyn Fn() + Send + Sync>;
-
-/// Where a session waits.
-pub struct WaitCell {
-    is_granted: Mutex<bool>,
-    changed: Condvar,
-    waker: Option<Waker>,
-}
-
-impl std::fmt::Debug for WaitCell {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        out.write_str("WaitCell")
-    }
-}
-
-impl WaitCell {
-    /// A cell whose owner sleeps in it, or is called.
-    pub fn new(waker: Option<Waker>) -> Self {
-        Self {
-            is_granted: classes::locks().mutex(false),
-            changed: Condvar::new(),
-            waker,
-        }
-    }
-
-    pub fn grant(&self) {
-        *self.is_granted.lock() = true;
-        match &self.waker {
-            Some(waker) => waker(),
-            None => self.changed.notify_one(),
-        }
-    }
-
-    pub fn is_granted(&self) -> bool {
-        *self.is_granted.lock()
-    }
-
-    fn is_granted_within(&self, time: Duration) -> bool {
-        let mut is_granted = self.is_granted.lock();
-        let waits = |is_granted: &mut bool| !*is_granted;
-        !self.changed.wait_while_for(&mut is_granted, waits, time)
-    }
-
-    fn reset(&self) {
-        *self.is_granted.lock() = false;
-    }
-}
-
-/// What queueing up gave.
+/// The result of [`LockTable::queue_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queued {
-    Granted(Asked),
-    /// Not yet; what it will be once the cell says that it is granted.
-    Waits(Asked),
+    Granted(LockOutcome),
+    /// Not yet; the outcome once the cell reports that the lock is granted.
+    Waits(LockOutcome),
 }
 
 impl LockTable {
-    /// Takes a lock, after those who hold it and those who wait for it.
+    /// Takes a lock, after its holders and the owners that wait for it already.
     ///
-    /// To be called without latches. `cell` is the owner's own.
+    /// To be called without latches. `cell` is that of the owner.
     ///
     /// # Errors
     /// [`Status::Deadlock`] if this owner and others would wait for one another for ever.
@@ -90,23 +42,23 @@ impl LockTable {
         name: LockName,
         mode: Mode,
         cell: &Arc<WaitCell>,
-    ) -> Result<Asked, Status> {
+    ) -> Result<LockOutcome, Status> {
         let granted = match self.queue_up(owner, name, mode, cell) {
-            Queued::Granted(asked) => return Ok(asked),
+            Queued::Granted(outcome) => return Ok(outcome),
             Queued::Waits(granted) => granted,
         };
-        let mut look = LOOK;
-        while !cell.is_granted_within(look) {
-            if self.give_up_in_ring(owner, name) {
+        let mut interval = CHECK_INTERVAL;
+        while !cell.is_granted_within(interval) {
+            if self.give_up_if_deadlocked(owner, name) {
                 return Err(Status::Deadlock);
             }
-            look = next_look(look);
+            interval = next_interval(interval);
         }
         Ok(granted)
     }
 
-    /// Takes a lock, or a place in the queue for it, and does not sleep. Who waits longer than
-    /// [`LOOK`] must ask [`LockTable::give_up_in_ring`].
+    /// Takes a lock, or a place in its queue, and does not sleep. An owner that waits longer than
+    /// [`CHECK_INTERVAL`] must call [`LockTable::give_up_if_deadlocked`].
     pub fn queue_up(
         &self,
         owner: Owner,
@@ -116,9 +68,9 @@ impl LockTable {
     ) -> Queued {
         let mut stripe = self.stripe(&name);
         let lock = stripe.entry(name).or_default();
-        match lock.ask(owner, mode) {
-            Asked::Busy => {}
-            asked => return Queued::Granted(asked),
+        match lock.try_lock(owner, mode) {
+            LockOutcome::Busy => {}
+            outcome => return Queued::Granted(outcome),
         }
         cell.reset();
         let held = lock.holds(owner);
@@ -127,7 +79,8 @@ impl LockTable {
             mode,
             cell: Arc::clone(cell),
         };
-        // Nobody behind a holder can be served before him.
+        // An owner that holds the lock already comes before all that do not: they could not be
+        // served before it.
         let conversions = lock.queue.iter().take_while(|it| lock.holds(it.owner));
         let at = if held {
             conversions.count()
@@ -136,10 +89,14 @@ impl LockTable {
         };
         lock.queue.insert(at, waiter);
         self.waits.lock().insert(owner, name);
-        Queued::Waits(if held { Asked::Held } else { Asked::New })
+        Queued::Waits(if held {
+            LockOutcome::Held
+        } else {
+            LockOutcome::New
+        })
     }
 
-    /// Leaves the queue, or gives back what was granted meanwhile: the owner ends.
+    /// Leaves the queue, or releases the lock if it was granted in the meantime.
     pub fn give_up(&self, owner: Owner, name: LockName) {
         {
             let mut stripe = self.stripe(&name);
@@ -151,12 +108,12 @@ impl LockTable {
         self.release(owner, name);
     }
 
-    /// Leaves the queue if the owner is in a ring of waiters.
-    pub fn give_up_in_ring(&self, owner: Owner, name: LockName) -> bool {
+    /// Leaves the queue if the owner is part of a deadlock.
+    pub fn give_up_if_deadlocked(&self, owner: Owner, name: LockName) -> bool {
         let mut stripes: Vec<_> = self.stripes.iter().map(|it| it.lock()).collect();
         let waits = self.waits.lock();
-        // Granted meanwhile.
-        if !waits.contains_key(&owner) || !self.is_in_ring(owner, &stripes, &waits) {
+        // The lock may have been granted in the meantime.
+        if !waits.contains_key(&owner) || !self.is_in_cycle(owner, &stripes, &waits) {
             return false;
         }
         drop(waits);
@@ -167,7 +124,7 @@ impl LockTable {
 
     fn leave(&self, stripe: &mut Stripe, owner: Owner, name: LockName) {
         self.waits.lock().remove(&owner);
-        let lock = stripe.get_mut(&name).expect("who waits is in a queue");
+        let lock = stripe.get_mut(&name).expect("a waiter is in a queue");
         lock.queue.retain(|it| it.owner != owner);
         self.serve(lock);
         if lock.is_unused() {
@@ -175,13 +132,13 @@ impl LockTable {
         }
     }
 
-    /// Who waits for what.
+    /// The lock that an owner waits for.
     pub(super) fn lock_of<'a>(
         &self,
         owner: Owner,
-        stripes: &'a [impl std::ops::Deref<Target = Stripe>],
+        stripes: &'a [impl Deref<Target = Stripe>],
         waits: &Waits,
-    ) -> Option<&'a super::Lock> {
+    ) -> Option<&'a Lock> {
         let name = waits.get(&owner)?;
         stripes[self.index(name)].get(name)
     }

@@ -1,12 +1,13 @@
-//! The write-ahead log: an endless row of bytes, kept in files named after where they begin.
+//! The write-ahead log: an unbounded sequence of bytes, in files named after the byte where they
+//! begin.
 //!
-//! Records are appended to a buffer in memory, in a critical section as short as a copy. Whoever
-//! needs a record on the disk takes the writer, and writes all that was appended until then: those
-//! who came to the writer meanwhile find their records written. That is group commit.
+//! A record is appended to a buffer in memory, in a critical section as short as a copy. A thread
+//! that needs a record on the disk takes the writer, and writes all that was appended until then.
+//! Threads that waited for the writer in the meantime find their records written: group commit.
 
+pub(crate) mod files;
 pub mod read;
 pub mod record;
-mod spare;
 mod writer;
 
 use std::sync::Arc;
@@ -15,25 +16,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
-use crate::error::{Fault, While};
+use crate::error::Fault;
+use crate::log::files::{Spares, file_name, file_start};
 use crate::log::record::Record;
-use crate::log::spare::Spares;
 use crate::log::writer::Writer;
 use crate::storage::Storage;
 
-/// More than this in the buffer is written, whether somebody waits for it or not.
+/// A larger buffer is written, even if no thread waits for it.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// What an acknowledged transaction survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, by SIGKILL too: its records were given to the kernel. After a loss of
-    /// power, the newest transactions may be missing, each of them whole.
+    /// The end of the process, also by SIGKILL: its records were written to the kernel. After a
+    /// power loss, the newest transactions may be missing, but none is incomplete.
     None,
-    /// The loss of power: its records were forced to the disk, together with those of others who
-    /// committed at that time.
+    /// Power loss: its records were forced to the disk, together with those of other transactions
+    /// that committed at that time.
     Group,
-    /// The same, but each transaction forces its own records, as if it were alone.
+    /// As `Group`, but each transaction forces its own records.
     Each,
 }
 
@@ -41,20 +42,20 @@ pub enum Durability {
 pub struct Log {
     storage: Arc<dyn Storage>,
     spares: Spares,
-    /// A file is followed by another one once it is this long.
+    /// The log continues in another file when one has this length.
     file_bytes: u64,
     buffer: Mutex<Buffer>,
     writer: Mutex<Writer>,
-    /// Somebody forces the log to the disk for others too.
+    /// A thread forces the log to the disk, also for others.
     is_forcing: Mutex<bool>,
-    /// He has done it.
+    /// Notified when it has done so.
     forced: Condvar,
-    /// All before this byte was given to the kernel.
+    /// All before this byte was written to the kernel.
     written: AtomicU64,
     /// All before this byte was forced to the disk.
     synced: AtomicU64,
     syncs: AtomicU64,
-    /// Where it was opened.
+    /// Its end when it was opened.
     begin: u64,
 }
 
@@ -64,18 +65,8 @@ struct Buffer {
     bytes: Vec<u8>,
 }
 
-/// The name of the file that begins at a byte of the log.
-pub fn file_name(start: u64) -> String {
-    format!("log-{start:016x}")
-}
-
-/// Where the file of this name begins.
-pub fn file_start(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_prefix("log-")?, 16).ok()
-}
-
 impl Log {
-    /// Goes on at a byte of the log, in a file of its own.
+    /// Continues at a byte of the log, in a new file.
     pub fn open(storage: Arc<dyn Storage>, end: u64, file_bytes: u64) -> Result<Self, Fault> {
         let spares = Spares::find(storage.as_ref(), file_bytes)?;
         spares.prepare(storage.as_ref())?;
@@ -110,7 +101,7 @@ impl Log {
         record::frame(record, &mut framed);
         let mut buffer = self.buffer.lock();
         let lsn = buffer.start + buffer.bytes.len() as u64;
-        record::place(&mut framed, lsn);
+        record::set_lsn(&mut framed, lsn);
         buffer.bytes.extend_from_slice(&framed);
         lsn + framed.len() as u64
     }
@@ -121,23 +112,23 @@ impl Log {
         buffer.start + buffer.bytes.len() as u64
     }
 
-    /// A byte that the log has passed.
+    /// All before this byte was written to the kernel.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }
 
-    /// How often it was forced to the disk.
+    /// How often the log was forced to the disk.
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were written since it was opened.
+    /// Bytes written since the log was opened.
     pub fn bytes_written(&self) -> u64 {
         self.written() - self.begin
     }
 
     /// Writes the buffer if it has grown large. To be called without latches.
-    pub fn relieve(&self) -> Result<(), Fault> {
+    pub fn flush_if_large(&self) -> Result<(), Fault> {
         let (length, end) = {
             let buffer = self.buffer.lock();
             (buffer.bytes.len(), buffer.start + buffer.bytes.len() as u64)
@@ -148,19 +139,22 @@ impl Log {
         Ok(())
     }
 
-    /// Whether [`Log::prepare`] has something to do.
+    /// Whether there is no spare file.
     pub fn wants_spare(&self) -> bool {
         self.spares.is_wanted()
     }
 
-    /// Makes a file ready to follow the one that is written.
-    pub fn prepare(&self) -> Result<(), Fault> {
+    /// Makes a spare file if there is none.
+    pub fn prepare_spare(&self) -> Result<(), Fault> {
         self.spares.prepare(self.storage.as_ref())
     }
 
-    /// Gives up files that end before `lsn`.
+    /// Frees the files that end before `lsn`.
     pub fn forget_before(&self, lsn: u64) -> Result<(), Fault> {
-        let names = self.storage.names().when(|| "list the log".to_owned())?;
+        let names = self
+            .storage
+            .names()
+            .map_err(Fault::io(|| "list the log".to_owned()))?;
         let mut starts: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
         starts.sort_unstable();
         for pair in starts.windows(2).filter(|pair| pair[1] <= lsn) {

@@ -1,15 +1,15 @@
-//! Reading the log after a start.
+//! Reading the log at a start.
 
-use crate::error::{Fault, While};
+use crate::error::Fault;
+use crate::log::files::{file_name, file_start};
 use crate::log::record::{Record, read};
-use crate::log::{file_name, file_start};
 use crate::storage::Storage;
 
-/// Shows every whole record from the first to the last one before the torn end, with its LSN and
-/// its end; returns where the log ends.
+/// Calls `each` for every complete record from `start` to the torn end of the log, with the
+/// record's end; returns where the log ends.
 ///
-/// Files that begin before `start` are read from there on. What is not whole is the torn end of the
-/// log, unless it is before `durable`: all before that byte was once forced to the disk.
+/// The first incomplete record is the torn end of the log, unless it is before `durable`: all
+/// before that byte was once forced to the disk.
 ///
 /// # Errors
 /// If the log is damaged before `durable`, cannot be read, or `each` fails.
@@ -19,13 +19,15 @@ pub fn each_record(
     durable: u64,
     mut each: impl FnMut(&Record, u64) -> Result<(), Fault>,
 ) -> Result<u64, Fault> {
-    let names = storage.names().when(|| "list the log".to_owned())?;
+    let names = storage
+        .names()
+        .map_err(Fault::io(|| "list the log".to_owned()))?;
     let mut files: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
     files.sort_unstable();
     let mut end = start;
     for (index, first) in files.iter().enumerate() {
         let next = files.get(index + 1);
-        // Before what is asked for, or after a gap.
+        // It ends before `start`, or follows a gap.
         if next.is_some_and(|next| *next <= start) || *first > end {
             continue;
         }
@@ -53,13 +55,13 @@ pub fn each_record(
 
 fn read_file(storage: &dyn Storage, start: u64) -> Result<Vec<u8>, Fault> {
     let what = || format!("read the file {} of the log", file_name(start));
-    let file = storage.open(&file_name(start)).when(what)?;
-    // What is read may have been given to the kernel alone. What is appended from now on is of no use
-    // without it.
-    file.sync().when(what)?;
-    let length = file.length().when(what)?;
+    let file = storage.open(&file_name(start)).map_err(Fault::io(what))?;
+    // These records may be in the kernel only; records appended from now on are of no use without
+    // them.
+    file.sync().map_err(Fault::io(what))?;
+    let length = file.length().map_err(Fault::io(what))?;
     let mut bytes = vec![0; length as usize];
-    let read = file.read_at(&mut bytes, 0).when(what)?;
+    let read = file.read_at(&mut bytes, 0).map_err(Fault::io(what))?;
     bytes.truncate(read);
     Ok(bytes)
 }

@@ -1,22 +1,22 @@
 //! Records of the log, as bytes.
 //!
 //! `length: u32, checksum: u32, lsn: u64, body`, little-endian. The checksum is CRC-32 of the body;
-//! the LSN is the byte of the log where the record begins, so that a record left over from earlier
-//! is not taken for one of now. The first byte of the body says what it is.
+//! the LSN is the byte of the log where the record begins, so that a leftover record of a reused
+//! file is not taken for a current one. The first byte of the body is its kind.
 
 use crate::page::{PAGE_BYTES, PageId};
 use crate::slots::{Position, State};
 
-/// Length of what is before the body.
+/// Length of the header before the body.
 pub const FRAME: usize = 16;
 
-/// The number of no transaction: changes that are never undone.
+/// The transaction number of changes that are never undone.
 pub const SYSTEM: u64 = 0;
 
-/// A change of one slot. What is not in `before` and `after` stays as it is.
+/// A change of one slot. Bytes outside of `before` and `after` stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotChange<'a> {
-    /// Who undoes it if he does not commit, or [`SYSTEM`].
+    /// The change is undone if this transaction does not commit; [`SYSTEM`]: never.
     pub transaction: u64,
     pub file: u32,
     pub position: Position,
@@ -28,24 +28,24 @@ pub struct SlotChange<'a> {
     pub after: &'a [u8],
 }
 
-/// What the log tells. Each record is done whole or not at all.
+/// A record of the log. Each is applied completely or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// The page is an empty page of records from now on.
+    /// The page becomes an empty page of records.
     Format(PageId),
     Slot(SlotChange<'a>),
-    /// An entry of a leaf was put in at an index.
+    /// An entry is inserted at an index of a leaf.
     EntryIn(PageId, u16, &'a [u8]),
-    /// An entry of this length at an index of a leaf was taken out.
+    /// An entry of this length is removed at an index of a leaf.
     EntryOut(PageId, u16, u16),
-    /// The pages look like this from now on: a node was split.
+    /// New contents of pages: a node is split.
     Images(Vec<(PageId, &'a [u8])>),
-    /// The transaction is committed. If it is swept, its [`Record::Finished`] follows.
+    /// The transaction is committed. If it needs a purge, its [`Record::Finished`] follows.
     Commit {
         transaction: u64,
-        swept: bool,
+        needs_purge: bool,
     },
-    /// Nothing of the transaction is left to be done or undone.
+    /// The transaction is purged or undone completely.
     Finished {
         transaction: u64,
     },
@@ -90,10 +90,13 @@ impl<'a> Record<'a> {
                     out.extend_from_slice(bytes);
                 }
             }
-            Record::Commit { transaction, swept } => {
+            Record::Commit {
+                transaction,
+                needs_purge,
+            } => {
                 out.push(6);
                 out.extend(transaction.to_le_bytes());
-                out.push(u8::from(*swept));
+                out.push(u8::from(*needs_purge));
             }
             Record::Finished { transaction } => {
                 out.push(7);
@@ -102,7 +105,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// `None` if the bytes are no body.
+    /// `None` if the bytes are no valid body.
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut from = Reader(bytes);
         let record = match from.u8()? {
@@ -129,7 +132,7 @@ impl<'a> Record<'a> {
             }
             6 => Record::Commit {
                 transaction: from.u64()?,
-                swept: from.u8()? != 0,
+                needs_purge: from.u8()? != 0,
             },
             7 => Record::Finished {
                 transaction: from.u64()?,
@@ -140,7 +143,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Appends a record whose LSN is not known yet; [`place`] gives it one.
+/// Appends a record whose LSN is not known yet; [`set_lsn`] writes it.
 pub fn frame(record: &Record, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; FRAME]);
@@ -151,13 +154,13 @@ pub fn frame(record: &Record, out: &mut Vec<u8>) {
     out[start + 4..start + 8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Says in a framed record where in the log it begins.
-pub fn place(framed: &mut [u8], lsn: u64) {
+/// Writes the LSN of a framed record.
+pub fn set_lsn(framed: &mut [u8], lsn: u64) {
     framed[8..16].copy_from_slice(&lsn.to_le_bytes());
 }
 
-/// The record at the start of the bytes and its length with its frame, or `None` if there is no
-/// whole one that begins at this byte of the log.
+/// The record at the start of the bytes and its length with the header, or `None` if there is no
+/// complete one that begins at this byte of the log.
 pub fn read(bytes: &[u8], lsn: u64) -> Option<(Record<'_>, usize)> {
     let mut from = Reader(bytes);
     let (length, checksum) = (from.u32()? as usize, from.u32()?);
@@ -248,13 +251,13 @@ mod tests {
                 Record::EntryIn(id, slot, &after),
                 Record::EntryOut(id, slot, offset),
                 Record::Images(vec![(id, &[7; PAGE_BYTES])]),
-                Record::Commit { transaction, swept: true },
+                Record::Commit { transaction, needs_purge: true },
                 Record::Finished { transaction },
             ];
             for record in records {
                 let mut out = Vec::new();
                 frame(&record, &mut out);
-                place(&mut out, lsn);
+                set_lsn(&mut out, lsn);
                 prop_assert_eq!(read(&out, lsn), Some((record, out.len())));
                 prop_assert_eq!(read(&out, lsn.wrapping_add(1)), None);
                 prop_assert_eq!(read(&out[..at % out.len()], lsn), None);

@@ -1,19 +1,19 @@
-//! From the buffer to the disk: one writes, and forces, for all who wait.
+//! Writing the buffer to the disk: one thread writes and forces for all that wait.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use concurve_latch::MutexGuard;
 
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::log::{Durability, Log};
 use crate::status::Status;
 use crate::storage::Disk;
 
-/// How often it is looked whether somebody else writes one's records, before one sleeps.
-const LOOKS: usize = 300;
+/// How often a thread checks whether another one has written its records, before it sleeps.
+const SPINS: usize = 300;
 
-/// Who has it may write the log.
+/// The right to write the log.
 pub(super) struct Writer {
     pub file: Arc<dyn Disk>,
     /// LSN of its first byte.
@@ -22,12 +22,12 @@ pub(super) struct Writer {
     pub unsynced: Vec<Arc<dyn Disk>>,
     /// The buffer that is not in use.
     pub spare: Vec<u8>,
-    /// A write failed: what is on the disk is not known.
+    /// A write failed: the state of the disk is not known.
     pub failure: Option<(String, Status)>,
 }
 
 impl Log {
-    /// Makes all before `lsn` as durable as asked for.
+    /// Makes all before `lsn` durable.
     pub fn make_durable(&self, lsn: u64, durability: Durability) -> Result<(), Fault> {
         match durability {
             Durability::None => self.write_to(lsn),
@@ -36,7 +36,7 @@ impl Log {
         }
     }
 
-    /// Gives all before `lsn` to the kernel.
+    /// Writes all before `lsn` to the kernel.
     pub fn write_to(&self, lsn: u64) -> Result<(), Fault> {
         let Some(mut writer) = self.writer_unless(|| self.written() >= lsn) else {
             return Ok(());
@@ -44,12 +44,12 @@ impl Log {
         self.write(&mut writer)
     }
 
-    /// The writer, or `None` as soon as somebody else has done what it is wanted for.
+    /// The writer, or `None` as soon as `is_done`.
     ///
-    /// A write takes a few microseconds: whoever sleeps meanwhile costs the writer a system call to
-    /// wake him, and finds that his records are written. So it is looked for a while.
+    /// A write takes a few microseconds. A thread that slept in the meantime would cost the writer
+    /// a system call to wake it, only to find its records written. So it spins for a while.
     fn writer_unless(&self, is_done: impl Fn() -> bool) -> Option<MutexGuard<'_, Writer>> {
-        for _ in 0..LOOKS {
+        for _ in 0..SPINS {
             if is_done() {
                 return None;
             }
@@ -62,14 +62,14 @@ impl Log {
         (!is_done()).then_some(writer)
     }
 
-    /// Forces all before `lsn` to the disk: one does it for all who wait.
+    /// Forces all before `lsn` to the disk: one thread does it for all that wait.
     pub fn sync_to(&self, lsn: u64) -> Result<(), Fault> {
         if self.synced.load(Ordering::Acquire) >= lsn {
             return Ok(());
         }
         let mut is_forcing = self.is_forcing.lock();
         while *is_forcing {
-            // Not a queue for the writer: all whose records are there go on at once.
+            // They do not queue for the writer: all whose records are forced continue at once.
             self.forced.wait(&mut is_forcing);
             if self.synced.load(Ordering::Acquire) >= lsn {
                 return Ok(());
@@ -92,7 +92,7 @@ impl Log {
             return Err(Fault::Stopped(text.clone(), *status));
         }
         let written = self.write_buffer(writer);
-        note(writer, written)
+        remember_failure(writer, written)
     }
 
     fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
@@ -114,7 +114,7 @@ impl Log {
         writer
             .file
             .write_at(&writer.spare, start - writer.file_start)
-            .when(|| "append to the log".to_owned())?;
+            .map_err(Fault::io(|| "append to the log".to_owned()))?;
         writer.spare.clear();
         self.written.store(end, Ordering::Release);
         Ok(())
@@ -124,7 +124,7 @@ impl Log {
         self.write(&mut writer)?;
         let end = self.written.load(Ordering::Acquire);
         let synced = sync_files(&writer);
-        note(&mut writer, synced)?;
+        remember_failure(&mut writer, synced)?;
         writer.unsynced.clear();
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.synced.store(end, Ordering::Release);
@@ -132,8 +132,8 @@ impl Log {
     }
 }
 
-/// After a failure, what is on the disk is not known, and nothing may be promised any more.
-fn note(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
+/// Remembers a failure: the state of the disk is not known then, and no later commit may succeed.
+fn remember_failure(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
     if let Err(fault) = &result {
         writer.failure = Some((fault.to_string(), fault.status()));
     }
@@ -143,7 +143,7 @@ fn note(writer: &mut Writer, result: Result<(), Fault>) -> Result<(), Fault> {
 fn sync_files(writer: &Writer) -> Result<(), Fault> {
     for file in writer.unsynced.iter().chain([&writer.file]) {
         file.sync()
-            .when(|| "force the log to the disk".to_owned())?;
+            .map_err(Fault::io(|| "force the log to the disk".to_owned()))?;
     }
     Ok(())
 }

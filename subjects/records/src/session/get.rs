@@ -7,20 +7,20 @@ use crate::session::{Get, LockBias};
 use crate::slots::{self, POSITION_BYTES, Position, State};
 use crate::status::Status;
 
-/// Less than every position, and greater.
+/// Bytes of a position that is less than all others, and of one that is greater.
 const LEAST: u8 = 0;
 const GREATEST: u8 = 0xff;
 
-/// Where a search begins, and where it goes.
+/// The start and the direction of a search.
 struct Search {
     key: usize,
     direction: Direction,
-    /// The record must have the bound's value.
+    /// The record must have the value of the bound.
     is_exact: bool,
 }
 
 enum Direction {
-    /// From a bound on, or from what is greater than it.
+    /// From a bound on, inclusive, or exclusive if `greater`.
     Forward { bound: Vec<u8>, greater: bool },
     /// Before a bound, or from the end.
     Backward { bound: Option<Vec<u8>> },
@@ -111,8 +111,8 @@ impl Work<'_> {
             Direction::Forward { bound, greater } => {
                 tree.first_from(store, bound, *greater, |entry| {
                     let wanted = entry.filter(|entry| search.wants(entry));
-                    // One record has a value of a key without duplicates, or none: who found it has
-                    // read no gap.
+                    // At most one record has a value of a key without duplicates: if the search
+                    // found it, it has read no gap.
                     if wanted.is_none() || !search.is_exact || self.has_duplicates(key) {
                         self.lock_gap_read(key, entry)?;
                     }
@@ -138,7 +138,7 @@ impl Work<'_> {
         Ok(Some(entry.to_vec()))
     }
 
-    /// Takes the record of an entry as the position; false if the entry is not good.
+    /// Makes the record of an entry the position; false if the entry is stale.
     fn read(&mut self, key: usize, entry: &[u8]) -> Result<bool, Stop> {
         let position = Position::of_entry(entry);
         let page = self.shared.store.read(self.file.page(position.page))?;

@@ -1,19 +1,21 @@
-//! Sessions: what a client can ask for.
+//! Sessions: the operations of a client.
 //!
 //! **Isolation.** Outside of transactions, each operation is a transaction of its own: a read sees
-//! what is committed, never half of it (read committed). In a transaction, all that is read and
-//! written is locked to its end, with the gaps that a search went through: transactions are
-//! serialisable. An operation that meets a lock waits, unless its [`LockBias`] says not to; who
-//! would wait for ever is told so by [`Status::Deadlock`].
+//! committed data, never half of a change (read committed). A transaction locks all that it reads
+//! and writes until it ends, and also the gaps that its searches pass: transactions are
+//! serialisable. An operation that needs a lock of another session waits, unless its [`LockBias`]
+//! says otherwise; one that would wait for ever fails with [`Status::Deadlock`].
 //!
 //! **Positions.** A session has one position in each file: the record that it read last, and the
-//! entry of the key by which it found it. Next and Previous go on from the entry, even if the record
-//! is gone. Update and Delete are about the record, and are refused if others have changed it since.
+//! entry of the key by which it found it. Next and Previous continue from the entry, even if the
+//! record no longer exists. Update and Delete concern the record, and fail if others have changed
+//! it since.
 
 mod active;
 mod files;
 mod get;
-mod options;
+pub(crate) mod held;
+mod parameters;
 mod parking;
 mod statement;
 mod transaction;
@@ -21,32 +23,29 @@ mod values;
 mod work;
 mod write;
 
-pub(crate) use active::Held;
-pub use options::{Get, LockBias, TransactionKind, Waiting};
+pub use parameters::{FileHandle, Get, LockBias, TransactionKind, Waiting};
 
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
+
 use crate::file::RecordFile;
 use crate::locks::WaitCell;
-use crate::registry::Place;
+use crate::registry::Registration;
 use crate::session::active::Active;
 use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
 
-/// A file that a session has opened; of no use to other sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileHandle(usize);
-
 /// One client of the engine.
 pub struct Session {
     pub(crate) shared: Arc<Shared>,
-    place: Arc<Place>,
-    own: Own,
+    registration: Arc<CachePadded<Registration>>,
+    local: LocalState,
 }
 
-/// What nobody else needs of a session.
-struct Own {
+/// The part of a session that only its own thread uses.
+struct LocalState {
     cell: Arc<WaitCell>,
     files: Vec<OpenFile>,
     waiting: Waiting,
@@ -75,9 +74,9 @@ impl Current {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            place: shared.sessions.enter(),
+            registration: shared.sessions.register(),
             shared,
-            own: Own {
+            local: LocalState {
                 cell: Arc::new(WaitCell::new(None)),
                 files: Vec::new(),
                 waiting: Waiting::default(),
@@ -86,26 +85,29 @@ impl Session {
     }
 
     fn active(&self) -> Active<'_> {
-        Active::new(&self.shared, &self.place)
+        Active::new(&self.shared, &self.registration)
     }
 
-    fn active_and_own(&mut self) -> (Active<'_>, &mut Own) {
-        (Active::new(&self.shared, &self.place), &mut self.own)
+    fn active_and_local(&mut self) -> (Active<'_>, &mut LocalState) {
+        (
+            Active::new(&self.shared, &self.registration),
+            &mut self.local,
+        )
     }
 
-    /// Says what it does where an operation must wait; before its first one.
+    /// Sets what the session does if an operation must wait. To be called before its first one.
     pub fn set_waiting(&mut self, waiting: Waiting) {
         let waker = match &waiting {
             Waiting::Parks(waker) => Some(Arc::clone(waker)),
             _ => None,
         };
-        self.own.cell = Arc::new(WaitCell::new(waker));
-        self.own.waiting = waiting;
+        self.local.cell = Arc::new(WaitCell::new(waker));
+        self.local.waiting = waiting;
     }
 
-    /// Operation 22: where in its file the record that was read last is.
+    /// Operation 22: the position in its file of the record that was read last.
     pub fn position(&self, file: FileHandle) -> Result<u64, Status> {
-        let current = self.own.file(file)?.current.as_ref();
+        let current = self.local.file(file)?.current.as_ref();
         let current = current.ok_or(Status::InvalidPosition)?;
         Ok(current.position().number())
     }
@@ -116,50 +118,50 @@ impl Session {
     /// [`Status::KeyNotFound`] for [`Get::Equal`], [`Status::EndOfFile`] for the others, if there is
     /// no such record; the position stays as it was.
     pub fn get(&mut self, file: FileHandle, get: Get, bias: LockBias) -> Result<&[u8], Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, bias, |work| work.get(get, bias))?;
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, bias, |work| work.get(get, bias))?;
         drop(active);
-        let current = self.own.files[file.0].current.as_ref();
+        let current = self.local.files[file.0].current.as_ref();
         Ok(current.map_or(&[], |it| &it.record))
     }
 
-    /// Operation 2: puts a record in. The position stays as it was.
+    /// Operation 2: inserts a record. The position stays as it was.
     ///
     /// # Errors
     /// [`Status::DuplicateKey`] if a key without duplicates has one of its values.
     pub fn insert(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.insert(record))
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.insert(record))
     }
 
-    /// Operation 3: changes the record that was read last. If its value of the key it was found by
-    /// changes, Next and Previous go on from the new value.
+    /// Operation 3: changes the record that was read last. If this changes its value of the key by
+    /// which it was found, Next and Previous continue from the new value.
     pub fn update(&mut self, file: FileHandle, record: &[u8]) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.update(record))?;
-        active.release_kept(own, file, |kept| kept.is_single);
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.update(record))?;
+        active.release_kept(local, file, |kept| kept.is_single);
         Ok(())
     }
 
     /// Operation 4: deletes the record that was read last.
     pub fn delete(&mut self, file: FileHandle) -> Result<(), Status> {
-        let (mut active, own) = self.active_and_own();
-        active.statement(own, file, LockBias::None, |work| work.delete())?;
-        active.release_kept(own, file, |kept| kept.is_single);
+        let (mut active, local) = self.active_and_local();
+        active.statement(local, file, LockBias::None, |work| work.delete())?;
+        active.release_kept(local, file, |kept| kept.is_single);
         Ok(())
     }
 
-    /// Operation 27: gives back all locks on records of a file that were taken outside of
+    /// Operation 27: releases all locks on records of a file that were taken outside of
     /// transactions.
     pub fn unlock(&mut self, file: FileHandle) -> Result<(), Status> {
-        self.own.file(file)?;
-        let (mut active, own) = self.active_and_own();
-        active.release_kept(own, file, |_| true);
+        self.local.file(file)?;
+        let (mut active, local) = self.active_and_local();
+        active.release_kept(local, file, |_| true);
         Ok(())
     }
 }
 
-impl Own {
+impl LocalState {
     fn file(&self, file: FileHandle) -> Result<&OpenFile, Status> {
         self.files.get(file.0).ok_or(Status::FileNotOpen)
     }
@@ -172,6 +174,6 @@ impl Own {
 impl Drop for Session {
     fn drop(&mut self) {
         self.active().end();
-        self.shared.sessions.leave(self.place.number);
+        self.shared.sessions.remove(self.registration.number);
     }
 }

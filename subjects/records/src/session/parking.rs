@@ -1,78 +1,58 @@
 //! Waiting: for a lock, asleep or parked, and for the log to be on the disk.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::locks::{Asked, LOOK, LockName, Mode, Queued, WaitCell, next_look};
+use crate::locks::{CHECK_INTERVAL, LockOutcome, Queued, WaitCell, next_interval};
 use crate::session::active::Active;
-use crate::session::statement::in_use;
-use crate::session::{Own, Session, Waiting};
+use crate::session::held::{Parked, Wanted};
+use crate::session::{LocalState, Session, Waiting};
 use crate::status::Status;
 
-/// A lock that an operation met.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    pub name: LockName,
-    pub mode: Mode,
-    /// Keep it until the transaction ends; otherwise it is enough that it was free.
-    pub keep: bool,
-}
-
-/// A place in the queue for a lock.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parked {
-    wanted: Wanted,
-    /// What it will be to the session.
-    granted: Asked,
-    looked: Instant,
-    /// It looks for deadlocks so long after that.
-    look: Duration,
-}
-
 impl Active<'_> {
-    /// Waits for a lock in the session's way.
-    pub(super) fn wait(&mut self, own: &Own, wanted: Wanted) -> Result<(), Status> {
-        let (owner, cell) = (self.place.number, &own.cell);
+    /// Waits for a lock in the way that is set for the session.
+    pub(super) fn wait(&mut self, local: &LocalState, wanted: Wanted) -> Result<(), Status> {
+        let (owner, cell) = (self.registration.number, &local.cell);
         let locks = &self.shared.locks;
-        let asked = match &own.waiting {
-            Waiting::Refuses => return Err(in_use(wanted.name)),
+        let outcome = match &local.waiting {
+            Waiting::Refuses => return Err(wanted.name.in_use()),
             Waiting::Sleeps => {
-                self.place.counts.lock_waits.add(1);
-                if std::mem::take(&mut self.held.is_at_work) {
-                    self.shared.gate.leave_to_sleep();
+                self.registration.counts.lock_waits.add(1);
+                if std::mem::take(&mut self.held.is_admitted) {
+                    self.shared.admission.leave_to_sleep();
                 }
-                let asked = locks.wait(owner, wanted.name, wanted.mode, cell);
-                asked.inspect_err(|_| self.place.counts.deadlocks.add(1))?
+                let outcome = locks.wait(owner, wanted.name, wanted.mode, cell);
+                outcome.inspect_err(|_| self.registration.counts.deadlocks.add(1))?
             }
             Waiting::Parks(_) => match locks.queue_up(owner, wanted.name, wanted.mode, cell) {
-                Queued::Granted(asked) => asked,
+                Queued::Granted(outcome) => outcome,
                 Queued::Waits(granted) => {
-                    self.place.counts.lock_waits.add(1);
+                    self.registration.counts.lock_waits.add(1);
                     self.held.parked = Some(Parked {
                         wanted,
                         granted,
-                        looked: Instant::now(),
-                        look: LOOK,
+                        checked: Instant::now(),
+                        interval: CHECK_INTERVAL,
                     });
                     return Err(Status::Waiting);
                 }
             },
         };
-        self.keep(asked, wanted);
+        self.keep(outcome, wanted);
         Ok(())
     }
 
-    fn keep(&mut self, asked: Asked, wanted: Wanted) {
-        match (asked, wanted.keep) {
-            (Asked::New, true) => self.held.transaction.locks.push(wanted.name),
-            (Asked::New, false) => {
-                let owner = self.place.number;
+    fn keep(&mut self, outcome: LockOutcome, wanted: Wanted) {
+        match (outcome, wanted.keep) {
+            (LockOutcome::New, true) => self.held.transaction.locks.push(wanted.name),
+            (LockOutcome::New, false) => {
+                let owner = self.registration.number;
                 self.shared.locks.release(owner, wanted.name);
             }
             _ => {}
         }
     }
 
-    /// Goes on with the lock that the session is parked for.
+    /// Takes the lock that the session is parked for.
     ///
     /// # Errors
     /// [`Status::Waiting`] if it is not granted yet, [`Status::Deadlock`] if it never will be.
@@ -85,26 +65,30 @@ impl Active<'_> {
             self.keep(parked.granted, parked.wanted);
             return Ok(());
         }
-        if parked.looked.elapsed() >= parked.look {
-            let owner = self.place.number;
-            if self.shared.locks.give_up_in_ring(owner, parked.wanted.name) {
+        if parked.checked.elapsed() >= parked.interval {
+            let owner = self.registration.number;
+            if self
+                .shared
+                .locks
+                .give_up_if_deadlocked(owner, parked.wanted.name)
+            {
                 self.held.parked = None;
-                self.place.counts.deadlocks.add(1);
+                self.registration.counts.deadlocks.add(1);
                 return Err(Status::Deadlock);
             }
             self.held.parked = Some(Parked {
-                looked: Instant::now(),
-                look: next_look(parked.look),
+                checked: Instant::now(),
+                interval: next_interval(parked.interval),
                 ..parked
             });
         }
         Err(Status::Waiting)
     }
 
-    /// Gives up what the session is parked for.
+    /// Leaves the queue of the lock that the session is parked for.
     pub(super) fn leave_queue(&mut self) {
         if let Some(parked) = self.held.parked.take() {
-            let owner = self.place.number;
+            let owner = self.registration.number;
             self.shared.locks.give_up(owner, parked.wanted.name);
         }
     }
@@ -119,22 +103,22 @@ impl Active<'_> {
 }
 
 impl Session {
-    /// How often it had to wait for a lock so far.
+    /// How often the session has waited for a lock.
     pub fn lock_waits(&self) -> u64 {
-        self.place.counts.lock_waits.now()
+        self.registration.counts.lock_waits.now()
     }
 
-    /// Whether the last operation committed something that is not promised yet.
+    /// Whether the last operation committed something that is not confirmed yet.
     pub fn is_unconfirmed(&self) -> bool {
-        self.own.parks() && self.active().held.unconfirmed.is_some()
+        self.local.parks() && self.active().held.unconfirmed.is_some()
     }
 
-    /// Makes what the session committed as durable as the engine makes it, for sessions that park:
-    /// who confirms the first of several forces the log for all that committed before. Their locks
-    /// are given back then; an operation that comes earlier confirms first.
+    /// Makes the commit of a parking session as durable as the engine's options say, and releases
+    /// its locks. The first of several sessions that confirms forces the log for all that committed
+    /// before. The next operation confirms first if this was not called.
     ///
     /// # Errors
-    /// If the log could not be written, it is not known whether it is done: the next start says.
+    /// If the log could not be written, whether it is committed is only known after the next start.
     pub fn confirm(&mut self) -> Result<(), Status> {
         self.active().confirm()
     }

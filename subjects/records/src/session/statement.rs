@@ -1,33 +1,33 @@
-//! One operation: as often as it must be tried, and nothing of it if it fails.
+//! One operation: retried while it must wait, and undone as a whole if it fails.
 
 use crate::error::Stop;
 use crate::locks::LockName;
-use crate::session::active::{Active, KeptLock};
-use crate::session::parking::Wanted;
+use crate::session::active::Active;
+use crate::session::held::{Held, KeptLock, Wanted};
 use crate::session::work::Work;
-use crate::session::{FileHandle, Held, LockBias, Own};
+use crate::session::{FileHandle, LocalState, LockBias};
 use crate::status::Status;
 
 impl Active<'_> {
-    /// Does an operation on a file, in the transaction or as one of its own.
+    /// Does an operation on a file, in the session's transaction or in one of its own.
     pub(super) fn statement(
         &mut self,
-        own: &mut Own,
+        local: &mut LocalState,
         file: FileHandle,
         bias: LockBias,
         operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
         self.confirm()?;
         self.shared.check()?;
-        own.file(file)?;
-        let done = self.try_until_done(own, file, bias, operation);
+        local.file(file)?;
+        let done = self.try_until_done(local, file, bias, operation);
         if self.in_transaction() || done == Err(Status::Waiting) {
             return done;
         }
         match done {
             Ok(()) => {
-                self.keep_biased(own, file, bias);
-                self.commit(own.parks())
+                self.keep_biased(local, file, bias);
+                self.commit(local.parks())
             }
             Err(status) => self.roll_back().and(Err(status)),
         }
@@ -35,30 +35,30 @@ impl Active<'_> {
 
     fn try_until_done(
         &mut self,
-        own: &mut Own,
+        local: &mut LocalState,
         file: FileHandle,
         bias: LockBias,
         mut operation: impl FnMut(&mut Work) -> Result<(), Stop>,
     ) -> Result<(), Status> {
-        self.resume(&own.cell)?;
+        self.resume(&local.cell)?;
         loop {
             let first = self.held.transaction.changes.len();
             let stopped = {
-                let mut work = Work::new(self, own, file);
-                let _turn = work.shared.turn(Some(work.file));
+                let mut work = Work::new(self, local, file);
+                let _latch = work.shared.latch_operation(Some(work.file));
                 operation(&mut work)
             };
             let Err(stop) = stopped else {
-                return self.relieve();
+                return self.limit_log_buffer();
             };
             self.undo_statement(first)?;
             match stop {
                 Stop::Status(status) => return Err(status),
                 Stop::Fault(fault) => return Err(self.shared.fail(fault)),
-                Stop::Wait { name, .. } if !bias.waits() => return Err(in_use(name)),
-                Stop::Wait { name, mode, keep } => self.wait(own, Wanted { name, mode, keep })?,
+                Stop::Wait { name, .. } if !bias.waits() => return Err(name.in_use()),
+                Stop::Wait { name, mode, keep } => self.wait(local, Wanted { name, mode, keep })?,
             }
-            // Others may have failed while this one waited.
+            // The engine may have failed while this session waited.
             self.shared.check()?;
         }
     }
@@ -68,34 +68,34 @@ impl Active<'_> {
         if transaction.changes.len() == first {
             return Ok(());
         }
-        transaction.is_swept = true;
+        transaction.needs_purge = true;
         let undone = self.shared.undo(&transaction.changes, first);
-        undone.map_err(|fault| self.shared.fail_for_good(fault))
+        undone.map_err(|fault| self.shared.stop(fault))
     }
 
-    /// Long transactions do not fill the memory with their part of the log.
-    fn relieve(&self) -> Result<(), Status> {
+    /// Writes the log from time to time, so that a long transaction does not fill its buffer.
+    fn limit_log_buffer(&self) -> Result<(), Status> {
         let changes = self.held.transaction.changes.len();
         if changes == 0 || changes & 0xff != 0 {
             return Ok(());
         }
-        let relieved = self.shared.store.log.relieve();
-        relieved.map_err(|fault| self.shared.fail(fault))
+        let written = self.shared.store.log.flush_if_large();
+        written.map_err(|fault| self.shared.fail(fault))
     }
 
-    /// Outside of transactions, a lock that a read asked for outlives it.
-    fn keep_biased(&mut self, own: &Own, opened: FileHandle, bias: LockBias) {
+    /// Outside of transactions, a lock of a read with a bias outlives the read.
+    fn keep_biased(&mut self, local: &LocalState, opened: FileHandle, bias: LockBias) {
         if bias == LockBias::None {
             return;
         }
-        let open = &own.files[opened.0];
+        let open = &local.files[opened.0];
         let Some(current) = &open.current else {
             return;
         };
         let file = open.file.id;
         let name = LockName::record(file, current.position());
         if bias.is_single() {
-            self.release_kept(own, opened, |kept| kept.is_single && kept.name != name);
+            self.release_kept(local, opened, |kept| kept.is_single && kept.name != name);
         }
         let Held {
             transaction, kept, ..
@@ -103,7 +103,7 @@ impl Active<'_> {
         if kept.iter().any(|it| it.name == name) {
             return;
         }
-        // With the lock on the record goes the part of the file.
+        // The lock on the part of the file stays with that on the record.
         kept.extend(transaction.locks.drain(..).map(|name| KeptLock {
             opened,
             file,
@@ -112,42 +112,34 @@ impl Active<'_> {
         }));
     }
 
-    /// Gives back locks on a file's records, and the part of the file with the last one. In a
-    /// transaction they are kept to its end: it may rely on them.
+    /// Releases locks on a file's records, and that on the part of the file with the last one. In a
+    /// transaction they are kept to its end: the transaction may rely on them.
     pub(super) fn release_kept(
         &mut self,
-        own: &Own,
+        local: &LocalState,
         opened: FileHandle,
         which: impl Fn(&KeptLock) -> bool,
     ) {
         if self.held.kept.is_empty() {
             return;
         }
-        let is_kept_on = self.in_transaction() || self.held.unconfirmed.is_some();
+        let is_kept_longer = self.in_transaction() || self.held.unconfirmed.is_some();
         let Held {
             transaction, kept, ..
         } = &mut *self.held;
-        let goes = |it: &KeptLock| it.opened == opened && !it.name.is_file() && which(it);
-        let mut released: Vec<KeptLock> = kept.extract_if(.., |it| goes(it)).collect();
-        let file = own.files[opened.0].file.id;
+        let is_released = |it: &KeptLock| it.opened == opened && !it.name.is_file() && which(it);
+        let mut released: Vec<KeptLock> = kept.extract_if(.., |it| is_released(it)).collect();
+        let file = local.files[opened.0].file.id;
         let of_file = |it: &KeptLock| it.file == file;
         if !kept.iter().any(|it| of_file(it) && !it.name.is_file()) {
             released.extend(kept.extract_if(.., |it| of_file(it)));
         }
         for KeptLock { name, .. } in released {
-            if is_kept_on {
+            if is_kept_longer {
                 transaction.locks.push(name);
             } else {
-                self.shared.locks.release(self.place.number, name);
+                self.shared.locks.release(self.registration.number, name);
             }
         }
-    }
-}
-
-pub(super) fn in_use(name: LockName) -> Status {
-    if name.is_file() {
-        Status::FileInUse
-    } else {
-        Status::RecordInUse
     }
 }

@@ -1,14 +1,14 @@
-//! Values of keys that records get or give up: who else has them, and who may look for them.
+//! Locks for key values that a record gets or loses.
 
 use crate::error::Stop;
 use crate::locks::{LockName, Mode};
+use crate::purge::is_valid_entry;
 use crate::session::work::Work;
-use crate::settle::is_good;
 use crate::slots::{POSITION_BYTES, Position};
 use crate::status::Status;
 
 impl Work<'_> {
-    /// Locks a new value of a key without duplicates, and refuses one that a record has.
+    /// Locks a new value of a key without duplicates, and refuses one that a record has already.
     pub fn claim_value(&mut self, key: usize, record: &[u8]) -> Result<(), Stop> {
         if self.file.definition.keys[key].duplicates {
             return Ok(());
@@ -19,7 +19,7 @@ impl Work<'_> {
         bound.extend([0; POSITION_BYTES]);
         let tree = self.file.tree(key);
         let mut greater = false;
-        // Nobody else has changed a record to or from this value and not ended yet: the lock is ours.
+        // With the lock, no other running transaction has changed a record to or from this value.
         loop {
             let store = &self.shared.store;
             let found = tree.first_from(store, &bound, greater, |entry| {
@@ -29,14 +29,14 @@ impl Work<'_> {
             let Some(entry) = found else {
                 return Ok(());
             };
-            if is_good(store, self.file, key, &entry)? {
+            if is_valid_entry(store, self.file, key, &entry)? {
                 return Err(Status::DuplicateKey.into());
             }
             (bound, greater) = (entry, true);
         }
     }
 
-    /// Locks what an entry that is given up stood for.
+    /// Locks the value of an entry that becomes stale, and the gap before it.
     pub fn release_value(
         &mut self,
         key: usize,

@@ -1,16 +1,16 @@
-//! An operation while it works on a file: what it may use, and how it locks.
+//! What an operation on a file uses, and how it locks.
 
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::cache::PageWrite;
 use crate::error::{Fault, Stop};
 use crate::file::RecordFile;
-use crate::locks::{Asked, FILE_PARTS, Gap, LockName, Mode};
+use crate::locks::{FILE_PARTS, Gap, LockName, LockOutcome, Mode};
 use crate::log::record::{Record, SYSTEM, SlotChange};
-use crate::registry::Place;
+use crate::registry::Registration;
 use crate::session::active::Active;
-use crate::session::transaction::Transaction;
-use crate::session::{Current, FileHandle, Own, TransactionKind};
+use crate::session::held::Transaction;
+use crate::session::{Current, FileHandle, LocalState, TransactionKind};
 use crate::shared::Shared;
 use crate::slots::Position;
 use crate::status::Status;
@@ -19,23 +19,23 @@ pub(super) struct Work<'a> {
     pub shared: &'a Shared,
     pub file: &'a RecordFile,
     pub current: &'a mut Option<Current>,
-    pub place: &'a Place,
+    pub registration: &'a Registration,
     pub transaction: &'a mut Transaction,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(active: &'a mut Active, own: &'a mut Own, file: FileHandle) -> Self {
-        let open = &mut own.files[file.0];
+    pub fn new(active: &'a mut Active, local: &'a mut LocalState, file: FileHandle) -> Self {
+        let open = &mut local.files[file.0];
         Self {
             shared: active.shared,
             file: &open.file,
             current: &mut open.current,
-            place: active.place,
+            registration: active.registration,
             transaction: &mut active.held.transaction,
         }
     }
 
-    /// Locks the file as a whole, or says that its records are locked one by one.
+    /// Locks the file as a whole, or a part of it if its records are locked one by one.
     pub fn enter(&mut self) -> Result<(), Stop> {
         if self.transaction.files.contains(&self.file.id) {
             return Ok(());
@@ -45,11 +45,11 @@ impl<'a> Work<'a> {
                 self.take(LockName::file(self.file.id, part), Mode::Exclusive)?;
             }
         } else {
-            let part = u64::from(self.place.number);
+            let part = u64::from(self.registration.number);
             self.take(LockName::file(self.file.id, part), Mode::Shared)?;
         }
-        // Who gave it up held all its locks.
-        if self.file.is_gone() {
+        // The session that dropped it held all its locks.
+        if self.file.is_dropped() {
             return Err(Status::FileNotFound.into());
         }
         self.transaction.files.push(self.file.id);
@@ -60,16 +60,20 @@ impl<'a> Work<'a> {
         self.transaction.kind == Some(TransactionKind::Exclusive)
     }
 
-    /// Whether what is read must stay as it is.
+    /// Whether others must not change what is read.
     fn is_repeatable(&self) -> bool {
         self.transaction.kind == Some(TransactionKind::Concurrent)
     }
 
     fn take(&mut self, name: LockName, mode: Mode) -> Result<(), Stop> {
-        match self.shared.locks.ask(self.place.number, name, mode) {
-            Asked::New => self.transaction.locks.push(name),
-            Asked::Held => {}
-            Asked::Busy => {
+        match self
+            .shared
+            .locks
+            .try_lock(self.registration.number, name, mode)
+        {
+            LockOutcome::New => self.transaction.locks.push(name),
+            LockOutcome::Held => {}
+            LockOutcome::Busy => {
                 let keep = true;
                 return Err(Stop::Wait { name, mode, keep });
             }
@@ -77,7 +81,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Locks something of the file without waiting, unless the whole file is locked.
+    /// Takes a lock in the file without waiting, unless the whole file is locked.
     pub fn lock(&mut self, name: LockName, mode: Mode) -> Result<(), Stop> {
         if self.has_whole_file() {
             return Ok(());
@@ -89,7 +93,7 @@ impl<'a> Work<'a> {
         self.lock(LockName::record(self.file.id, position), mode)
     }
 
-    /// Sees to it that nobody puts an entry before this one.
+    /// Locks the gap before an entry, so that no other session inserts there.
     pub fn lock_gap_read(&mut self, key: usize, entry: Option<&[u8]>) -> Result<(), Stop> {
         if !self.is_repeatable() {
             return Ok(());
@@ -97,20 +101,21 @@ impl<'a> Work<'a> {
         self.lock(LockName::gap(self.file.id, key, entry), Mode::Shared)
     }
 
-    /// For an entry that comes or goes: nobody may read the gap before it until that is settled.
+    /// For an entry that is inserted or removed: no other session may read the gap before it until
+    /// the transaction ends.
     pub fn lock_gap_change(&mut self, key: usize, entry: &[u8]) -> Result<(), Stop> {
         let name = LockName::gap(self.file.id, key, Some(entry));
         self.lock(name, Mode::Exclusive)
     }
 
-    /// Before an entry is put in before another one: nobody else may have read the gap. Who has read
-    /// it himself has read both parts of it.
+    /// Before an entry is inserted in front of another one: no other session may have read the gap.
+    /// A session that has read it itself has then read both parts of it.
     pub fn enter_gap(&mut self, key: usize, entry: &[u8], next: Option<&[u8]>) -> Result<(), Stop> {
         if self.has_whole_file() {
             return Ok(());
         }
         let name = LockName::gap(self.file.id, key, next);
-        match self.shared.locks.gap(self.place.number, name) {
+        match self.shared.locks.gap(self.registration.number, name) {
             Gap::Free => Ok(()),
             Gap::Own => self.lock_gap_read(key, Some(entry)),
             Gap::Read => Err(Stop::Wait {
@@ -121,18 +126,18 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Gives the transaction its number, before its first change.
+    /// The number of the transaction, assigned at its first change.
     pub fn number(&mut self) -> u64 {
         if self.transaction.id == SYSTEM {
             self.transaction.id = self.shared.new_transaction();
-            // No later than its first record will be.
+            // Not after its first record.
             let lsn = self.shared.store.log.written();
-            self.place.first_lsn.store(lsn, SeqCst);
+            self.registration.first_lsn.store(lsn, SeqCst);
         }
         self.transaction.id
     }
 
-    /// Changes a slot so that it can be undone.
+    /// Changes a slot, and remembers the change for an undo.
     pub fn change(&mut self, page: &mut PageWrite, change: &SlotChange) {
         self.transaction.changes.push(change);
         let record = Record::Slot(*change);

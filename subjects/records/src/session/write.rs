@@ -10,7 +10,7 @@ use crate::status::Status;
 use crate::tree::Pages;
 
 impl<'a> Work<'a> {
-    /// Puts a record in.
+    /// Inserts a record.
     pub fn insert(&mut self, record: &[u8]) -> Result<(), Stop> {
         self.check_length(record)?;
         self.enter()?;
@@ -39,13 +39,14 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The record as the session read it, until it is given back.
+    /// Moves the record that the session read out of its position, to which the caller moves it
+    /// back.
     fn take_record(&mut self) -> Vec<u8> {
         let current = self.current.as_mut();
         current.map_or_else(Vec::new, |it| std::mem::take(&mut it.record))
     }
 
-    /// Changes a record from what the session has read; returns the keys whose values change.
+    /// Changes a record, if it is as the session has read it; returns the keys whose values change.
     fn update_from(
         &mut self,
         position: Position,
@@ -58,7 +59,7 @@ impl<'a> Work<'a> {
             .map(|(number, _)| number)
             .collect();
         if !moved.is_empty() {
-            // Whether the new values are free is of no interest if there is nothing to change.
+            // Check for a conflict before the new values are checked.
             self.current_page(position, old)?;
         }
         for key in &moved {
@@ -67,7 +68,7 @@ impl<'a> Work<'a> {
         }
         self.rewrite(position, old, record, !moved.is_empty())?;
         for key in &moved {
-            self.transaction.is_swept = true;
+            self.transaction.needs_purge = true;
             self.put_entry(*key, record, position)?;
         }
         Ok(moved)
@@ -93,7 +94,7 @@ impl<'a> Work<'a> {
             before: &old,
             after: &[],
         };
-        self.transaction.is_swept = true;
+        self.transaction.needs_purge = true;
         self.change(&mut page, &change);
         if let Some(current) = self.current.as_mut() {
             current.record.clear();
@@ -111,35 +112,36 @@ impl<'a> Work<'a> {
 
     /// A free slot, locked.
     fn free_slot(&mut self) -> Result<Position, Stop> {
-        let (file, session) = (self.file, self.place.number);
+        let (file, session) = (self.file, self.registration.number);
         let mut passed = Vec::new();
         let position = loop {
-            let Some(position) = file.room.take(session) else {
+            let Some(position) = file.free_space.take(session) else {
                 self.new_data_page()?;
                 continue;
             };
-            // Somebody may have waited for what was there before, and got it.
+            // Another session may have waited for the previous record at this position, and hold
+            // the lock.
             match self.lock_record(position, Mode::Exclusive) {
                 Ok(()) => break position,
                 Err(_) => passed.push(position),
             }
         };
         for other in passed {
-            file.room.give(session, other);
+            file.free_space.add(session, other);
         }
         Ok(position)
     }
 
     fn new_data_page(&self) -> Result<(), Stop> {
-        let id = self.file.page(self.file.room.new_page());
+        let id = self.file.page(self.file.free_space.new_page());
         let mut page = self.shared.store.create(id)?;
         self.shared
             .store
             .change(&mut page, &Record::Format(id), self.file.record_bytes());
         let slots = slots::slots_per_page(self.file.record_bytes());
         self.file
-            .room
-            .give_page(self.place.number, id.number, slots);
+            .free_space
+            .add_page(self.registration.number, id.number, slots);
         Ok(())
     }
 
@@ -148,7 +150,7 @@ impl<'a> Work<'a> {
         let mut page = match page {
             Ok(page) => page,
             Err(fault) => {
-                self.file.room.give(self.place.number, position);
+                self.file.free_space.add(self.registration.number, position);
                 return Err(fault.into());
             }
         };
@@ -171,7 +173,7 @@ impl<'a> Work<'a> {
         let entry = file.entry(key, record, position);
         let store = &self.shared.store;
         file.tree(key)
-            .insert(store, &file.room, &entry, &mut |next| {
+            .insert(store, &file.free_space, &entry, &mut |next| {
                 self.enter_gap(key, &entry, next)?;
                 self.lock_gap_change(key, &entry)
             })
@@ -196,7 +198,7 @@ impl<'a> Work<'a> {
         Ok(page)
     }
 
-    /// Writes what differs, or the whole record if a key changes.
+    /// Writes the bytes that differ, or the whole record if a key changes.
     fn rewrite(
         &mut self,
         position: Position,

@@ -1,19 +1,19 @@
 //! The descriptors of this process, by the numbers of the files.
 //!
-//! What processes share must not have descriptors in it: one that was opened after the fork is another
-//! file in another process, or none. So each process has this table. It is no memory that they share,
-//! as it is static and has nothing on the heap; a fork copies it, and the descriptors with it.
+//! Shared memory must not contain descriptors: one that was opened after the fork is another file
+//! in another process, or none. So each process has this table. It is not in shared memory, because
+//! it is static and has nothing on the heap; a fork copies it together with the descriptors.
 
 use std::fs::File;
 use std::io;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
-/// Most descriptors that are kept: two files whose numbers differ by a multiple of it take turns.
+/// The size of the table: files whose numbers differ by a multiple of it replace each other.
 const KEPT: usize = 512;
 
 static DESCRIPTORS: [RwLock<Option<Kept>>; KEPT] = [const { RwLock::new(None) }; KEPT];
 
-/// Which file of which folder, among all that were ever opened.
+/// The number of a folder and of a file in it, among all that were ever opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileNumber {
     pub folder: u32,
@@ -27,7 +27,7 @@ struct Kept {
 
 impl FileNumber {
     fn place(self) -> &'static RwLock<Option<Kept>> {
-        // Folders begin at different places: they have about as many files.
+        // Folders begin at different places, because each has a file 0, 1, …
         let at = self.file.wrapping_add(self.folder.wrapping_mul(97));
         &DESCRIPTORS[at as usize % KEPT]
     }
@@ -38,12 +38,12 @@ impl FileNumber {
     }
 }
 
-/// Keeps the descriptor of a file that was just opened.
+/// Stores the descriptor of a file that was just opened.
 pub fn keep(number: FileNumber, file: File) {
     *number.latch() = Some(Kept { number, file });
 }
 
-/// Closes the descriptor of a file that nobody uses any more, if this process has one.
+/// Closes the descriptor of a file that is no longer used, if this process has one.
 pub fn forget(number: FileNumber) {
     let mut place = number.latch();
     if place.as_ref().is_some_and(|it| it.number == number) {
@@ -51,7 +51,7 @@ pub fn forget(number: FileNumber) {
     }
 }
 
-/// Does something with a file, which is opened if this process has no descriptor of it.
+/// Calls `work` with a file, which is opened if this process has no descriptor of it.
 pub fn with<T>(
     number: FileNumber,
     open: impl FnOnce() -> io::Result<File>,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_place_take_turns() {
+    fn files_of_one_place_replace_each_other() {
         let number = |file: usize| FileNumber {
             folder: u32::MAX,
             file: file as u32,
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(with(one, never, content).unwrap(), "one");
         assert_eq!(with(other, || Ok(file("other")), content).unwrap(), "other");
         assert_eq!(with(other, never, content).unwrap(), "other");
-        // The first one made room.
+        // The first one was replaced.
         assert_eq!(with(one, || Ok(file("again")), content).unwrap(), "again");
         forget(other);
         assert_eq!(with(one, never, content).unwrap(), "again");

@@ -13,12 +13,12 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::classes;
-use crate::error::{Fault, While};
+use crate::error::Fault;
 use crate::storage::descriptors::{self, FileNumber};
 use crate::storage::{Disk, Storage};
 use crate::table::Table;
 
-/// Counts the folders that this process opened, or the one that it was forked from.
+/// Counts the folders that this process and its ancestors opened.
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
 /// A folder that one engine at a time uses. Processes forked after it was opened may share it.
@@ -29,31 +29,33 @@ pub struct Folder {
     _lock: Flock<File>,
 }
 
-/// Where files are, and which of them are open.
+/// The path of the folder, and its open files.
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
     number: u32,
-    /// Latched while a name changes or is made use of.
+    /// Latched while a name is changed or used.
     files: Mutex<Open>,
 }
 
-/// The names that files have now.
+/// The open files and their current names.
 #[derive(Debug, Default)]
 struct Open {
-    /// How many were opened so far.
+    /// The number of files opened so far.
     count: u32,
     names: Table<u32, String>,
 }
 
 impl Folder {
-    /// Makes the folder if it is missing.
+    /// Opens the folder, and creates it if it is missing.
     ///
     /// # Errors
-    /// If it cannot be made, or another engine uses it.
+    /// If it cannot be created, or another engine uses it.
     pub fn open(path: &Path) -> Result<Self, Fault> {
-        std::fs::create_dir_all(path).when(|| format!("make the folder {}", path.display()))?;
-        let file = File::open(path).when(|| format!("open the folder {}", path.display()))?;
+        std::fs::create_dir_all(path)
+            .map_err(Fault::io(|| format!("make the folder {}", path.display())))?;
+        let file = File::open(path)
+            .map_err(Fault::io(|| format!("open the folder {}", path.display())))?;
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         let lock = lock.map_err(|(_, error)| match error {
             Errno::EWOULDBLOCK => Fault::InUse,
@@ -133,12 +135,12 @@ impl FolderFile {
         }
     }
 
-    /// Does something with the descriptor of this process.
+    /// Calls `work` with the descriptor of this process.
     fn with<T>(&self, work: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         descriptors::with(self.number(), || self.open_again(), work)
     }
 
-    /// Opened by another process, or closed here to make room.
+    /// Opens a file that another process opened, or whose descriptor was replaced here.
     fn open_again(&self) -> io::Result<File> {
         let files = self.place.files.lock();
         let name = files.names.get(&self.number).ok_or(Errno::EBADF)?;

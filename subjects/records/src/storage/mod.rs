@@ -1,4 +1,4 @@
-//! Where files are kept: a folder, or in tests something that loses power.
+//! Where files are stored: a folder, or in tests a simulated disk that loses power.
 
 mod descriptors;
 mod folder;
@@ -10,9 +10,9 @@ pub use folder::Folder;
 
 /// A set of named files.
 pub trait Storage: Send + Sync + 'static {
-    /// Opens a file, and makes an empty one if there is none.
+    /// Opens a file, and creates an empty one if there is none.
     fn open(&self, name: &str) -> io::Result<Arc<dyn Disk>>;
-    /// Gives a file another name, in the place of one that has it.
+    /// Renames a file, and replaces one that has the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;
     /// The names of all files.
@@ -21,9 +21,9 @@ pub trait Storage: Send + Sync + 'static {
     fn sync_names(&self) -> io::Result<()>;
 }
 
-/// A file. Writes are durable after [`Disk::sync`].
+/// A file on the disk. Writes are durable after [`Disk::sync`].
 pub trait Disk: Send + Sync + 'static {
-    /// Reads from a byte on until the buffer is full or the file ends; returns what it read.
+    /// Reads from a byte on until the buffer is full or the file ends; returns how much it read.
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;

@@ -1,4 +1,4 @@
-//! Whether a tree is in order.
+//! Consistency check of a tree.
 
 use crate::error::Fault;
 use crate::node;
@@ -7,11 +7,11 @@ use crate::store::Store;
 use crate::tree::Tree;
 
 impl Tree {
-    /// Looks at every node: its place, its level, its order, its bounds, and the row of leaves.
-    /// To be called while nobody changes the tree. Returns how many entries there are.
+    /// Checks every node: its number, its level, its order, its bounds, and the links between
+    /// leaves. To be called while no session changes the tree. Returns the number of entries.
     ///
     /// # Errors
-    /// If something is not in order: what, and on which page.
+    /// If something is inconsistent: what, and on which page.
     pub fn check(&self, store: &Store) -> Result<u64, Fault> {
         let mut walk = Walk {
             tree: self,
@@ -20,7 +20,7 @@ impl Tree {
             entries: 0,
         };
         walk.node(self.root.number, None, None, None)?;
-        walk.row()?;
+        walk.links()?;
         Ok(walk.entries)
     }
 }
@@ -69,7 +69,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn row(&self) -> Result<(), Fault> {
+    fn links(&self) -> Result<(), Fault> {
         let next = self.leaves.iter().skip(1).map(|it| it.0).chain([0]);
         for ((number, right), next) in self.leaves.iter().zip(next) {
             if *right != next {

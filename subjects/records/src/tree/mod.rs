@@ -1,11 +1,11 @@
-//! The tree of a key: a B+tree of pages, entered from its root, which stays where it is.
+//! The tree of a key: a B+tree of pages. Its root stays on the same page.
 //!
-//! Latches are coupled: a page is latched before the one above it or left of it is released, so
-//! that nobody sees a node while it is split. A search latches shared. A change latches the leaf
-//! alone exclusive; if the leaf is full, it begins again, and latches all nodes exclusive that the
-//! split will change ([`split`]). The order is from the root down and from left to right.
+//! Latch coupling: a page is latched before its parent or left neighbour is released, so that no
+//! thread sees a node during a split. A search latches shared. A change latches only the leaf
+//! exclusively; if the leaf is full, it starts again, and latches all nodes exclusively that the
+//! split will change ([`split`]). The latching order is from the root down and from left to right.
 //!
-//! Nodes are never merged: a leaf without entries stays, and takes entries again.
+//! Nodes are never merged: an empty leaf stays, and takes entries again.
 //!
 //! Bayer and Schkolnick, Concurrency of Operations on B-Trees, Acta Informatica 9 (1977).
 
@@ -20,12 +20,13 @@ use crate::node;
 use crate::page::PageId;
 use crate::store::Store;
 
-/// Gives numbers of pages that nobody uses.
+/// Allocates pages.
 pub trait Pages {
+    /// The number of a page that is not in use.
     fn new_page(&self) -> u32;
 }
 
-/// Where a tree is, and how long its entries are.
+/// The root of a tree, and the length of its entries.
 #[derive(Debug, Clone, Copy)]
 pub struct Tree {
     pub root: PageId,
@@ -33,8 +34,8 @@ pub struct Tree {
     pub compared: usize,
 }
 
-/// Called with the entry that follows the place where one is put in, `None` at the end, while the
-/// leaf is latched exclusive. It may refuse.
+/// Called with the entry that will follow the inserted one, `None` at the end, while the leaf is
+/// latched exclusively. It may refuse the insert.
 pub type Follower<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Result<(), Stop>;
 
 impl Tree {
@@ -45,7 +46,7 @@ impl Tree {
         }
     }
 
-    /// Puts an entry in; nothing happens if it is there already.
+    /// Inserts an entry, unless it exists already.
     pub fn insert(
         &self,
         store: &Store,
@@ -68,7 +69,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes an entry out; nothing happens if it is not there.
+    /// Removes an entry, if it exists.
     pub fn remove(&self, store: &Store, entry: &[u8]) -> Result<(), Fault> {
         let mut leaf = self.leaf_to_change(store, entry)?;
         let index = node::lower_bound(&leaf, self.compared, entry);
@@ -83,7 +84,7 @@ impl Tree {
         index < leaf.count() && node::entry(leaf, index, self.compared) == entry
     }
 
-    /// The leaf where an entry belongs, latched exclusive.
+    /// The leaf where an entry belongs, latched exclusively.
     fn leaf_to_change<'a>(&self, store: &'a Store, entry: &[u8]) -> Result<PageWrite<'a>, Fault> {
         loop {
             let root = store.read(self.root)?;
@@ -104,7 +105,7 @@ impl Tree {
         }
     }
 
-    /// From a node down to one of a level, by the index of the child that `choose` says.
+    /// Descends from a node to one of a level, through the children that `choose` returns.
     fn descend<'a>(
         &self,
         store: &'a Store,

@@ -6,17 +6,18 @@ use crate::page::Page;
 use crate::store::Store;
 use crate::tree::Tree;
 
-/// An entry that was found and the one that follows it, each `None` if there is none; seen while
-/// their leaves are latched.
+/// The entry that was found and the one that follows it, each `None` if there is none, while their
+/// leaves are latched.
 pub struct Seen<'a> {
     pub found: Option<&'a [u8]>,
     pub follower: Option<&'a [u8]>,
 }
 
 impl Tree {
-    /// Shows the first entry that is not less than `bound`, or the first one greater.
+    /// Calls `visit` with the first entry that is not less than `bound`, or, with `greater`, that
+    /// is greater.
     ///
-    /// `visit` sees it latched, and so may lock it without waiting before anybody can change it.
+    /// The entry is latched, so `visit` can lock it without waiting before any session changes it.
     pub fn first_from<R>(
         &self,
         store: &Store,
@@ -36,7 +37,7 @@ impl Tree {
         self.with_entry_from(store, &leaf, index, visit)
     }
 
-    /// Shows the last entry that is less than `bound`, or of all if there is no bound.
+    /// Calls `visit` with the last entry that is less than `bound`, or of all if there is no bound.
     pub fn last_before<R>(
         &self,
         store: &Store,
@@ -74,7 +75,8 @@ impl Tree {
         })
     }
 
-    /// Shows the entry at an index of a latched leaf, or else the first one in the leaves after it.
+    /// Calls `visit` with the entry at an index of a latched leaf, or else the first one of the
+    /// next leaves.
     pub(super) fn with_entry_from<R>(
         &self,
         store: &Store,
@@ -88,7 +90,7 @@ impl Tree {
         let mut right = leaf.right();
         let mut held = None;
         while right != 0 {
-            // The leaf before is released once this one is latched.
+            // The previous leaf is released once this one is latched.
             let next = store.read(self.page(right))?;
             if next.count() > 0 {
                 return visit(Some(node::entry(&next, 0, self.compared)));
@@ -100,7 +102,7 @@ impl Tree {
         visit(None)
     }
 
-    /// Shows all entries in order.
+    /// Calls `each` for all entries in order.
     pub fn each_entry(
         &self,
         store: &Store,

@@ -1,7 +1,7 @@
-//! Splitting nodes that are full.
+//! Splitting full nodes.
 //!
-//! A split changes several pages, and is one record of the log: after a crash it is there whole or
-//! not at all. New contents are made on copies; nothing changes before all pages are at hand.
+//! A split changes several pages, and is one record of the log: after a crash it is complete or
+//! absent. New contents are made in copies; nothing changes before all pages are latched.
 
 use crate::cache::PageWrite;
 use crate::error::{Fault, Stop};
@@ -10,11 +10,11 @@ use crate::page::{Page, kind};
 use crate::store::Store;
 use crate::tree::{Follower, Pages, Tree};
 
-/// Pages with the contents that they get.
+/// Pages with their new contents.
 type Changes<'a> = Vec<(PageWrite<'a>, Page)>;
 
 impl Tree {
-    /// Puts an entry in where the leaf is full.
+    /// Inserts an entry into a full leaf.
     pub(super) fn insert_by_split(
         &self,
         store: &Store,
@@ -34,14 +34,14 @@ impl Tree {
         while let Some(entry) = carried {
             let node = path
                 .pop()
-                .expect("the path ends at a node with room or the root");
+                .expect("the path ends at a node that is not full, or at the root");
             carried = self.add(store, pages, node, &entry, &mut changes)?;
         }
         store.replace(&mut changes);
         Ok(())
     }
 
-    /// Nodes latched exclusive, from the lowest that has room (or the root) down to the leaf.
+    /// Nodes latched exclusively, from the lowest that is not full (or the root) down to the leaf.
     fn path_to_change<'a>(
         &self,
         store: &'a Store,
@@ -62,7 +62,7 @@ impl Tree {
         }
     }
 
-    /// Puts an entry in a node, and splits it if it is full; returns the entry for the node above.
+    /// Inserts an entry into a node, and splits it if it is full; returns the entry for its parent.
     fn add<'a>(
         &self,
         store: &'a Store,
@@ -102,7 +102,7 @@ impl Tree {
         Ok(Some(split.entry_above(number)))
     }
 
-    /// The root keeps its page: what it held goes to two new nodes below it.
+    /// The root keeps its page: its entries move to two new children.
     fn raise_root<'a>(
         &self,
         store: &'a Store,
@@ -130,15 +130,15 @@ impl Tree {
         Ok(())
     }
 
-    /// An empty node on the same level as another one.
+    /// An empty node of the same level as another one.
     fn image(&self, number: u32, like: &Page) -> Page {
         let mut image = Page::formatted(self.page(number), kind::NODE);
         image.set_level(like.level());
         image
     }
 
-    /// Entries for the two nodes. Where entries are put in at the end of the tree, as numbers that
-    /// grow are, the left one stays full.
+    /// Divides the entries between two nodes. At the end of the tree, where ascending numbers are
+    /// inserted, the left node stays full.
     fn halves<'e>(&self, node: &Page, entries: &'e [u8], bytes: usize, is_last: bool) -> Split<'e> {
         let count = entries.len() / bytes;
         let is_leaf = node.level() == 0;
@@ -159,11 +159,11 @@ impl Tree {
     }
 }
 
-/// What a full node is divided into.
+/// The two parts of a full node.
 struct Split<'a> {
     left: &'a [u8],
     right: &'a [u8],
-    /// What divides them, in the node above.
+    /// The key that separates them in the parent.
     separator: &'a [u8],
     /// The first child of the right node, if it is an inner one.
     first_child: u32,

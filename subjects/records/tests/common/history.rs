@@ -1,9 +1,10 @@
-//! A checker of histories, and clients that make some.
+//! A checker of serialisability, and clients that produce histories.
 //!
-//! Each version of a record says which transaction wrote it and which one it replaced, so the order
-//! of versions is known. An edge goes from who wrote a version to who read or replaced it, and from
-//! who read a version to who replaced it. There is a serial order if there is no cycle (Adya,
-//! Weak Consistency, MIT 1999, PL-3). Missing records are versions of the transaction 0.
+//! The history says for each version of a record which transaction wrote it, and which version it
+//! replaced, so the order of versions is known. In the graph of transactions, an edge goes from the
+//! writer of a version to those that read or replaced it, and from its readers to the one that
+//! replaced it. There is a serial order if there is no cycle (Adya, Weak Consistency, MIT 1999,
+//! PL-3). Missing records are versions of the transaction 0.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,23 +16,23 @@ use concurve_records::{
 
 const KEYS: u64 = 12;
 
-/// What a committed transaction saw and did.
+/// The reads and writes of a committed transaction.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
     pub id: u64,
-    /// Key, and who wrote what was read.
+    /// Keys, and the transactions that wrote the versions read.
     pub reads: Vec<(u64, u64)>,
-    /// Key, and who wrote what was replaced.
+    /// Keys, and the transactions that wrote the versions replaced.
     pub writes: Vec<(u64, u64)>,
 }
 
-/// Transactions that form a cycle, if some do.
+/// Transactions that form a cycle, if there is one.
 pub fn cycle(history: &[Seen]) -> Option<Vec<u64>> {
     let mut next_version = BTreeMap::new();
     for seen in history {
         for (key, replaced) in &seen.writes {
             let other = next_version.insert((*key, *replaced), seen.id);
-            // Two replaced the same version: an update was lost.
+            // Two transactions replaced the same version: an update was lost.
             if let Some(other) = other {
                 return Some(vec![other, seen.id]);
             }
@@ -55,7 +56,7 @@ pub fn cycle(history: &[Seen]) -> Option<Vec<u64>> {
 fn find_cycle(edges: &BTreeMap<u64, BTreeSet<u64>>) -> Option<Vec<u64>> {
     let mut done = BTreeSet::new();
     for start in edges.keys() {
-        // The way from the start, with what is still to be tried from each place.
+        // The path from the start, with the edges of each node that are not tried yet.
         let mut path = vec![(*start, edges[start].iter())];
         while let Some((at, rest)) = path.last_mut() {
             let at = *at;
@@ -118,7 +119,7 @@ impl Client {
         Ok(seen)
     }
 
-    /// Who wrote the record of a key; 0 if there is none.
+    /// The transaction that wrote the record of a key; 0 if there is none.
     fn version(&mut self, key: u64) -> Result<u64, Status> {
         let value = key.to_le_bytes();
         let bias = LockBias::None;
@@ -135,7 +136,7 @@ impl Client {
         Ok(())
     }
 
-    /// Up to three records from a key on, and what is missing between them; or backwards.
+    /// Reads up to three records from a key on, and the missing ones between them; or backwards.
     fn scan(&mut self, from: u64, seen: &mut Seen) -> Result<(), Status> {
         let backwards = self.random(2) == 0;
         let value = from.to_le_bytes();
@@ -185,7 +186,7 @@ impl Client {
     }
 }
 
-/// What it has written itself is no news.
+/// Notes a read, unless of a version that the transaction has written itself.
 fn note(key: u64, version: u64, seen: &mut Seen) {
     if version != seen.id {
         seen.reads.push((key, version));

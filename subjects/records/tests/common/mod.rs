@@ -4,8 +4,8 @@
 pub mod history;
 
 use concurve_records::{
-    Durability, Engine, FileDefinition, FileHandle, Get, Key, Latching, LockBias, SegmentKind,
-    Session, Settings, Status, TransactionKind,
+    Durability, Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, Latching, LockBias,
+    SegmentKind, Session, Status, TransactionKind,
 };
 
 pub const LATCHINGS: [Latching; 3] = [Latching::Global, Latching::File, Latching::Record];
@@ -18,8 +18,8 @@ pub const BALANCES: [(&str, u32); 3] = [
     ("branches", BRANCHES),
 ];
 
-pub fn settings(latching: Latching, durability: Durability) -> Settings {
-    Settings {
+pub fn options(latching: Latching, durability: Durability) -> EngineOptions {
+    EngineOptions {
         latching,
         durability,
         cache_pages: 256,
@@ -27,7 +27,7 @@ pub fn settings(latching: Latching, durability: Durability) -> Settings {
     }
 }
 
-/// A number, a balance, and something to fill 100 bytes.
+/// A number, a balance, and padding up to 100 bytes.
 pub fn balance_file() -> FileDefinition {
     FileDefinition {
         record_bytes: 100,
@@ -35,7 +35,7 @@ pub fn balance_file() -> FileDefinition {
     }
 }
 
-/// Account, teller, branch, amount, client and the client's number for it.
+/// Account, teller, branch, amount, client and the client's number of the transaction.
 pub fn history_file() -> FileDefinition {
     FileDefinition {
         record_bytes: 50,
@@ -96,7 +96,7 @@ impl Teller {
         })
     }
 
-    /// Goes on where earlier lives of this client ended.
+    /// Continues after the last transaction of earlier processes of this client.
     pub fn find_next(&mut self) -> Result<(), Status> {
         let above = (u64::from(self.client) + 1) << 32;
         let last = Get::Less(0, &above.to_le_bytes());
@@ -121,11 +121,11 @@ impl Teller {
         (self.random >> 33) as u32 % below
     }
 
-    /// One transaction, tried again after a deadlock.
+    /// One transaction, repeated after a deadlock.
     pub fn transact(&mut self) -> Result<(), Status> {
         let numbers = BALANCES.map(|(_, count)| self.random(count));
         let delta = i64::from(self.random(2_000_000)) - 1_000_000;
-        // In another order now and then, so that there are deadlocks.
+        // Sometimes in another order, so that there are deadlocks.
         let backwards = self.random(4) == 0;
         loop {
             match self.try_to(numbers, delta, backwards) {

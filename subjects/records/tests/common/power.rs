@@ -1,4 +1,4 @@
-//! A storage that loses power, or has no room left.
+//! A simulated storage that loses power, or becomes full.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -10,16 +10,17 @@ use concurve_records::storage::{Disk, Storage};
 
 const SECTOR: usize = 512;
 
-/// What happens when the given number of writes has been done.
+/// What happens after the given number of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Nothing works any more.
+    /// Every operation fails.
     PowerLoss,
-    /// Writes are refused.
+    /// Writes fail.
     Full,
 }
 
-/// Files in memory, which processes may share, with what of them would survive a loss of power.
+/// Files in memory, which processes may share, and the parts of them that would survive a power
+/// loss.
 pub struct Simulated {
     state: Arc<Mutex<State>>,
 }
@@ -28,7 +29,7 @@ struct State {
     files: Vec<File>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
-    /// Writes that still work.
+    /// Writes that will still succeed.
     left: u64,
     end: End,
 }
@@ -37,7 +38,7 @@ struct State {
 struct File {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// Not forced to the disk, in order.
+    /// Writes that are not forced to the disk, in order.
     pending: Vec<Pending>,
 }
 
@@ -101,8 +102,8 @@ impl Simulated {
         Self { state }
     }
 
-    /// What is there after power comes back. Each sector that was written and not forced to the disk
-    /// may be there or not.
+    /// The storage after the power loss. Each sector that was written but not forced to the disk
+    /// may have survived or not.
     pub fn after_power_loss(&self, mut random: impl FnMut(u32) -> u32) -> Self {
         let state = self.state.lock();
         let names = if random(2) == 0 {
@@ -144,7 +145,7 @@ impl Pending {
         match self {
             Pending::Length(length) => to.resize(*length, 0),
             Pending::Write(at, bytes) => {
-                // All, nothing, or some sectors of it.
+                // All sectors, none, or some.
                 let choice = random(3);
                 let mut from = 0;
                 while from < bytes.len() {
@@ -230,7 +231,7 @@ impl Disk for SimulatedDisk {
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         let mut state = self.state.lock();
         let spent = state.spend();
-        // The write during which it ends may be there in part.
+        // The write that fails may be done in part.
         let part = if spent.is_ok() {
             bytes.len()
         } else {

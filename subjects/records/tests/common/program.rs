@@ -1,4 +1,4 @@
-//! This test program, started once more as a service of engines, and what it says.
+//! Starts this test program again as a service of engines, and reads its output.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// After which something hangs, on however busy a machine.
-pub const PATIENCE: Duration = Duration::from_secs(120);
-/// Says which service it is to be.
+/// A test that takes longer hangs, on however busy a machine.
+pub const TIMEOUT: Duration = Duration::from_secs(120);
+/// The environment variable with the service to run.
 pub const SERVICE: &str = "CONCURVE_RECORDS_TEST_SERVICE";
 pub const FOLDER: &str = "CONCURVE_RECORDS_TEST_FOLDER";
 
 pub struct Program {
     child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    output: Vec<String>,
 }
 
 impl Program {
-    /// Starts it, and waits until its engines run.
+    /// Starts the program, and waits until its engines run.
     pub fn start(service: &str, folder: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .env(SERVICE, service)
@@ -42,37 +42,37 @@ impl Program {
         let mut program = Self {
             child,
             lines,
-            said: Vec::new(),
+            output: Vec::new(),
         };
         program.wait_for(&["ready"]);
         program
     }
 
-    /// Waits for a line that begins in one of these ways.
+    /// Waits for a line with one of these beginnings.
     pub fn wait_for(&mut self, beginnings: &[&str]) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
             let line = line.unwrap_or_else(|error| panic!("{beginnings:?}: {error} in {self:?}"));
-            self.said.push(line.clone());
+            self.output.push(line.clone());
             if beginnings.iter().any(|it| line.starts_with(it)) {
                 return line;
             }
         }
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     pub fn wait_until(&self, holds: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !holds() {
-            assert!(Instant::now() < end, "it does not go on: {self:?}");
+            assert!(Instant::now() < end, "it does not continue: {self:?}");
             thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Kills the engine that a number chooses, if there are some at this moment, and waits until it is
-    /// replaced or all are started anew.
+    /// Kills the engine with an index, if there are any now, and waits until it is replaced or all
+    /// are started anew.
     pub fn kill_one(&mut self, choice: usize) -> bool {
         let generation = children(Pid::from_raw(self.child.id() as i32));
         let engines = generation
@@ -89,15 +89,15 @@ impl Program {
         killed
     }
 
-    /// Kills a process; false if it is gone already.
+    /// Kills a process; false if it has ended already.
     pub fn kill_process(&self, pid: i32) -> bool {
         kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok()
     }
 
-    /// Asks it to end, and waits until it has; all that it said.
+    /// Requests its end, and waits for it; its output.
     pub fn end(mut self) -> Vec<String> {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -105,16 +105,16 @@ impl Program {
             assert!(Instant::now() < end, "it does not end: {self:?}");
             thread::sleep(Duration::from_millis(5));
         };
-        // Standard error ends with the last of its processes.
-        self.said.extend(self.lines.iter());
+        // Standard error ends when the last of its processes does.
+        self.output.extend(self.lines.iter());
         assert!(status.success(), "{status}: {self:?}");
-        std::mem::take(&mut self.said)
+        std::mem::take(&mut self.output)
     }
 }
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        out.debug_list().entries(&self.said).finish()
+        out.debug_list().entries(&self.output).finish()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the test's engines do.
+//! The services of the test's engines.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use concurve_engines::{self as engines, Event, Mode, Plan, Service, Start};
 use concurve_records::{
-    Durability, Engine, Get, Latching, LockBias, Settings, Status, TransactionKind,
+    Durability, Engine, EngineOptions, Get, Latching, LockBias, Status, TransactionKind,
 };
 
 use crate::common::history::{Client, Seen, make_file};
-use crate::common::{Teller, audit, balance, make_bank, settings};
+use crate::common::{Teller, audit, balance, make_bank, options};
 
 pub const ENGINES: u32 = 3;
-/// Of each engine.
+/// Clients of each engine.
 pub const CLIENTS: u32 = 2;
-/// Transactions that clients were told of: client and number, four bytes each.
-pub const PROMISED: &str = "promised";
-/// What transactions saw and did that clients were told of, a line each.
+/// File with the acknowledged transactions: client and number, four bytes each.
+pub const ACKNOWLEDGED: &str = "acknowledged";
+/// File with the reads and writes of acknowledged transactions, a line each.
 pub const HISTORY: &str = "history";
 
 pub fn serve(service: &str, folder: &Path) -> ExitCode {
@@ -39,7 +39,7 @@ pub fn serve(service: &str, folder: &Path) -> ExitCode {
         "bank none" => engines::serve(&plan, &Bank(folder, Durability::None)),
         "bank group" => engines::serve(&plan, &Bank(folder, Durability::Group)),
         "history" => engines::serve(&plan, &History(folder)),
-        "heir" => engines::serve(&plan, &Heir(folder)),
+        "successor" => engines::serve(&plan, &Successor(folder)),
         other => panic!("no service {other}"),
     };
     match served {
@@ -51,7 +51,7 @@ pub fn serve(service: &str, folder: &Path) -> ExitCode {
     }
 }
 
-fn tell(event: &Event) {
+fn print(event: &Event) {
     match event {
         Event::Ready { generation } => eprintln!("ready {generation}"),
         Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),
@@ -62,27 +62,27 @@ fn tell(event: &Event) {
 /// What the engines of all services share.
 struct Shared {
     engine: Engine,
-    /// Where they tell of what they have done.
-    told: File,
-    /// For numbers of transactions.
+    /// Where they note acknowledged transactions.
+    acknowledged: File,
+    /// The number of the next transaction.
     next: AtomicU64,
 }
 
 impl Shared {
-    fn open(folder: &Path, settings: Settings, told: &str) -> Result<Self, String> {
-        let (engine, _) = Engine::open_shared(folder, settings).map_err(|it| it.to_string())?;
-        let told = File::options()
+    fn open(folder: &Path, options: EngineOptions, file: &str) -> Result<Self, String> {
+        let (engine, _) = Engine::open_shared(folder, options).map_err(|it| it.to_string())?;
+        let acknowledged = File::options()
             .create(true)
             .append(true)
-            .open(folder.join(told));
+            .open(folder.join(file));
         Ok(Self {
             engine,
-            told: told.map_err(|it| it.to_string())?,
+            acknowledged: acknowledged.map_err(|it| it.to_string())?,
             next: AtomicU64::new(1),
         })
     }
 
-    /// The work of some clients, and what else an engine has to do.
+    /// Runs the clients of an engine, and does its other duties.
     fn run(
         &self,
         engine: &engines::Engine,
@@ -113,7 +113,7 @@ impl Shared {
     }
 }
 
-/// TPC-B: the sums must be right, and what was promised must be there.
+/// TPC-B: the sums must be right, and no acknowledged transaction lost.
 struct Bank(PathBuf, Durability);
 
 impl Service for Bank {
@@ -121,8 +121,8 @@ impl Service for Bank {
 
     fn open(&self, _: Start) -> Result<Shared, String> {
         let Self(folder, durability) = self;
-        let settings = settings(Latching::Record, *durability);
-        let shared = Shared::open(folder, settings, PROMISED)?;
+        let options = options(Latching::Record, *durability);
+        let shared = Shared::open(folder, options, ACKNOWLEDGED)?;
         check(&shared.engine, folder);
         Ok(shared)
     }
@@ -133,11 +133,11 @@ impl Service for Bank {
             teller.find_next().map_err(|it| it.to_string())?;
             while !engine.is_stopping() {
                 teller.transact().map_err(|it| it.to_string())?;
-                let mut promise = [0; 8];
-                promise[..4].copy_from_slice(&client.to_le_bytes());
-                promise[4..].copy_from_slice(&(teller.next - 1).to_le_bytes());
-                (&shared.told)
-                    .write_all(&promise)
+                let mut note = [0; 8];
+                note[..4].copy_from_slice(&client.to_le_bytes());
+                note[4..].copy_from_slice(&(teller.next - 1).to_le_bytes());
+                (&shared.acknowledged)
+                    .write_all(&note)
                     .map_err(|it| it.to_string())?;
             }
             Ok(())
@@ -148,49 +148,49 @@ impl Service for Bank {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
-        tell(event);
+    fn on_event(&self, event: &Event) {
+        print(event);
     }
 }
 
-/// The numbers that clients were told, by client.
-pub fn promised(folder: &Path) -> BTreeMap<u32, Vec<u32>> {
-    let content = std::fs::read(folder.join(PROMISED)).unwrap_or_default();
-    let mut told = BTreeMap::<u32, Vec<u32>>::new();
-    for promise in content.chunks_exact(8) {
-        let number = |at: usize| u32::from_le_bytes(promise[at..at + 4].try_into().unwrap());
-        told.entry(number(0)).or_default().push(number(4));
+/// The numbers of acknowledged transactions, by client.
+pub fn acknowledged(folder: &Path) -> BTreeMap<u32, Vec<u32>> {
+    let content = std::fs::read(folder.join(ACKNOWLEDGED)).unwrap_or_default();
+    let mut numbers = BTreeMap::<u32, Vec<u32>>::new();
+    for note in content.chunks_exact(8) {
+        let number = |at: usize| u32::from_le_bytes(note[at..at + 4].try_into().unwrap());
+        numbers.entry(number(0)).or_default().push(number(4));
     }
-    told
+    numbers
 }
 
-/// Panics if a sum is wrong, or something is missing that was promised.
+/// Panics if a sum is wrong, or an acknowledged transaction is lost.
 pub fn check(engine: &Engine, folder: &Path) {
     let found: BTreeMap<_, _> = audit(engine).into_iter().collect();
     for (client, numbers) in &found {
         let expected: Vec<u32> = (0..numbers.len() as u32).collect();
         assert_eq!(*numbers, expected, "of client {client}");
     }
-    for (client, told) in promised(folder) {
-        assert!(told.is_sorted(), "{told:?} of client {client}");
+    for (client, numbers) in acknowledged(folder) {
+        assert!(numbers.is_sorted(), "{numbers:?} of client {client}");
         let found = found.get(&client).map_or(0, |it| it.len() as u32);
-        let last = told.last().copied();
+        let last = numbers.last().copied();
         assert!(
             last < Some(found),
-            "{client} was told {last:?}, found {found}"
+            "client {client}: {last:?} is acknowledged, found {found}"
         );
     }
 }
 
-/// Random transactions, and what each has seen.
+/// Random transactions, whose reads and writes are noted.
 struct History(PathBuf);
 
 impl Service for History {
     type Shared = Shared;
 
     fn open(&self, start: Start) -> Result<Shared, String> {
-        let settings = settings(Latching::Record, Durability::None);
-        let mut shared = Shared::open(&self.0, settings, HISTORY)?;
+        let options = options(Latching::Record, Durability::None);
+        let mut shared = Shared::open(&self.0, options, HISTORY)?;
         if start.generation == 1 {
             make_file(&shared.engine);
         }
@@ -205,7 +205,7 @@ impl Service for History {
             let mut client = Client::new(&shared.engine, life);
             while !engine.is_stopping() {
                 match client.transact(shared.next.fetch_add(1, Relaxed)) {
-                    Ok(seen) => (&shared.told)
+                    Ok(seen) => (&shared.acknowledged)
                         .write_all(line(&seen).as_bytes())
                         .map_err(|it| it.to_string())?,
                     Err(Status::Deadlock) => {
@@ -223,8 +223,8 @@ impl Service for History {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
-        tell(event);
+    fn on_event(&self, event: &Event) {
+        print(event);
     }
 }
 
@@ -242,7 +242,7 @@ fn line(seen: &Seen) -> String {
     )
 }
 
-/// All that was told.
+/// All notes.
 pub fn histories(folder: &Path) -> Vec<Seen> {
     let content = std::fs::read_to_string(folder.join(HISTORY)).unwrap_or_default();
     let pairs = |text: &str| -> Vec<(u64, u64)> {
@@ -259,21 +259,21 @@ pub fn histories(folder: &Path) -> Vec<Seen> {
             writes: pairs(part()),
         }
     };
-    // A line may be on its way.
+    // The last line may be incomplete.
     let whole = content.rfind('\n').map_or("", |end| &content[..end]);
     whole.lines().map(seen).collect()
 }
 
-/// One engine holds a lock and does nothing; another one waits for it. When the first is killed, its
-/// successor gives the lock back.
-struct Heir(PathBuf);
+/// One engine holds a lock and does nothing; another one waits for it. When the first is killed,
+/// its successor releases the lock.
+struct Successor(PathBuf);
 
-impl Service for Heir {
+impl Service for Successor {
     type Shared = Shared;
 
     fn open(&self, _: Start) -> Result<Shared, String> {
-        let settings = settings(Latching::Record, Durability::Group);
-        let shared = Shared::open(&self.0, settings, PROMISED)?;
+        let options = options(Latching::Record, Durability::Group);
+        let shared = Shared::open(&self.0, options, ACKNOWLEDGED)?;
         make_bank(&shared.engine);
         Ok(shared)
     }
@@ -297,13 +297,13 @@ impl Service for Heir {
         shared.close()
     }
 
-    fn tell(&self, event: &Event) {
-        tell(event);
+    fn on_event(&self, event: &Event) {
+        print(event);
     }
 }
 
-impl Heir {
-    fn say(&self, name: &str, text: &str) {
+impl Successor {
+    fn write(&self, name: &str, text: &str) {
         let (part, whole) = (self.0.join("part"), self.0.join(name));
         std::fs::write(&part, text).unwrap();
         std::fs::rename(part, whole).unwrap();
@@ -317,7 +317,7 @@ impl Heir {
         let mut record = session.get(file, first, LockBias::MultipleWait)?.to_vec();
         record[4] = 1;
         session.update(file, &record)?;
-        self.say("holds", &std::process::id().to_string());
+        self.write("holds", &std::process::id().to_string());
         while !engine.is_stopping() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -331,17 +331,17 @@ impl Heir {
         let mut session = shared.engine.session();
         let file = session.open("accounts")?;
         session.begin(TransactionKind::Concurrent)?;
-        self.say("asks", "yes");
+        self.write("asks", "yes");
         let record = session.get(file, Get::First(0), LockBias::MultipleWait)?;
         let balance = balance(record);
         session.end()?;
-        // Checkpoints are made by the successor now.
+        // The successor makes checkpoints now.
         let before = shared.engine.statistics().checkpoints;
-        session.ask_for_checkpoint()?;
+        session.request_checkpoint()?;
         while shared.engine.statistics().checkpoints == before {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.say("got", &balance.to_string());
+        self.write("got", &balance.to_string());
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
-//! What can go wrong with the backup file.
+//! Errors of the backup file.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::backup::record::HEADER;
+use super::record::HEADER;
 
 #[derive(Debug, Error)]
 pub enum BackupError {

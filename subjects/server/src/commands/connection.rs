@@ -1,12 +1,14 @@
 //! Commands about the connection itself.
 
-use super::{Call, Fault, Flow, shown};
+use super::call::{Call, Fault, shown};
+use crate::options::Password;
+use crate::request::Flow;
 use crate::resp::writer::Version;
 
 /// Wrong passwords after which a connection is closed.
 const ATTEMPTS_MAX: u32 = 10;
 
-pub fn ping(call: &mut Call) -> Result<Flow, Fault> {
+pub fn ping(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     match call.arguments.get(1) {
         Some(text) => call.reply.bulk(text),
         None => call.reply.status("PONG"),
@@ -14,17 +16,17 @@ pub fn ping(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-pub fn echo(call: &mut Call) -> Result<Flow, Fault> {
+pub fn echo(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     call.reply.bulk(call.arguments.at(1));
     Ok(Flow::Done)
 }
 
-pub fn quit(call: &mut Call) -> Result<Flow, Fault> {
+pub fn quit(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     call.reply.status("OK");
     Ok(Flow::Close)
 }
 
-pub fn select(call: &mut Call) -> Result<Flow, Fault> {
+pub fn select(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     if call.arguments.at(1) != b"0" {
         return Err(Fault::usage(
             "DB index is out of range: there is database 0 alone",
@@ -34,7 +36,7 @@ pub fn select(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-pub fn auth(call: &mut Call) -> Result<Flow, Fault> {
+pub fn auth(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     match arguments.len() {
         2 => check(call, b"default", arguments.at(1))?,
@@ -44,8 +46,8 @@ pub fn auth(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-fn check(call: &mut Call, user: &[u8], password: &[u8]) -> Result<(), Fault> {
-    let Some(expected) = &call.hall.settings.password else {
+fn check(call: &mut Call<Option<Password>>, user: &[u8], password: &[u8]) -> Result<(), Fault> {
+    let Some(expected) = call.service else {
         return Err(Fault::usage("this server has no password: none is needed"));
     };
     if expected.is(password) && user == b"default" {
@@ -62,7 +64,7 @@ fn check(call: &mut Call, user: &[u8], password: &[u8]) -> Result<(), Fault> {
     }
 }
 
-pub fn hello(call: &mut Call) -> Result<Flow, Fault> {
+pub fn hello(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     let version = match call.arguments.get(1) {
         None => call.session.version,
         Some(b"2") => Version::Two,
@@ -115,7 +117,7 @@ pub fn hello(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-pub fn client(call: &mut Call) -> Result<Flow, Fault> {
+pub fn client(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     match (&arguments.at(1).to_ascii_uppercase()[..], arguments.len()) {
         (b"ID", 2) => call.reply.integer(call.session.id as i64),

@@ -1,19 +1,14 @@
 //! Keys with a time to live.
 
-use super::{Call, Fault, Flow, number};
-use crate::leases::Leases;
+use super::call::{Call, Fault, number};
+use crate::leases::{Full, LeaseService, left_ms};
+use crate::request::Flow;
 
-/// Runs with the keys latched, and the time.
-pub fn with<T>(call: &Call, run: impl FnOnce(&mut Leases, u64) -> T) -> T {
-    let now_ms = call.hall.now_ms();
-    run(&mut call.hall.leases.lock(), now_ms)
-}
-
-pub fn get(call: &mut Call) -> Result<Flow, Fault> {
+pub fn get(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let key = call.arguments.at(1);
-    let value = with(call, |leases, now| {
-        leases.get(key, now).map(<[u8]>::to_owned)
-    });
+    let value = call
+        .service
+        .with(|leases, now| leases.get(key, now).map(<[u8]>::to_owned));
     match value {
         Some(value) => call.reply.bulk(&value),
         None => call.reply.null(),
@@ -21,22 +16,22 @@ pub fn get(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-pub fn set(call: &mut Call) -> Result<Flow, Fault> {
+pub fn set(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let (key, value) = (call.arguments.at(1), call.arguments.at(2));
-    // What there must be for it to be set: nothing (NX) or something (XX).
-    let (mut must_be, mut lives_ms) = (None, None);
+    // Whether the key must exist to be set: not with NX, yes with XX.
+    let (mut must_exist, mut lives_ms) = (None, None);
     let mut options = call.arguments.from(3);
     while let Some(option) = options.next() {
         match &option.to_ascii_uppercase()[..] {
-            b"NX" => must_be = Some(false),
-            b"XX" => must_be = Some(true),
+            b"NX" => must_exist = Some(false),
+            b"XX" => must_exist = Some(true),
             b"PX" => lives_ms = Some(time(options.next(), 1)?),
             b"EX" => lives_ms = Some(time(options.next(), 1000)?),
             _ => return Err(Fault::usage("syntax error: SET knows NX, XX, PX ms, EX s")),
         }
     }
-    let set = with(call, |leases, now| {
-        if must_be.is_some_and(|must_be| leases.get(key, now).is_some() != must_be) {
+    let set = call.service.with(|leases, now| {
+        if must_exist.is_some_and(|must_exist| leases.get(key, now).is_some() != must_exist) {
             return Ok(false);
         }
         let ends_ms = lives_ms.map(|lives_ms| now + lives_ms);
@@ -50,8 +45,8 @@ pub fn set(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-impl From<crate::leases::Full> for Fault {
-    fn from(_: crate::leases::Full) -> Self {
+impl From<Full> for Fault {
+    fn from(_: Full) -> Self {
         Fault::new("FULL", "as many keys as --capacity allows are set")
     }
 }
@@ -66,57 +61,50 @@ fn time(text: Option<&[u8]>, unit_ms: u64) -> Result<u64, Fault> {
     Ok(time * unit_ms)
 }
 
-pub fn del(call: &mut Call) -> Result<Flow, Fault> {
+pub fn del(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let keys = call.arguments.from(1);
-    let removed = with(call, |leases, now| {
-        keys.filter(|key| leases.remove(key, now)).count()
-    });
+    let removed = call
+        .service
+        .with(|leases, now| keys.filter(|key| leases.remove(key, now)).count());
     call.reply.integer(removed as i64);
     Ok(Flow::Done)
 }
 
-pub fn delex(call: &mut Call) -> Result<Flow, Fault> {
+pub fn delex(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let arguments = call.arguments;
     if !arguments.at(2).eq_ignore_ascii_case(b"IFEQ") {
         return Err(Fault::usage("syntax error: DELEX key IFEQ value"));
     }
     let (key, value) = (arguments.at(1), arguments.at(3));
-    let removed = with(call, |leases, now| {
-        leases.get(key, now) == Some(value) && leases.remove(key, now)
-    });
+    let removed = call
+        .service
+        .with(|leases, now| leases.get(key, now) == Some(value) && leases.remove(key, now));
     call.reply.integer(i64::from(removed));
     Ok(Flow::Done)
 }
 
-pub fn exists(call: &mut Call) -> Result<Flow, Fault> {
+pub fn exists(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let keys = call.arguments.from(1);
-    let found = with(call, |leases, now| {
-        keys.filter(|key| leases.get(key, now).is_some()).count()
-    });
+    let found = call
+        .service
+        .with(|leases, now| keys.filter(|key| leases.get(key, now).is_some()).count());
     call.reply.integer(found as i64);
     Ok(Flow::Done)
 }
 
-pub fn pexpire(call: &mut Call) -> Result<Flow, Fault> {
+pub fn pexpire(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let (key, lives_ms) = (call.arguments.at(1), number(call.arguments.at(2), "time")?);
     let lives_ms = lives_ms.min(u64::from(u32::MAX) * 1000);
-    let set = with(call, |leases, now| leases.set_end(key, now + lives_ms, now));
+    let set = call
+        .service
+        .with(|leases, now| leases.set_end(key, now + lives_ms, now));
     call.reply.integer(i64::from(set));
     Ok(Flow::Done)
 }
 
-pub fn pttl(call: &mut Call) -> Result<Flow, Fault> {
+pub fn pttl(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
     let key = call.arguments.at(1);
-    let left = with(call, |leases, now| left_ms(leases, key, now));
+    let left = call.service.with(|leases, now| left_ms(leases, key, now));
     call.reply.integer(left);
     Ok(Flow::Done)
-}
-
-/// As PTTL answers.
-pub fn left_ms(leases: &mut Leases, key: &[u8], now_ms: u64) -> i64 {
-    match leases.ends(key, now_ms) {
-        None => -2,
-        Some(None) => -1,
-        Some(Some(ends_ms)) => (ends_ms - now_ms) as i64,
-    }
 }

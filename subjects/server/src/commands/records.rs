@@ -1,14 +1,12 @@
-//! The record service's commands: all of them are the record language.
+//! The record service's commands: all of them are words of the record language.
 
 use concurve_records::Status;
 use concurve_records::command::{Command, Refusal, Reply};
-use concurve_statements::Answer;
 
-use super::{Call, Fault, Flow, Session, statements};
-use crate::hall::{Hall, count};
-use crate::resp::writer::Writer;
+use super::call::{Call, Fault};
+use crate::request::Flow;
 
-pub fn run(call: &mut Call) -> Result<Flow, Fault> {
+pub fn run<S>(call: &mut Call<S>) -> Result<Flow, Fault> {
     let Some(client) = &mut call.session.records else {
         return Err(Fault::usage("the server serves no records"));
     };
@@ -45,24 +43,6 @@ pub fn run(call: &mut Call) -> Result<Flow, Fault> {
         }
     }
     Ok(Flow::Done)
-}
-
-/// Makes durable what a session committed, and answers. The first of several sessions does it for
-/// all; each of them must be asked.
-pub fn confirm(hall: &Hall, session: &mut Session, out: &mut Vec<u8>) {
-    let Some(client) = &mut session.records else {
-        return;
-    };
-    let mut reply = Writer::new(out, session.version);
-    let answer = session.statements.as_mut().and_then(|it| it.answer.take());
-    match client.session().confirm() {
-        Ok(()) => statements::write(&mut reply, answer.unwrap_or(Answer::Done)),
-        Err(status) => {
-            count(&hall.counters.errors);
-            let fault = Fault::from(Refusal::Status(status));
-            reply.error(fault.code, &fault.message);
-        }
-    }
 }
 
 impl From<Refusal> for Fault {

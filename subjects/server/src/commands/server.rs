@@ -1,119 +1,147 @@
-//! Commands about the server.
+//! Commands about the server: its figures, the measured phase, the table of commands.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::fmt::Write;
 
-use concurve_records::Engine;
+use super::call::{Call, Command, CommandTable, Fault};
+use crate::monitor::figures::{lock_figures, server_figures, snapshot};
+use crate::monitor::meter::{Reading, State};
+use crate::monitor::phase::Snapshot;
+use crate::records::RecordService;
+use crate::request::Flow;
+use crate::state::SharedState;
 
-use super::{Call, Command, Fault, Flow, names};
-use crate::hall::Hall;
-use crate::settings::name_of;
+/// Lines of a section of INFO.
+type Lines = Vec<(String, String)>;
 
-/// The lock table's figures: LOCKSTAT, a section of INFO, and the indicators at the end.
-pub fn lock_figures(hall: &Hall) -> Vec<(&'static str, u64)> {
-    let (owners, owners_peak) = {
-        let owners = hall.owners.lock();
-        (owners.len() as u64, owners.peak() as u64)
+/// All sections, or those that are named.
+pub fn info(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
+    let state = call.service;
+    let snapshot = snapshot(state);
+    let asked: Vec<&[u8]> = call.arguments.from(1).collect();
+    let is_asked = |title: &str| {
+        let is_it = |it: &&[u8]| it.eq_ignore_ascii_case(title.as_bytes());
+        asked.is_empty() || asked.iter().any(is_it)
     };
-    let mut tries_made = 0;
-    hall.locks.each_book(|book| tries_made += book.tries_made);
-    let (locks, arguments, counters) = (hall.room.locks(), hall.room.arguments(), &hall.counters);
-    vec![
-        ("locks", locks.now()),
-        ("locks_peak", locks.peak()),
-        ("capacity", hall.room.capacity()),
-        ("arguments", arguments.now()),
-        ("arguments_peak", arguments.peak()),
-        ("owners", owners),
-        ("owners_peak", owners_peak),
-        ("granted", counters.granted.load(Relaxed)),
-        ("collisions", counters.collisions.load(Relaxed)),
-        ("promotions", counters.promotions.load(Relaxed)),
-        ("unlocks", counters.unlocks.load(Relaxed)),
-        ("not_held", counters.not_held.load(Relaxed)),
-        ("refused_full", counters.full.load(Relaxed)),
-        ("overflows", hall.overflows.lock().total()),
-        ("errors", counters.errors.load(Relaxed)),
-        ("tries_made", tries_made),
-    ]
+    let mut text = String::new();
+    for (title, lines) in sections(state, &snapshot) {
+        if !is_asked(title) {
+            continue;
+        }
+        let gap = if text.is_empty() { "" } else { "\r\n" };
+        let _ = write!(text, "{gap}# {title}\r\n");
+        for (name, value) in lines {
+            let _ = write!(text, "{name}:{value}\r\n");
+        }
+    }
+    call.reply.bulk(text.as_bytes());
+    Ok(Flow::Done)
 }
 
-/// The record engine's figures: a section of INFO, and the indicators at the end.
-pub fn record_figures(engine: &Engine) -> Vec<(&'static str, u64)> {
-    let mut figures = engine.statistics().named().to_vec();
-    figures.push(("locks", engine.locks() as u64));
-    figures.push(("waiting", engine.waiting() as u64));
+fn sections(state: &SharedState, snapshot: &Snapshot) -> Vec<(&'static str, Lines)> {
+    let mut sections = vec![
+        ("Server", named(server_figures(state))),
+        ("Activity", activity(snapshot)),
+        ("Engines", engines(snapshot)),
+        ("Latches", latches(snapshot)),
+    ];
+    if !snapshot.statements.is_empty() {
+        sections.push(("Statements", named(snapshot.statements.clone())));
+    }
+    sections.push(match state.services.records() {
+        Some(records) => ("Records", record_lines(records)),
+        None => ("Locks", named(lock_figures(state))),
+    });
+    sections
+}
+
+fn named<V: ToString>(figures: Vec<(&'static str, V)>) -> Lines {
+    let figures = figures.into_iter();
     figures
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .collect()
 }
 
-/// How the server is set, and its clients: a section of INFO.
-pub fn server_figures(hall: &Hall) -> Vec<(&'static str, String)> {
-    let settings = &hall.settings;
-    let requests: Vec<u64> = requests_per_thread(hall);
-    let memory = concurve_engines::memory::usage();
-    let memory_used = memory.map_or(0, |it| it.used_bytes);
-    vec![
-        // What clients of Redis look for.
-        ("redis_version", "7.0.0".to_owned()),
-        ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("process_id", std::process::id().to_string()),
-        ("tcp_port", hall.port.to_string()),
-        ("service", name_of(settings.service)),
-        ("engines", name_of(settings.engines)),
-        ("engine_count", settings.engine_count.to_string()),
-        ("generation", hall.generation.to_string()),
-        (
-            "engine_deaths",
-            hall.engine_deaths.load(Relaxed).to_string(),
-        ),
-        ("shared_memory", settings.shared_memory_bytes.to_string()),
-        ("shared_memory_used", memory_used.to_string()),
-        ("execution", name_of(settings.execution)),
-        ("replies", name_of(settings.replies)),
-        ("latching", name_of(settings.latching)),
-        ("idle", settings.idle.to_string()),
-        ("io_threads", settings.io_threads.to_string()),
-        ("io_threads_active", active_threads(hall).to_string()),
-        ("requests_per_io_thread", format!("{requests:?}")),
-        ("connected_clients", hall.clients().to_string()),
-        (
-            "connected_clients_peak",
-            hall.clients_peak.load(Relaxed).to_string(),
-        ),
-        (
-            "total_connections_received",
-            hall.counters.accepted.load(Relaxed).to_string(),
-        ),
-        (
-            "rejected_connections",
-            hall.counters.refused_clients.load(Relaxed).to_string(),
-        ),
-        (
-            "closed_by_limits",
-            hall.counters.closed_by_limits.load(Relaxed).to_string(),
-        ),
-        (
-            "total_commands_processed",
-            requests.iter().sum::<u64>().to_string(),
-        ),
-        ("keys", hall.leases.lock().len().to_string()),
-    ]
+fn record_lines(records: &RecordService) -> Lines {
+    let mut lines = named(records.figures());
+    if let Some(why) = records.engine.failure() {
+        lines.push(("stopped".to_owned(), why.clone()));
+    }
+    lines
 }
 
-pub fn requests_per_thread(hall: &Hall) -> Vec<u64> {
-    let threads = hall.per_thread.iter();
-    threads.map(|it| it.requests.load(Relaxed)).collect()
+/// What the server as a whole did, and when it was read.
+fn activity(snapshot: &Snapshot) -> Lines {
+    let mut figures = vec![
+        ("read_at_us", us(snapshot.at_ns)),
+        ("cpu_us", us(snapshot.cpu_ns)),
+    ];
+    figures.extend(&snapshot.work);
+    named(figures)
 }
 
-/// I/O threads that were given a connection.
-pub fn active_threads(hall: &Hall) -> usize {
-    let threads = hall.per_thread.iter();
+fn engines(snapshot: &Snapshot) -> Lines {
+    let threads = snapshot.threads();
     threads
-        .filter(|it| it.connections.load(Relaxed) > 0)
-        .count()
+        .map(|(name, reading)| (name.clone(), times(reading)))
+        .collect()
 }
 
-pub fn command(call: &mut Call) -> Result<Flow, Fault> {
-    let commands = names::of(call.hall.settings.service);
+/// Time in each state by the engine's own clock, then CPU time by the kernel's account, which is
+/// absent if the engine is dead. `clock` tells an engine from its replacement.
+fn times(reading: &Reading) -> String {
+    let mut text = String::new();
+    for state in State::ALL {
+        let _ = write!(text, "{}_us={},", state.name(), us(reading.of(state)));
+    }
+    if let Some(cpu_ns) = reading.cpu_ns {
+        let _ = write!(text, "cpu_us={},", us(cpu_ns));
+    }
+    let _ = write!(text, "clock={}", reading.clock);
+    text
+}
+
+fn latches(snapshot: &Snapshot) -> Lines {
+    let line = |it: &concurve_latch::Counts| {
+        let counts = format!(
+            "acquisitions={},waits={},spins={},sleeps={},held={}",
+            it.acquisitions, it.waits, it.spins, it.sleeps, it.held
+        );
+        (it.name.clone(), counts)
+    };
+    snapshot.latches.iter().map(line).collect()
+}
+
+fn us(ns: u64) -> u64 {
+    ns / 1000
+}
+
+/// Marks the begin and the end of a phase whose counts the server reports when it ends.
+pub fn phase(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
+    let state = call.service;
+    let mut phase = state.monitoring.phase.lock();
+    match call.arguments.at(1).to_ascii_uppercase().as_slice() {
+        b"BEGIN" => phase.begin(snapshot(state)),
+        b"END" if phase.is_begun() => phase.end(snapshot(state)),
+        b"END" => return Err(Fault::usage("no phase was begun: PHASE BEGIN comes first")),
+        _ => return Err(Fault::usage("PHASE knows BEGIN and END")),
+    }
+    call.reply.status("OK");
+    Ok(Flow::Done)
+}
+
+/// The counts of the lock table.
+pub fn lock_statistics(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
+    let figures = lock_figures(call.service);
+    call.reply.map(figures.len());
+    for (name, value) in figures {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
+    Ok(Flow::Done)
+}
+
+pub fn command(call: &mut Call<CommandTable>) -> Result<Flow, Fault> {
+    let commands: Vec<&Command> = call.service.commands().collect();
     match call
         .arguments
         .get(1)
@@ -139,8 +167,8 @@ pub fn command(call: &mut Call) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-/// What redis-cli shows while one types.
-fn docs(call: &mut Call, commands: &[&Command]) {
+/// What redis-cli shows while a command is typed.
+fn docs(call: &mut Call<CommandTable>, commands: &[&Command]) {
     call.reply.map(commands.len());
     for command in commands {
         call.reply
@@ -158,10 +186,10 @@ fn docs(call: &mut Call, commands: &[&Command]) {
     }
 }
 
-pub fn config(call: &mut Call) -> Result<Flow, Fault> {
+pub fn config(call: &mut Call<CommandTable>) -> Result<Flow, Fault> {
     if !call.arguments.at(1).eq_ignore_ascii_case(b"GET") {
         return Err(Fault::usage(
-            "the server is set by its command line; CONFIG knows GET alone",
+            "options are set on the command line; CONFIG knows GET alone",
         ));
     }
     call.reply.map(0);

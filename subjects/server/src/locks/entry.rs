@@ -3,12 +3,12 @@
 use crate::locks::argument::Text;
 use crate::locks::mode::Mode;
 use crate::locks::request::Counts;
-use crate::locks::slab::Slab;
+use crate::slab::Slab;
 
-/// Number of an owner, given by [`super::owners::Owners`].
+/// Number of an owner in [`super::owners::Owners`].
 pub type OwnerId = u32;
 
-/// An argument of a table on which somebody holds a lock: one cache line.
+/// An argument of a table that has locks. It fills one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Group {

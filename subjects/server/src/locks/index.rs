@@ -1,8 +1,8 @@
-//! Numbers found by a hash.
+//! A hash table of numbers.
 //!
-//! Linear probing over slots of eight bytes: a search mostly reads one cache line, where a table
-//! with its control bytes apart reads two. A slot has 32 bits of the hash, so that a search looks
-//! at hardly anything it does not seek, and growing looks at nothing at all.
+//! Linear probing over slots of eight bytes: a search mostly reads one cache line, where a table with
+//! separate control bytes reads two. A slot has 32 bits of the hash, so a search looks at few other
+//! entries, and growing at none.
 
 use concurve_probe::huge_pages;
 
@@ -13,7 +13,8 @@ const SLOTS_MIN: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Hash above, number below; a power of two of them, at most three quarters in use.
+    /// Each has the hash in its upper half and the number in its lower half. Their count is a power of
+    /// two; at most three quarters are in use.
     slots: Vec<u64>,
     length: usize,
 }
@@ -47,7 +48,7 @@ impl Index {
         let Some(mut hole) = self.position(hash, &mut |it| it == number) else {
             return;
         };
-        // What comes behind moves up, unless that would put it before its place.
+        // The slots behind it move up, but none to before its place.
         let last = self.slots.len() - 1;
         let mut at = hole;
         loop {

@@ -1,9 +1,9 @@
-//! The lock table shared among threads, behind one latch or many: the dial `--latching`.
+//! The lock table that engines share, behind one latch or many: the option `--latching`.
 //!
-//! `Global`: one book behind one mutex. `Record`: exact arguments are spread over stripes with a
-//! mutex each, by the hash of table and argument, and generic ones live in a book of their own. An
-//! exact request reads the generic book and latches one stripe; a generic request, or one that
-//! touches many arguments, has everything to itself. Latches are always taken in that order.
+//! `Global`: one partition behind one mutex. `Record`: exact arguments are spread over stripes with a
+//! mutex each, by the hash of table and argument; generic ones are in a partition of their own. An
+//! exact request reads the generic partition and latches one stripe. A generic request, or one for
+//! many arguments, latches all. Latches are always taken in that order.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
 use crate::locks::argument::is_generic;
-use crate::locks::book::Book;
 use crate::locks::entry::OwnerId;
 use crate::locks::mode::{Rules, Scope};
+use crate::locks::partition::Partition;
 use crate::locks::request::{Counts, Journal, Listed, Refusal, Request, Subject};
-use crate::locks::room::Room;
+use crate::locks::usage::TableUsage;
 
 /// Latches of the exact arguments under `Record`.
 const STRIPES: usize = 64;
@@ -31,32 +31,32 @@ pub enum Latching {
 
 #[derive(Debug)]
 pub enum LockTable {
-    Global(Mutex<Book>),
+    Global(Mutex<Partition>),
     Record(Striped),
 }
 
 #[derive(Debug)]
 pub struct Striped {
-    generic: RwLock<Book>,
-    exact: Box<[Mutex<Book>]>,
+    generic: RwLock<Partition>,
+    exact: Box<[Mutex<Partition>]>,
     hasher: DefaultHashBuilder,
 }
 
-/// Everything latched.
+/// All partitions, latched.
 struct Whole<'a> {
-    generic: RwLockWriteGuard<'a, Book>,
-    exact: Vec<MutexGuard<'a, Book>>,
+    generic: RwLockWriteGuard<'a, Partition>,
+    exact: Vec<MutexGuard<'a, Partition>>,
 }
 
 impl LockTable {
-    pub fn new(latching: Latching, rules: Rules, room: Arc<Room>) -> Self {
-        let book = || Book::new(rules, Arc::clone(&room));
+    pub fn new(latching: Latching, rules: Rules, usage: Arc<TableUsage>) -> Self {
+        let partition = || Partition::new(rules, Arc::clone(&usage));
         let stripe = Class::named("lock table");
         match latching {
-            Latching::Global => LockTable::Global(stripe.mutex(book())),
+            Latching::Global => LockTable::Global(stripe.mutex(partition())),
             Latching::Record => LockTable::Record(Striped {
-                generic: Class::named("lock table, generic").rwlock(book()),
-                exact: (0..STRIPES).map(|_| stripe.mutex(book())).collect(),
+                generic: Class::named("lock table, generic").rwlock(partition()),
+                exact: (0..STRIPES).map(|_| stripe.mutex(partition())).collect(),
                 hasher: DefaultHashBuilder::default(),
             }),
         }
@@ -65,15 +65,15 @@ impl LockTable {
     /// Asks for a lock, granted at once or refused.
     pub fn lock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         match self {
-            LockTable::Global(book) => book.lock().lock(asked, journal),
+            LockTable::Global(partition) => partition.lock().lock(asked, journal),
             LockTable::Record(striped) => striped.lock(asked, journal),
         }
     }
 
-    /// Gives back one hold of a lock.
+    /// Ends one hold of a lock.
     pub fn unlock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         match self {
-            LockTable::Global(book) => book.lock().unlock(asked, journal),
+            LockTable::Global(partition) => partition.lock().unlock(asked, journal),
             LockTable::Record(striped) if is_generic(asked.subject.argument) => {
                 let mut generic = striped.generic.write();
                 generic.unlock(asked, journal)
@@ -89,17 +89,17 @@ impl LockTable {
         journal: &mut dyn Journal,
     ) -> Result<(Counts, u64), Refusal> {
         match self {
-            LockTable::Global(book) => {
-                let mut book = book.lock();
-                book.prepare(asked.subject);
-                promote(&mut [&mut book], 0, asked, journal)
+            LockTable::Global(partition) => {
+                let mut partition = partition.lock();
+                partition.prepare(asked.subject);
+                promote(&mut [&mut partition], 0, asked, journal)
             }
             LockTable::Record(striped) => {
                 let mut whole = striped.whole();
-                // The generic book comes first among those concerned.
+                // The generic partition is the first of those concerned.
                 let at = usize::from(!is_generic(asked.subject.argument));
-                let mut books = whole.concerned(striped, asked.subject);
-                promote(&mut books, at, asked, journal)
+                let mut partitions = whole.concerned(striped, asked.subject);
+                promote(&mut partitions, at, asked, journal)
             }
         }
     }
@@ -107,33 +107,35 @@ impl LockTable {
     /// Ends all holds of the parts in `scope` of an owner; says how many locks that freed.
     pub fn release_all(&self, owner: OwnerId, scope: Scope, journal: &mut dyn Journal) -> u64 {
         let mut freed = 0;
-        self.each_book(|book| freed += book.release_all(owner, scope, journal));
+        self.each_partition(|partition| freed += partition.release_all(owner, scope, journal));
         freed
     }
 
     /// Whether an owner holds anything.
     pub fn holds(&self, owner: OwnerId) -> bool {
         let mut holds = false;
-        self.each_book(|book| holds |= book.holds(owner));
+        self.each_partition(|partition| holds |= partition.holds(owner));
         holds
     }
 
     /// Calls with every lock, one latch after the other. Linear: for tests and small tables.
     pub fn each(&self, call: &mut dyn FnMut(Listed)) {
-        self.each_book(|book| {
-            let places = 0..book.places() as u32;
-            places.filter_map(|at| book.listed(at)).for_each(&mut *call);
+        self.each_partition(|partition| {
+            let places = 0..partition.places() as u32;
+            places
+                .filter_map(|at| partition.listed(at))
+                .for_each(&mut *call);
         });
     }
 
-    /// Calls with each book in turn, latched alone.
-    pub fn each_book(&self, mut call: impl FnMut(&mut Book)) {
+    /// Calls with each partition in turn; only that one is latched.
+    pub fn each_partition(&self, mut call: impl FnMut(&mut Partition)) {
         match self {
-            LockTable::Global(book) => call(&mut book.lock()),
+            LockTable::Global(partition) => call(&mut partition.lock()),
             LockTable::Record(striped) => {
                 call(&mut striped.generic.write());
                 let stripes = striped.exact.iter();
-                stripes.for_each(|book| call(&mut book.lock()));
+                stripes.for_each(|partition| call(&mut partition.lock()));
             }
         }
     }
@@ -150,9 +152,9 @@ impl Striped {
             };
         }
         let mut whole = self.whole();
-        for book in &mut whole.exact {
-            book.prepare(asked.subject);
-            if let Some(refusal) = book.collision(asked) {
+        for partition in &mut whole.exact {
+            partition.prepare(asked.subject);
+            if let Some(refusal) = partition.collision(asked) {
                 return Err(refusal);
             }
         }
@@ -162,7 +164,7 @@ impl Striped {
         }
     }
 
-    fn stripe(&self, subject: Subject) -> MutexGuard<'_, Book> {
+    fn stripe(&self, subject: Subject) -> MutexGuard<'_, Partition> {
         self.exact[self.number(subject)].lock()
     }
 
@@ -182,35 +184,39 @@ impl Striped {
 }
 
 impl Whole<'_> {
-    /// The books that may have something that overlaps with a subject; prepared to be asked.
-    fn concerned(&mut self, striped: &Striped, subject: Subject) -> Vec<&mut Book> {
-        let mut books: Vec<&mut Book> = vec![&mut self.generic];
+    /// The partitions that may have arguments that overlap with a subject, prepared for the search.
+    fn concerned(&mut self, striped: &Striped, subject: Subject) -> Vec<&mut Partition> {
+        let mut partitions: Vec<&mut Partition> = vec![&mut self.generic];
         if is_generic(subject.argument) {
-            books.extend(self.exact.iter_mut().map(|book| &mut **book));
+            partitions.extend(self.exact.iter_mut().map(|partition| &mut **partition));
         } else {
-            books.push(&mut self.exact[striped.number(subject)]);
+            partitions.push(&mut self.exact[striped.number(subject)]);
         }
-        for book in &mut books {
-            book.prepare(subject);
+        for partition in &mut partitions {
+            partition.prepare(subject);
         }
-        books
+        partitions
     }
 }
 
 fn promote(
-    books: &mut [&mut Book],
+    partitions: &mut [&mut Partition],
     at: usize,
     asked: &Request,
     journal: &mut dyn Journal,
 ) -> Result<(Counts, u64), Refusal> {
-    if !books[at].has_optimistic(asked) {
+    if !partitions[at].has_optimistic(asked) {
         return Err(Refusal::NotHeld);
     }
-    let mut collisions = books.iter().filter_map(|it| it.promotion_collision(asked));
+    let mut collisions = partitions
+        .iter()
+        .filter_map(|it| it.promotion_collision(asked));
     if let Some(refusal) = collisions.next() {
         return Err(refusal);
     }
-    let counts = books[at].promote(asked, journal)?;
-    let ended = books.iter_mut().map(|it| it.end_optimistic(asked, journal));
+    let counts = partitions[at].promote(asked, journal)?;
+    let ended = partitions
+        .iter_mut()
+        .map(|it| it.end_optimistic(asked, journal));
     Ok((counts, ended.sum()))
 }

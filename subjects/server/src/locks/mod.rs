@@ -1,15 +1,17 @@
-//! The lock service: what SAP's enqueue server does, as a data structure.
+//! The lock service: what SAP's enqueue server does, as a data structure ([`latched`], over one or
+//! many [`partition`]s), and the state around it ([`service`], [`session`]).
 
 pub mod argument;
-pub mod book;
 pub mod entry;
 pub mod index;
 pub mod latched;
 pub mod mode;
 pub mod overflow;
 pub mod owners;
+pub mod partition;
 pub mod patterns;
 pub mod request;
-pub mod room;
-pub mod slab;
+pub mod service;
+pub mod session;
 pub mod trie;
+pub mod usage;

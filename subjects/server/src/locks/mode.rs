@@ -50,7 +50,7 @@ impl Mode {
         }
     }
 
-    /// What one owner may not do beside its own lock: hold two X that overlap.
+    /// The collisions of an owner with itself: two X that overlap.
     pub fn excludes_own(held: Mode, asked: Mode) -> bool {
         held == Mode::Sole && asked == Mode::Sole
     }
@@ -59,7 +59,7 @@ impl Mode {
 /// Points that the published descriptions of the enqueue service leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether another owner's optimistic lock keeps E and X away.
+    /// Whether another owner's optimistic lock excludes E and X.
     pub optimistic_blocks_exclusive: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the table looked like when it was full.
+//! Overflows: when the table was full, and who held most locks then.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub struct Overflow {
     pub unix_ms: u64,
     /// Requests refused in it.
     pub refused: u64,
-    /// Those with most locks, with their number.
+    /// Those with most locks, and how many.
     pub owners: Vec<(OwnerId, u64)>,
     pub arguments: Vec<Crowded>,
 }
@@ -25,8 +25,8 @@ pub struct Overflow {
 /// Table, argument and number of locks on it.
 pub type Crowded = (Box<[u8]>, Box<[u8]>, u64);
 
-/// The last overflows. Looking at the whole table for one is linear in it, so refusals less than
-/// [`APART_MS`] apart belong to one overflow.
+/// The last overflows. Noting one reads the whole table, so refusals less than [`APART_MS`] apart
+/// belong to one overflow.
 #[derive(Debug, Default)]
 pub struct Overflows {
     kept: VecDeque<Overflow>,
@@ -38,8 +38,8 @@ pub struct Overflows {
 pub const APART_MS: u64 = 1000;
 
 impl Overflows {
-    /// A request was refused for want of room. Whether an overflow begins with it, of which the
-    /// caller then takes a [`picture`].
+    /// Counts a request that was refused. True if a new overflow begins with it: the caller then asks
+    /// for the [`largest_holders`] and calls [`Overflows::begin`].
     pub fn refused(&mut self, now_ms: u64) -> bool {
         let apart = now_ms.saturating_sub(self.last_refusal_ms) >= APART_MS;
         self.last_refusal_ms = now_ms;
@@ -69,15 +69,15 @@ impl Overflows {
     }
 }
 
-/// Looks at the whole table: who holds most, and what is held most.
-pub fn picture(table: &LockTable, unix_ms: u64) -> Overflow {
+/// The owners with most locks, and the arguments with most. Reads the whole table.
+pub fn largest_holders(table: &LockTable) -> (Vec<(OwnerId, u64)>, Vec<Crowded>) {
     let mut owners: HashMap<OwnerId, u64> = HashMap::new();
     let mut arguments: Vec<Crowded> = Vec::new();
-    table.each_book(|book| {
-        for (owner, count) in book.owner_counts() {
+    table.each_partition(|partition| {
+        for (owner, count) in partition.owner_counts() {
             *owners.entry(owner).or_default() += u64::from(count);
         }
-        for (subject, count) in book.argument_counts() {
+        for (subject, count) in partition.argument_counts() {
             let count = u64::from(count);
             if arguments.len() < NAMED || arguments.iter().any(|it| it.2 < count) {
                 arguments.push((subject.table.into(), subject.argument.into(), count));
@@ -89,10 +89,5 @@ pub fn picture(table: &LockTable, unix_ms: u64) -> Overflow {
     let mut owners: Vec<_> = owners.into_iter().collect();
     owners.sort_by_key(|(owner, count)| (std::cmp::Reverse(*count), *owner));
     owners.truncate(NAMED);
-    Overflow {
-        unix_ms,
-        refused: 1,
-        owners,
-        arguments,
-    }
+    (owners, arguments)
 }

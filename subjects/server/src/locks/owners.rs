@@ -1,12 +1,12 @@
-//! Owners by name, and how many connections speak for each.
+//! Owners by name, and the number of connections that speak for each.
 
 use hashbrown::HashMap;
 
 use crate::locks::argument::Text;
 use crate::locks::entry::OwnerId;
-use crate::locks::slab::Slab;
+use crate::slab::Slab;
 
-/// Names of owners, each with a number for as long as it is connected or holds a lock.
+/// Owners, each with a number for as long as a connection speaks for it or it holds a lock.
 #[derive(Debug, Default)]
 pub struct Owners {
     known: Slab<Owner>,
@@ -18,9 +18,9 @@ pub struct Owners {
 #[derive(Debug)]
 struct Owner {
     name: Text,
-    /// Whose connections speak for it.
+    /// The engines whose connections speak for it.
     speakers: Vec<Speakers>,
-    /// Which of all changes of speakers its last one was.
+    /// Number of the last change of its speakers.
     change: u64,
 }
 
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 impl Owners {
-    /// The number of a name; a new one if nobody has it yet.
+    /// The number of the owner with this name; a new one if the name is new.
     pub fn intern(&mut self, name: &[u8]) -> OwnerId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -59,7 +59,7 @@ impl Owners {
         self.by_name.get(name).copied()
     }
 
-    /// The name, or `?` if the owner has gone meanwhile.
+    /// The name, or `?` if the owner was forgotten.
     pub fn name(&self, id: OwnerId) -> &[u8] {
         self.known.get(id).map_or(b"?", |it| it.name.as_bytes())
     }
@@ -74,7 +74,7 @@ impl Owners {
         id
     }
 
-    /// A connection ends to; whether it was the last one of that part.
+    /// A connection ends to speak for it; true if it was the last one of that part.
     pub fn detach(&mut self, id: OwnerId, part: Part, engine: usize) -> bool {
         self.changes += 1;
         let owner = &mut self.known[id];
@@ -83,7 +83,7 @@ impl Owners {
         !owner.has_speakers(part)
     }
 
-    /// All connections of an engine are lost: the parts for which one of them was the last.
+    /// All connections of an engine are lost. Returns the parts that no connection speaks for now.
     pub fn abandon(&mut self, engine: usize) -> Vec<(OwnerId, Part)> {
         let mut silent = Vec::new();
         self.changes += 1;
@@ -100,14 +100,14 @@ impl Owners {
         silent
     }
 
-    /// Something to hand to [`Owners::forget`]: it changes when a connection begins or ends to speak
-    /// for the owner.
+    /// The version of an owner for [`Owners::forget`]: it changes when a connection begins or ends to
+    /// speak for the owner.
     pub fn change(&self, id: OwnerId) -> u64 {
         self.known.get(id).map_or(0, |it| it.change)
     }
 
-    /// Gives the number of an owner that holds nothing back, if nobody speaks for it and nobody has
-    /// begun or ended to since `change` was read, which must be before it was found to hold nothing.
+    /// Frees the number of an owner that holds nothing, if no connection speaks for it and none has
+    /// begun or ended to since `change` was read. That must be before it was found to hold nothing.
     pub fn forget(&mut self, id: OwnerId, change: u64) {
         let idle = |it: &Owner| it.speakers.is_empty() && it.change == change;
         if self.known.get(id).is_some_and(idle)
@@ -152,7 +152,7 @@ impl Owner {
         }
     }
 
-    /// Whether there were any.
+    /// True if there were any.
     fn abandon(&mut self, part: Part, engine: usize) -> bool {
         let found = self.position(part, engine);
         found.map(|at| self.speakers.swap_remove(at)).is_some()

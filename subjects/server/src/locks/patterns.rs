@@ -2,8 +2,8 @@
 //!
 //! A pattern is a set of wild positions. With `@` put there, a request's argument is the one
 //! generic argument of this pattern that it overlaps with, so one probe of a hash table says
-//! whether that is held. The probes do not depend on each other, and what is not held is mostly
-//! told by one byte of the hash table: some nanoseconds for each pattern.
+//! whether that is held. The probes do not depend on each other, and one byte of the hash table mostly
+//! suffices to see that an argument is not held: some nanoseconds for each pattern.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ const WORDS_MAX: usize = LENGTH_MAX.div_ceil(8);
 /// A word of wildcards alone.
 const WILD: u64 = u64::from_ne_bytes([WILDCARD; 8]);
 
-/// More patterns than these are not probed one by one.
+/// Most patterns that are probed one by one.
 pub const PATTERNS_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Patterns {
         self.held.insert_unique(hash, (hash, number), |it| it.0);
     }
 
-    /// Takes out a generic argument that is in it.
+    /// Removes a generic argument that is in it.
     pub fn remove(&mut self, argument: &[u8], number: u32) {
         let mask = self.mask(argument);
         if let Some(at) = self.position(&mask) {
@@ -96,15 +96,15 @@ impl Patterns {
         }
     }
 
-    /// Visits the held arguments whose hash says that they overlap with an exact one, until the
-    /// visitor breaks; hashes err once in 2⁶⁴ times, so the visitor must look.
+    /// Visits the held arguments that overlap with an exact one by their hash, until the visitor
+    /// breaks. Hashes may collide, so the visitor must compare.
     pub fn overlapping<B>(
         &self,
         exact: &[u8],
         visit: &mut impl FnMut(u32) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let words = Words::new(exact).0;
-        // Usual lengths with a loop of their own: their number of words is known when compiled.
+        // Usual lengths have a loop of their own, with a number of words that the compiler knows.
         match self.words {
             1 => self.probe(&words, arrays::<1>(&self.masks), visit),
             2 => self.probe(&words, arrays::<2>(&self.masks), visit),

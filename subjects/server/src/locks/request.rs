@@ -1,4 +1,4 @@
-//! What is asked of the lock table, what it answers, and what it tells a journal.
+//! Requests to the lock table, its answers, and the journal that records its changes.
 
 use crate::locks::entry::{Entry, OwnerId};
 use crate::locks::mode::{Mode, Scope};
@@ -17,7 +17,7 @@ pub struct Request<'a> {
     pub mode: Mode,
     pub owner: OwnerId,
     pub scope: Scope,
-    /// Keep the update part over a crash.
+    /// The update part shall survive a crash.
     pub backup: bool,
 }
 
@@ -38,22 +38,22 @@ impl Counts {
 /// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Somebody holds a lock that excludes it; one of them, if one was met soon.
+    /// Another lock excludes it; one such lock, if it was found soon.
     Collision(Option<Holder>),
-    /// The table holds as many locks as it may.
+    /// The table holds as many locks as its capacity.
     Full,
     /// The owner holds no such lock.
     NotHeld,
 }
 
-/// A lock in the way.
+/// A lock that excludes a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
     pub owner: OwnerId,
     pub mode: Mode,
 }
 
-/// Told of each change to a lock that outlives a crash.
+/// Hears of each change to a lock that outlives a crash.
 pub trait Journal {
     /// The update part of `owner` now holds the lock `count` times; 0: no longer.
     fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32);

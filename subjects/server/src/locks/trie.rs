@@ -36,13 +36,13 @@ impl Trie {
         self.count == 0
     }
 
-    /// Adds an argument that is not in it, as long as the others.
+    /// Adds an argument that is not in it; all have the same length.
     pub fn insert(&mut self, argument: &[u8], number: u32) {
         self.count += 1;
         insert(&mut self.roots, argument, number);
     }
 
-    /// Takes out an argument that is in it.
+    /// Removes an argument that is in it.
     pub fn remove(&mut self, argument: &[u8]) {
         self.count -= 1;
         remove(&mut self.roots, argument);

@@ -1,17 +1,18 @@
-//! What one engine or I/O thread does with its time, by its own clock.
+//! How one engine, I/O thread or disk thread spends its time, by its own clock.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, fence};
 
 use concurve_clock::{CpuClock, monotonic_ns};
+use crossbeam_utils::CachePadded;
 
-/// What an engine is doing, as it says itself.
+/// What a thread is doing, as it says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Serving; also while the kernel runs something else on its CPU.
+    /// Working; also while the kernel runs something else on its CPU.
     Busy,
-    /// Looking for work before it sleeps: the dial `--idle`.
+    /// Polling for work before it sleeps: the option `--idle`.
     Spinning,
     /// Asleep until a socket or another thread has something for it.
     Asleep,
@@ -33,14 +34,13 @@ impl State {
     }
 }
 
-/// Written by its engine alone, read by everybody: in shared memory if engines are processes.
+/// Written by one thread, read by all; in shared memory if engines are processes.
 ///
-/// There are two pages, and the one that is not current is written: whoever dies or is preempted in
-/// between leaves the current one whole.
+/// A write goes to the page that is not current, and then makes it current. So a thread that dies or
+/// is preempted while it writes leaves a whole page for readers.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 pub struct Meter {
-    /// Whose last bit says which page is current.
+    /// Its lowest bit says which page is current.
     version: AtomicU32,
     pages: [Page; 2],
 }
@@ -48,20 +48,20 @@ pub struct Meter {
 #[derive(Debug, Default)]
 struct Page {
     state: AtomicU32,
-    /// The number of the engine's [`CpuClock`]; 0: it has not begun.
+    /// The number of the thread's or process's [`CpuClock`]; 0: it has not begun.
     clock: AtomicI32,
-    /// When it came into this state.
+    /// When this state began.
     since_ns: AtomicU64,
     /// Time in each state before that.
     spent_ns: [AtomicU64; State::ALL.len()],
 }
 
-/// What one engine spent between two readings.
+/// The time between two readings of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
-    /// By its own clock, in the order of [`State::ALL`].
+    /// By the thread's own clock, in the order of [`State::ALL`].
     pub states_ns: [u64; State::ALL.len()],
-    /// By the kernel's.
+    /// CPU time by the kernel's account.
     pub cpu_ns: u64,
 }
 
@@ -75,14 +75,14 @@ impl Spent {
     }
 }
 
-/// What a meter said at one moment.
+/// What a meter shows at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// By the engine's own clock, in the order of [`State::ALL`].
+    /// By the thread's own clock, in the order of [`State::ALL`].
     pub spent_ns: [u64; State::ALL.len()],
-    /// By the kernel's; none if the engine has not begun or has died.
+    /// CPU time by the kernel's account; `None` if the thread has not begun or has died.
     pub cpu_ns: Option<u64>,
-    /// Which engine it was: another one, under the same number, has another.
+    /// Tells an engine from its replacement, which has the same number and another clock.
     pub clock: i32,
 }
 
@@ -91,8 +91,8 @@ impl Reading {
         self.spent_ns[state as usize]
     }
 
-    /// What was spent since an earlier reading. None if the engine of one of them has died: its last
-    /// moments are not known, and the time since then looks like more of what it did last.
+    /// The time since an earlier reading. `None` if the engine of one of the readings has died: the
+    /// time of its death is not known, and the time since then looks like more of its last state.
     pub fn since(&self, before: &Reading) -> Option<Spent> {
         let has_begun = before.clock != 0;
         if has_begun && before.clock != self.clock {
@@ -100,7 +100,7 @@ impl Reading {
         }
         let cpu_then_ns = if has_begun { before.cpu_ns? } else { 0 };
         Some(Spent {
-            // One state alone may go back: see the tests.
+            // A single state may decrease, their sum does not: see the tests.
             states_ns: std::array::from_fn(|at| {
                 self.spent_ns[at].saturating_sub(before.spent_ns[at])
             }),
@@ -110,13 +110,13 @@ impl Reading {
 }
 
 impl Meter {
-    /// The engine begins, or another one in its place: busy from now on. To be called in its thread.
+    /// The thread begins, or replaces one that died: it is busy from now on. To be called in it.
     pub fn begin(&self, clock: CpuClock) {
         let spent_ns = self.current().spent();
         self.write(State::Busy, clock.number(), monotonic_ns(), spent_ns);
     }
 
-    /// The engine does something else from now on.
+    /// The thread enters another state.
     #[inline]
     pub fn turn(&self, to: State) {
         let now_ns = monotonic_ns();
@@ -125,7 +125,7 @@ impl Meter {
         self.write(to, clock, now_ns, page.spent_until(now_ns));
     }
 
-    /// Does something in a state, and is busy again.
+    /// Does `work` in a state, and is busy afterwards.
     pub fn during<T>(&self, state: State, work: impl FnOnce() -> T) -> T {
         self.turn(state);
         let result = work();
@@ -133,7 +133,7 @@ impl Meter {
         result
     }
 
-    /// What it says now, with the state under way.
+    /// The time in each state up to now, the current state included.
     pub fn read(&self) -> Reading {
         loop {
             let version = self.version.load(Acquire);
@@ -162,7 +162,7 @@ impl Meter {
     #[inline]
     fn write(&self, state: State, clock: i32, since_ns: u64, spent_ns: [u64; State::ALL.len()]) {
         let version = self.version.load(Relaxed).wrapping_add(1);
-        // Who sees anything of what follows sees that the page before is the current one.
+        // A reader that sees one of the stores below also sees the version that they replace.
         fence(Release);
         let page = &self.pages[version as usize % 2];
         page.state.store(state as u32, Relaxed);
@@ -180,7 +180,7 @@ impl Page {
         std::array::from_fn(|at| self.spent_ns[at].load(Relaxed))
     }
 
-    /// With the state under way; nothing is, before the engine begins.
+    /// With the current state; there is none before the thread begins.
     fn spent_until(&self, now_ns: u64) -> [u64; State::ALL.len()] {
         let mut spent_ns = self.spent();
         if self.clock.load(Relaxed) != 0 {
@@ -191,32 +191,24 @@ impl Page {
     }
 }
 
-/// The meters of all that serve.
+/// The meters of all threads and processes that serve.
 #[derive(Debug)]
 pub struct Meters {
-    /// Who executes requests.
-    pub engines: Box<[Meter]>,
-    /// Who only reads, parses and answers.
-    pub io_threads: Box<[Meter]>,
-    /// Who only makes durable what engines executed: one, or none.
-    pub disks: Box<[Meter]>,
+    /// Of those that execute requests.
+    pub engines: Box<[CachePadded<Meter>]>,
+    /// Of those that only read, parse and answer.
+    pub io_threads: Box<[CachePadded<Meter>]>,
+    /// Of the one that only waits for the disk, if there is one.
+    pub disks: Box<[CachePadded<Meter>]>,
 }
 
 impl Meters {
     pub fn new(engines: usize, io_threads: usize, disks: usize) -> Self {
-        let some = |count| (0..count).map(|_| Meter::default()).collect();
+        let some = |count| (0..count).map(|_| CachePadded::default()).collect();
         Self {
             engines: some(engines),
             io_threads: some(io_threads),
             disks: some(disks),
-        }
-    }
-
-    /// The meter of an I/O thread, from 0: that of an engine if I/O threads execute.
-    pub fn of_io_thread(&self, number: usize) -> &Meter {
-        match self.io_threads.is_empty() {
-            true => &self.engines[number],
-            false => &self.io_threads[number],
         }
     }
 }
@@ -275,11 +267,11 @@ mod tests {
     }
 
     #[test]
-    fn who_died_while_writing_spoils_nothing() {
+    fn a_death_while_writing_spoils_nothing() {
         let meter = Meter::default();
         meter.begin(CpuClock::of_this_thread());
         meter.turn(State::Busy);
-        // A successor does not know what was under way.
+        // A replacement does not know the state of its predecessor.
         let busy_ns = meter.current().spent()[State::Busy as usize];
         let torn = &meter.pages[(meter.version.load(Relaxed) as usize + 1) % 2];
         torn.spent_ns[0].store(u64::MAX / 2, Relaxed);
@@ -289,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_is_known_of_one_engine_that_lives() {
+    fn time_spent_is_known_of_one_engine_that_lives() {
         let meter = Meter::default();
         let never = meter.read();
         meter.begin(CpuClock::of_this_thread());
@@ -312,29 +304,29 @@ mod tests {
             ..second
         };
         assert_eq!(dead.since(&first), None, "it may be dead for a while");
-        let successor = Reading {
+        let replacement = Reading {
             clock: first.clock + 8,
             ..second
         };
-        assert_eq!(successor.since(&first), None);
+        assert_eq!(replacement.since(&first), None);
         assert_eq!(second.since(&dead), None);
         assert_eq!(never.since(&never), None);
     }
 
     #[test]
-    fn a_successor_goes_on_where_the_one_before_it_was_last_seen() {
+    fn a_replacement_goes_on_where_its_predecessor_was_last_seen() {
         let meter = Meter::default();
         meter.begin(CpuClock::of_this_thread());
         meter.turn(State::Asleep);
         let busy_ns = meter.pages[0].spent_ns[0].load(Relaxed);
-        let successor = std::thread::scope(|scope| {
+        let replacement = std::thread::scope(|scope| {
             let begin = || {
                 meter.begin(CpuClock::of_this_thread());
                 meter.read()
             };
             scope.spawn(begin).join().unwrap()
         });
-        assert!(successor.of(State::Busy) >= busy_ns);
-        assert_ne!(successor.clock, CpuClock::of_this_thread().number());
+        assert!(replacement.of(State::Busy) >= busy_ns);
+        assert_ne!(replacement.clock, CpuClock::of_this_thread().number());
     }
 }

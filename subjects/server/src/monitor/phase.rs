@@ -1,12 +1,39 @@
-//! What was counted between two moments that a client names: the measured phase of a load, without
-//! what comes before and after it.
+//! Counters at one time, and what was counted between two times that a client marks: the measured
+//! phase of a load, without what comes before and after it.
 
 use concurve_latch::Counts;
 use concurve_reporter::{Reporter, ReporterError};
 
-use crate::hall::Hall;
 use crate::monitor::meter::{Reading, Spent, State};
-use crate::monitor::snapshot::Snapshot;
+
+/// All counters from the start until now. Taking one stops no thread: each counter is read by itself,
+/// so those of different threads are some µs apart.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub at_ns: u64,
+    /// CPU time of the whole server by the kernel's account: with threads that have no meter, without
+    /// the processes that only supervise engines.
+    pub cpu_ns: u64,
+    /// Those that execute requests, by name.
+    pub engines: Vec<(String, Reading)>,
+    /// Those that only read, parse and answer.
+    pub io_threads: Vec<(String, Reading)>,
+    /// The one that only waits for the disk, if there is one.
+    pub disks: Vec<(String, Reading)>,
+    pub latches: Vec<Counts>,
+    /// Requests, and committed and aborted transactions.
+    pub work: Vec<(&'static str, u64)>,
+    /// Counts of the statement caches, if statements are served.
+    pub statements: Vec<(&'static str, u64)>,
+}
+
+impl Snapshot {
+    /// All that have a meter.
+    pub fn threads(&self) -> impl Iterator<Item = &(String, Reading)> {
+        let beside = self.io_threads.iter().chain(&self.disks);
+        self.engines.iter().chain(beside)
+    }
+}
 
 /// The last phase that a client has marked.
 #[derive(Debug, Default)]
@@ -16,20 +43,20 @@ pub struct Phase {
 }
 
 impl Phase {
-    pub fn begin(&mut self, hall: &Hall) {
+    pub fn begin(&mut self, snapshot: Snapshot) {
         self.end = None;
-        self.begin = Some(Snapshot::take(hall));
+        self.begin = Some(snapshot);
     }
 
-    /// False: none was begun.
-    pub fn end(&mut self, hall: &Hall) -> bool {
-        if self.begin.is_some() {
-            self.end = Some(Snapshot::take(hall));
-        }
+    pub fn is_begun(&self) -> bool {
         self.begin.is_some()
     }
 
-    /// Tells what was counted in it, if it was begun and ended.
+    pub fn end(&mut self, snapshot: Snapshot) {
+        self.end = Some(snapshot);
+    }
+
+    /// Reports what was counted in it, if it was begun and ended.
     pub fn report(&self, reporter: &Reporter) -> Result<(), ReporterError> {
         match (&self.begin, &self.end) {
             (Some(begin), Some(end)) => report(begin, end, reporter),
@@ -38,8 +65,8 @@ impl Phase {
     }
 }
 
-/// If an engine died meanwhile, what it spent is not known, nor is any sum or mean with it: these
-/// figures are left out. What was counted is in memory that outlives engines.
+/// If an engine died in the phase, its times are not known, nor is any sum or mean with them: these
+/// figures are left out. Counts are in memory that outlives engines.
 fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), ReporterError> {
     let wall_ns = end.at_ns - begin.at_ns;
     let engines = spent(&begin.engines, &end.engines);
@@ -61,7 +88,7 @@ fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), R
     latches(begin, end, reporter)
 }
 
-/// An engine or a thread beside them by name, and what it spent if that is known.
+/// An engine or another thread by name, and its times if they are known.
 type Worker = (String, Option<Spent>);
 
 fn spent(begin: &[(String, Reading)], end: &[(String, Reading)]) -> Vec<Worker> {
@@ -71,7 +98,7 @@ fn spent(begin: &[(String, Reading)], end: &[(String, Reading)]) -> Vec<Worker> 
         .collect()
 }
 
-/// What was done, and for a second of CPU time of the whole server.
+/// What was done, in total and for a second of CPU time of the whole server.
 fn work(
     begin: &Snapshot,
     end: &Snapshot,
@@ -93,7 +120,7 @@ fn work(
     Ok(())
 }
 
-/// How many were busy on the average, by their own clocks: what stands beside the CPUs that the
+/// How many threads were busy on average, by their own clocks: to be compared with the CPUs that the
 /// server used by the kernel's account.
 fn busy_threads<'a>(
     mut workers: impl Iterator<Item = &'a Worker>,
@@ -110,7 +137,7 @@ fn busy_threads<'a>(
     }
 }
 
-/// Shares of the time, of each and on the average, by both meters.
+/// Shares of the time, of each and on average, by both meters.
 fn times(kind: &str, workers: &[Worker], reporter: &Reporter) -> Result<(), ReporterError> {
     for state in State::ALL {
         let name = format!("{kind}_{}_share", state.name());
@@ -124,8 +151,8 @@ fn times(kind: &str, workers: &[Worker], reporter: &Reporter) -> Result<(), Repo
     )
 }
 
-/// A share of each one's own time, since readings are taken one after the other. Their mean stands
-/// for all, if it is known of each.
+/// A share of each one's own time, since readings are taken one after the other; and their mean, if
+/// all are known.
 fn shares(
     name: &str,
     workers: &[Worker],
@@ -162,13 +189,13 @@ fn latches(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), 
     all.report(reporter)
 }
 
-/// A name of a class as a part of an indicator's.
+/// The name of a class of latches as a part of the name of an indicator.
 fn word(name: &str) -> String {
     let parts = name.split(|it: char| !it.is_ascii_alphanumeric());
     Vec::from_iter(parts.filter(|it| !it.is_empty())).join("_")
 }
 
-/// What happened to latches meanwhile.
+/// What happened to latches in the phase.
 #[derive(Default)]
 struct LatchCounts {
     acquisitions: u64,
@@ -211,7 +238,7 @@ impl LatchCounts {
         self.report_contention("latch", reporter)
     }
 
-    /// The share of acquisitions that had to wait, as ASE shows it.
+    /// The share of acquisitions that had to wait, as ASE reports it.
     fn report_contention(&self, prefix: &str, reporter: &Reporter) -> Result<(), ReporterError> {
         if self.acquisitions == 0 {
             return Ok(());

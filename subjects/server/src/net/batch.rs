@@ -1,29 +1,32 @@
-//! Parsed requests on their way to an engine, and their replies on the way back.
+//! Parsed requests of many connections, and their replies.
 //!
-//! The memory of a batch is used again; in the long run nothing is allocated. A connection's
-//! session travels with its requests, so that only one thread has it at a time.
+//! A batch goes from the thread that has the sockets to an engine and back, and its memory is used
+//! again: in the long run nothing is allocated. The session of a connection is in the batch with its
+//! requests, so only one thread has it at a time.
 
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use crate::commands::{Arguments, Flow, Session, confirm, execute};
-use crate::hall::Hall;
-use crate::monitor::meter::{Meter, State};
+use crate::request::{Arguments, Flow};
 use crate::resp::parser::Span;
+use crate::session::Session;
 
+/// Requests of connections of one I/O thread.
 #[derive(Debug, Default)]
 pub struct Batch {
+    /// The I/O thread that has the sockets, from 0.
+    pub io_thread: usize,
     bytes: Vec<u8>,
     spans: Vec<Span>,
     requests: Vec<Request>,
-    pub chunks: Vec<Chunk>,
-    pub replies: Vec<u8>,
-    /// What was promised at the end, after the replies of the same chunk.
-    pub promises: Vec<u8>,
+    chunks: Vec<Chunk>,
+    replies: Vec<u8>,
+    /// Replies to commits, written once these are durable; each after the replies of its chunk.
+    confirmations: Vec<u8>,
 }
 
-/// A request: its arguments among the spans, and where its bytes end within those of its chunk.
+/// A request: the end of its arguments among the spans, and of its bytes among those of its chunk.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     spans_end: u32,
@@ -32,40 +35,76 @@ struct Request {
 
 /// Requests of one connection, in order.
 #[derive(Debug)]
-pub struct Chunk {
-    pub connection: u32,
-    pub session: Box<Session>,
-    /// Where to write its replies, if they need not go back first: nothing is left to write before.
-    socket: Option<Arc<TcpStream>>,
-    /// The connection is lost: end its session.
-    pub is_close: bool,
+struct Chunk {
+    connection: u32,
+    session: Box<Session>,
+    task: Task,
+    /// End of its requests; they begin where those of the chunk before end.
     requests_end: u32,
+    progress: Progress,
+    /// Ends of its replies and confirmations; they begin where those of the chunk before end.
+    replies_end: usize,
+    confirmations_end: usize,
+    /// Bytes of its replies and confirmations that were written to the socket.
+    written: usize,
+}
+
+/// What is to be done with a session.
+#[derive(Debug)]
+enum Task {
+    Requests {
+        /// The socket, if an engine may write replies to it: no earlier reply is unwritten.
+        socket: Option<Arc<TcpStream>>,
+        /// Bytes of replies after which no more requests are executed.
+        replies_max: usize,
+    },
+    /// The connection is lost: the session ends.
+    Close,
+}
+
+/// How far the requests of a chunk were executed.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
     /// Bytes of the requests that were executed.
     pub consumed: usize,
     pub executed: u64,
-    /// All its requests were executed.
-    is_whole: bool,
+    /// What happens after the last request.
     pub flow: Flow,
-    /// Where its replies end; they begin where those of the chunk before end.
-    pub replies_end: usize,
-    pub promises_end: usize,
-    /// Bytes of its replies and promises that were written to the socket.
-    pub written: usize,
+}
+
+/// Executes the requests of a batch.
+pub trait Executor {
+    fn execute(&self, session: &mut Session, arguments: Arguments, replies: &mut Vec<u8>) -> Flow;
+
+    /// Ends the session of a lost connection.
+    fn close(&self, session: &mut Session);
+}
+
+/// What comes back of a connection whose requests were in a batch.
+pub struct Returned<'a> {
+    pub connection: u32,
+    pub session: Box<Session>,
+    pub progress: Progress,
+    /// What is left to write: replies, then confirmations.
+    pub unwritten: [&'a [u8]; 2],
 }
 
 impl Chunk {
-    /// Writes as much as the socket takes, if it came along. Whether nothing is left to do.
-    fn answer(&mut self, parts: [&[u8]; 2]) -> bool {
-        if self.is_close {
+    /// Writes as much as the socket takes, if the engine has it. Returns whether nothing is left to
+    /// do for the connection.
+    fn write(&mut self, parts: [&[u8]; 2], requests: u32) -> bool {
+        let Task::Requests { socket, .. } = &mut self.task else {
             return true;
-        }
-        let Some(socket) = self.socket.take() else {
+        };
+        let Some(socket) = socket.take() else {
             return false;
         };
-        let mut is_all = self.is_whole && matches!(self.flow, Flow::Done | Flow::Unconfirmed);
+        let Progress { executed, flow, .. } = self.progress;
+        let mut is_all =
+            executed == u64::from(requests) && matches!(flow, Flow::Done | Flow::Unconfirmed);
         let mut is_open = true;
         for part in parts.into_iter().filter(|it| !it.is_empty()) {
-            // Whatever is wrong with the socket, the I/O thread meets it with the rest.
+            // The I/O thread meets any error of the socket when it writes the rest.
             let bytes = if is_open {
                 (&*socket).write(part).unwrap_or(0)
             } else {
@@ -80,8 +119,16 @@ impl Chunk {
 }
 
 impl Batch {
-    /// Adds a request of the chunk that will be closed next. `spans` are positions in `bytes`,
-    /// which end at `consumed` within the chunk.
+    /// An empty one of this I/O thread, from 0.
+    pub fn of(io_thread: usize) -> Self {
+        Self {
+            io_thread,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a request of the chunk that will be added next. `spans` are positions in `bytes`, which
+    /// end at `consumed` within the chunk.
     pub fn add_request(&mut self, bytes: &[u8], spans: &[Span], consumed: usize) {
         let base = self.bytes.len() as u32;
         self.bytes.extend_from_slice(bytes);
@@ -93,58 +140,58 @@ impl Batch {
         });
     }
 
-    /// The requests added since the last chunk are this connection's.
+    /// The requests added since the last chunk are this connection's. `socket`: an engine may write
+    /// the replies to it. After `replies_max` bytes of replies no more requests are executed.
     pub fn add_chunk(
         &mut self,
         connection: u32,
         session: Box<Session>,
         socket: Option<Arc<TcpStream>>,
+        replies_max: usize,
     ) {
-        self.add(connection, session, socket, false);
+        let task = Task::Requests {
+            socket,
+            replies_max,
+        };
+        self.add(connection, session, task);
     }
 
     /// This connection is lost.
     pub fn add_close(&mut self, connection: u32, session: Box<Session>) {
-        self.add(connection, session, None, true);
+        self.add(connection, session, Task::Close);
     }
 
-    fn add(
-        &mut self,
-        connection: u32,
-        session: Box<Session>,
-        socket: Option<Arc<TcpStream>>,
-        is_close: bool,
-    ) {
+    fn add(&mut self, connection: u32, session: Box<Session>, task: Task) {
         self.chunks.push(Chunk {
             connection,
             session,
-            socket,
-            is_close,
+            task,
             requests_end: self.requests.len() as u32,
-            consumed: 0,
-            executed: 0,
-            is_whole: false,
-            flow: Flow::Done,
+            progress: Progress {
+                consumed: 0,
+                executed: 0,
+                flow: Flow::Done,
+            },
             replies_end: 0,
-            promises_end: 0,
+            confirmations_end: 0,
             written: 0,
         });
     }
 
-    /// Whether something was committed in it that has yet to be promised.
+    /// Whether a reply in it has to wait until a commit is durable.
     pub fn is_unconfirmed(&self) -> bool {
-        let mut flows = self.chunks.iter().map(|it| it.flow);
+        let mut flows = self.chunks.iter().map(|it| it.progress.flow);
         flows.any(|flow| flow == Flow::Unconfirmed)
     }
 
     /// How many of its requests were executed.
     pub fn executed(&self) -> u64 {
-        self.chunks.iter().map(|it| it.executed).sum()
+        self.chunks.iter().map(|it| it.progress.executed).sum()
     }
 
-    /// Whether only one connection is in it.
-    pub fn is_of_one(&self) -> bool {
-        self.chunks.len() == 1
+    /// How many connections are in it.
+    pub fn connections(&self) -> usize {
+        self.chunks.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -162,63 +209,91 @@ impl Batch {
         self.requests.clear();
         self.chunks.clear();
         self.replies.clear();
-        self.promises.clear();
+        self.confirmations.clear();
     }
 
-    /// Executes everything in it, as the engine of this number, from 0.
-    pub fn execute(&mut self, hall: &Hall, engine: usize) {
+    /// Executes everything in it, in order.
+    pub fn execute(&mut self, executor: &impl Executor) {
         let (mut request, mut span) = (0, 0);
         for chunk in &mut self.chunks {
             let end = chunk.requests_end as usize;
-            let (begin, replies_max) = (self.replies.len(), hall.settings.output_bytes_max);
-            for asked in &self.requests[request..end] {
-                let arguments = Arguments {
-                    bytes: &self.bytes,
-                    spans: &self.spans[span..asked.spans_end as usize],
-                };
-                span = asked.spans_end as usize;
-                if chunk.flow != Flow::Done || self.replies.len() - begin >= replies_max {
-                    continue; // to be asked again, if at all; its spans had to be passed
-                }
-                let session = &mut chunk.session;
-                chunk.flow = execute(hall, engine, session, arguments, &mut self.replies);
-                if !chunk.flow.is_again() {
-                    chunk.consumed = asked.consumed as usize;
-                    chunk.executed += 1;
+            match chunk.task {
+                Task::Close => executor.close(&mut chunk.session),
+                Task::Requests { replies_max, .. } => {
+                    let (begin, progress) = (self.replies.len(), &mut chunk.progress);
+                    for asked in &self.requests[request..end] {
+                        if progress.flow != Flow::Done || self.replies.len() - begin >= replies_max
+                        {
+                            break; // the rest comes again, if at all
+                        }
+                        let spans_end = asked.spans_end as usize;
+                        let arguments = Arguments {
+                            bytes: &self.bytes,
+                            spans: &self.spans[span..spans_end],
+                        };
+                        span = spans_end;
+                        let session = &mut chunk.session;
+                        progress.flow = executor.execute(session, arguments, &mut self.replies);
+                        if !progress.flow.is_again() {
+                            progress.consumed = asked.consumed as usize;
+                            progress.executed += 1;
+                        }
+                    }
                 }
             }
-            chunk.is_whole = chunk.executed == (end - request) as u64;
+            if let Some(last) = self.requests[request..end].last() {
+                span = last.spans_end as usize;
+            }
             request = end;
-            if chunk.is_close {
-                chunk.session.close(hall);
-            }
             chunk.replies_end = self.replies.len();
         }
     }
 
-    /// Promises what was committed in it.
-    pub fn confirm(&mut self, hall: &Hall, meter: &Meter) {
+    /// Lets `confirm` make the commits in it durable and write their replies.
+    pub fn confirm(&mut self, mut confirm: impl FnMut(&mut Session, &mut Vec<u8>)) {
         for chunk in &mut self.chunks {
-            if chunk.flow == Flow::Unconfirmed {
-                let (session, promises) = (&mut chunk.session, &mut self.promises);
-                meter.during(State::Disk, || confirm(hall, session, promises));
+            if chunk.progress.flow == Flow::Unconfirmed {
+                confirm(&mut chunk.session, &mut self.confirmations);
             }
-            chunk.promises_end = self.promises.len();
+            chunk.confirmations_end = self.confirmations.len();
         }
     }
 
-    /// Writes replies to the sockets that came along. Whether nothing is left to do for any of its
-    /// connections, until that asks for more.
-    pub fn answer(&mut self) -> bool {
-        let (mut replies, mut promises, mut is_all) = (0, 0, true);
+    /// Writes replies to the sockets that are in it. Returns whether nothing is left to do for any of
+    /// its connections until it sends more.
+    pub fn write(&mut self) -> bool {
+        let (mut replies, mut confirmations, mut request, mut is_all) = (0, 0, 0, true);
         for chunk in &mut self.chunks {
             let parts = [
                 &self.replies[replies..chunk.replies_end],
-                &self.promises[promises..chunk.promises_end],
+                &self.confirmations[confirmations..chunk.confirmations_end],
             ];
-            (replies, promises) = (chunk.replies_end, chunk.promises_end);
-            is_all &= chunk.answer(parts);
+            (replies, confirmations) = (chunk.replies_end, chunk.confirmations_end);
+            is_all &= chunk.write(parts, chunk.requests_end - request);
+            request = chunk.requests_end;
         }
         is_all
+    }
+
+    /// Empties it: hands over what comes back of each connection that is not lost.
+    pub fn take_apart(&mut self, mut take: impl FnMut(Returned)) {
+        let (mut replies, mut confirmations) = (0, 0);
+        for chunk in self.chunks.drain(..) {
+            let parts = [
+                &self.replies[replies..chunk.replies_end],
+                &self.confirmations[confirmations..chunk.confirmations_end],
+            ];
+            (replies, confirmations) = (chunk.replies_end, chunk.confirmations_end);
+            let written = chunk.written.min(parts[0].len());
+            if let Task::Requests { .. } = chunk.task {
+                take(Returned {
+                    connection: chunk.connection,
+                    session: chunk.session,
+                    progress: chunk.progress,
+                    unwritten: [&parts[0][written..], &parts[1][chunk.written - written..]],
+                });
+            }
+        }
+        self.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! What others hand to an I/O thread. It is woken only if it sleeps.
+//! Messages for an I/O thread. It is woken only if it sleeps.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,24 +7,25 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 
 use concurve_latch::{Class, Mutex};
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::net::batch::Batch;
 use crate::net::poller::Waker;
 
-/// What an I/O thread is handed.
+/// A message for an I/O thread.
 #[derive(Debug)]
 pub enum Message {
     /// A client, and its number.
     Connection(TcpStream, u64),
+    /// A batch of its own that was executed.
     Executed(Batch),
-    /// The session of a connection can go on; or of one that had its number before.
+    /// The session of this connection can go on; or of an earlier one that had its number.
     Called(u32),
 }
 
 pub type IoInbox = Inbox<Message>;
 
-/// Messages for one receiver, who sleeps in a poller that watches the waker. Engines that are
-/// processes send to each other, too: the waker was opened before they were forked.
+/// Messages for one receiver, which sleeps in a poller that watches the waker. Engines that are
+/// processes send to each other too: the waker was opened before they were forked.
 #[derive(Debug)]
 pub struct Inbox<T> {
     messages: Mutex<Vec<T>>,
@@ -34,15 +35,15 @@ pub struct Inbox<T> {
     waker: Waker,
 }
 
-/// What the receiver does: it looks for messages itself, sleeps until anything comes, or sleeps until
-/// something comes that was sent to wake it.
+/// States of the receiver: it takes messages by itself; it sleeps until any message comes; it sleeps
+/// until a message comes that was sent to wake it.
 const AWAKE: u8 = 0;
 const DOZES: u8 = 1;
 const SLEEPS: u8 = 2;
 
 impl<T> Inbox<T> {
     pub fn new() -> Result<Arc<Self>, Error> {
-        let waker = Waker::new().when(|| "open an eventfd".to_owned())?;
+        let waker = Waker::new().map_err(Error::io("open an eventfd"))?;
         Ok(Arc::new(Self {
             messages: Class::named("inbox").mutex(Vec::new()),
             length: AtomicUsize::new(0),
@@ -51,7 +52,7 @@ impl<T> Inbox<T> {
         }))
     }
 
-    /// Wakes the receiver.
+    /// Adds a message, and wakes the receiver.
     pub fn send(&self, message: T) {
         self.push(message);
         if self.receiver.swap(AWAKE, SeqCst) != AWAKE {
@@ -59,8 +60,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Wakes the receiver only if it waits for anything at all: it is soon enough when something
-    /// else does.
+    /// Adds a message, and wakes the receiver only if it sleeps until any message comes. Otherwise
+    /// the message may wait until something else wakes it.
     pub fn leave(&self, message: T) {
         self.push(message);
         let is_woken = self.receiver.compare_exchange(DOZES, AWAKE, SeqCst, SeqCst);
@@ -94,11 +95,11 @@ impl<T> Inbox<T> {
         self.length.store(0, SeqCst);
     }
 
-    /// Sleeps by calling `sleep`, unless a message is there; `lightly`: until anything comes, even
-    /// what was only left.
+    /// Sleeps by calling `sleep`, unless a message is there. `lightly`: until any message comes, even
+    /// one that was only left.
     pub fn sleep_if_empty(&self, lightly: bool, sleep: impl FnOnce()) {
-        // The flag first, then the look: a sender does the same in the other order, so either it
-        // sees the flag or we see its message.
+        // The state is stored before the messages are counted; a sender does it the other way round.
+        // So either it sees the state, or the receiver sees its message.
         let how = if lightly { DOZES } else { SLEEPS };
         self.receiver.store(how, SeqCst);
         if self.is_empty() {
@@ -123,7 +124,7 @@ mod tests {
     use crate::net::poller::{Events, Poller};
 
     #[test]
-    fn what_is_only_left_wakes_nobody_who_waits_for_more() {
+    fn a_message_that_is_only_left_wakes_no_receiver_that_waits_for_more() {
         let inbox = Inbox::new().unwrap();
         let (poller, mut events) = (Poller::new().unwrap(), Events::default());
         poller.watch_waker(&*inbox).unwrap();

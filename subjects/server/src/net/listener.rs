@@ -1,50 +1,53 @@
-//! How clients come in: a thread accepts them and gives each to the next I/O thread; engines that are
-//! processes accept for themselves.
+//! How clients are accepted: by a thread that gives each to the next I/O thread, or by engines that
+//! are processes.
 
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::error::{Error, While};
-use crate::hall::{Hall, count};
+use crate::error::Error;
 use crate::net::inbox::Message;
+use crate::net::network::Network;
 use crate::net::poller::{Events, Poller};
-use crate::net::until::Until;
+use crate::net::threads::StopSignal;
 
-/// How long it pauses when the process has no descriptor left.
+/// Pause when the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Accepts for all I/O threads until the engine ends.
-pub fn run(hall: &Hall, listener: &TcpListener, until: &Until) -> Result<(), Error> {
-    let poller = Poller::new().when(|| "open an epoll".to_owned())?;
+///
+/// # Errors
+/// If the listener cannot be watched.
+pub fn run(network: &Network, listener: &TcpListener, stop: &StopSignal) -> Result<(), Error> {
+    let poller = Poller::new().map_err(Error::io("open an epoll"))?;
     let watched = poller.watch_clients(listener);
-    let watched = watched.and_then(|()| poller.watch_waker(until));
-    watched.when(|| "watch the listener".to_owned())?;
+    let watched = watched.and_then(|()| poller.watch_waker(stop));
+    watched.map_err(Error::io("watch the listener"))?;
     let mut events = Events::default();
-    while !until.is_over() {
+    while !stop.is_set() {
         poller
             .wait(&mut events, None)
-            .when(|| "wait for connections".to_owned())?;
-        while !until.is_over() {
-            let Some((stream, id)) = accept(hall, listener) else {
+            .map_err(Error::io("wait for connections"))?;
+        while !stop.is_set() {
+            let Some((stream, id)) = accept(network, listener) else {
                 break;
             };
-            let to = id as usize % hall.inboxes.len();
-            hall.per_thread[to].open.fetch_add(1, Relaxed);
-            hall.inboxes[to].send(Message::Connection(stream, id));
+            let to = id as usize % network.inboxes.len();
+            network.counters[to].open.fetch_add(1, Relaxed);
+            network.inboxes[to].send(Message::Connection(stream, id));
         }
     }
     Ok(())
 }
 
-/// The next client that is let in, and its number; none, if nobody waits at the door.
-pub fn accept(hall: &Hall, listener: &TcpListener) -> Option<(TcpStream, u64)> {
+/// The next client that is admitted, and its number; `None` if no client waits.
+pub fn accept(network: &Network, listener: &TcpListener) -> Option<(TcpStream, u64)> {
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
                 if stream.set_nonblocking(true).is_ok()
-                    && let Some(id) = admit(hall, &stream)
+                    && let Some(id) = admit(network, &stream)
                 {
                     return Some((stream, id));
                 }
@@ -55,14 +58,10 @@ pub fn accept(hall: &Hall, listener: &TcpListener) -> Option<(TcpStream, u64)> {
     }
 }
 
-/// Lets a client in and gives it a number, or tells it why not.
-fn admit(hall: &Hall, mut stream: &TcpStream) -> Option<u64> {
-    let clients = hall.clients();
-    if clients >= hall.settings.clients_max {
-        count(&hall.counters.refused_clients);
+fn admit(network: &Network, mut stream: &TcpStream) -> Option<u64> {
+    let id = network.clients.admit(network.connected());
+    if id.is_none() {
         let _ = stream.write(b"-ERR max number of clients reached (--clients-max)\r\n");
-        return None;
     }
-    hall.clients_peak.fetch_max(clients + 1, Relaxed);
-    Some(hall.counters.accepted.fetch_add(1, Relaxed) + 1)
+    id
 }

@@ -1,19 +1,21 @@
-//! Connections, and the threads that serve them. I/O threads read, parse and answer; a request is
-//! executed by the I/O thread itself, or by an engine that takes it from the run queue; what must be
-//! durable goes on from there to the disk's thread. An engine that is a process is an I/O thread that
-//! accepts and executes, too.
+//! Connections, and the threads that serve them.
+//!
+//! [`ClientSockets`](sockets::ClientSockets) reads and parses requests into a [`Batch`](batch::Batch)
+//! and writes its replies. An engine executes batches: see [`engine`]. In between, by the
+//! [`ThreadModel`](crate::options::ThreadModel), there is nothing (the engine has the sockets), or a
+//! run queue, with I/O threads that have the sockets ([`io_thread`]) and a thread that waits for the
+//! disk. What the threads share is the [`Network`](network::Network).
 
 pub mod batch;
-pub mod connection;
-pub mod disk;
-pub mod dispatch;
-pub mod executor;
-pub mod give_back;
-pub mod idle;
+pub mod client_connection;
+pub mod clients;
+pub mod engine;
+pub mod handover;
 pub mod inbox;
 pub mod io_thread;
 pub mod listener;
+pub mod network;
 pub mod poller;
-pub mod reception;
 pub mod run_queue;
-pub mod until;
+pub mod sockets;
+pub mod threads;

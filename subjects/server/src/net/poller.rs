@@ -12,30 +12,31 @@ use rustix::io::Errno;
 /// Events taken by one call; there are more after the next.
 const EVENTS: usize = 1024;
 
-/// Numbers that no client is given: of what only wakes, and of where clients come from.
+/// Numbers that no client has: of wakers, and of descriptors that clients come from.
 const WAKER: u32 = u32::MAX;
 const CLIENTS: u32 = u32::MAX - 1;
 
-/// An epoll. Every change is told once: who was told that a socket is readable must read until it
-/// would block, or got fewer bytes than asked for; and if it was told the end, until it meets that.
+/// An edge-triggered epoll: every change is reported once. When a socket is reported as readable, it
+/// must be read until it would block or gives fewer bytes than asked for; when its end is reported,
+/// until that is met.
 #[derive(Debug)]
 pub struct Poller(OwnedFd);
 
-/// What a [`Poller`] has found; of the thread that waits.
+/// The events that a [`Poller`] has found.
 pub struct Events(Vec<epoll::Event>);
 
-/// A socket about which something was told.
+/// An event of a client's socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
     pub number: u32,
     /// It has bytes, its end, or an error.
     pub readable: bool,
-    /// Its end or an error, perhaps behind bytes; nothing more will be told.
+    /// Its end or an error, perhaps after bytes; no further event follows.
     pub ended: bool,
     pub writable: bool,
 }
 
-/// Wakes the thread that sleeps in a [`Poller`] which watches it, from another process too if it was
+/// Wakes the thread that sleeps in a [`Poller`] that watches it; also from another process if it was
 /// opened before the fork.
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
@@ -47,7 +48,7 @@ impl Waker {
     }
 
     pub fn wake(&self) {
-        // It fails only if the count is at its end, and then the sleeper was woken 2⁶⁴ times.
+        // It fails only if the counter is full: then the sleeper was woken 2⁶⁴ times.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -63,16 +64,16 @@ impl Poller {
         Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches something that only wakes: a [`Waker`], or what becomes readable once.
+    /// Watches a [`Waker`], or another descriptor that becomes readable only to wake.
     pub fn watch_waker(&self, waker: impl AsFd) -> io::Result<()> {
-        // Each write is told once, whatever the count is: it never has to be read.
+        // Each write is reported once, whatever the counter is: it need not be read.
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&self.0, waker, EventData::new_u64(WAKER.into()), flags)?;
         Ok(())
     }
 
-    /// Watches something that clients come from. Of several pollers that watch the same, one is told;
-    /// and again, until nobody is left there.
+    /// Watches a descriptor that clients come from. Of several pollers that watch it, one hears of a
+    /// client; and again, until no client is left there.
     pub fn watch_clients(&self, from: impl AsFd) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
         epoll::add(&self.0, from, EventData::new_u64(CLIENTS.into()), flags)?;
@@ -86,7 +87,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Sleeps until there is something, at most this long.
+    /// Sleeps until there is an event, at most this long.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         events.0.clear();
         let timeout = timeout.map(|it| Timespec {

@@ -1,5 +1,5 @@
-//! Requests that wait for an engine, or for the disk: any of the threads that serve a queue takes
-//! what comes next.
+//! Batches that wait for an engine or for the disk thread. Any thread that serves a queue takes the
+//! next ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -7,33 +7,24 @@ use std::time::Duration;
 
 use concurve_latch::{Class, Condvar, Mutex};
 
-use crate::error::Error;
-use crate::monitor::meter::Meter;
 use crate::net::batch::Batch;
-use crate::net::idle::Idle;
-use crate::net::until::Until;
 
-/// How long one who serves sleeps at most before he looks whether he is to end.
-const SLEEP_MAX: Duration = Duration::from_millis(500);
-
-/// A batch and the number of the I/O thread that it came from.
-pub type Task = (usize, Batch);
-
+/// A queue of batches.
 #[derive(Debug)]
 pub struct RunQueue {
-    tasks: Mutex<VecDeque<Task>>,
+    batches: Mutex<VecDeque<Batch>>,
     length: AtomicUsize,
-    /// Something came, or it is time to look whether all is over.
+    /// A batch was added, or the server ends.
     changed: Condvar,
-    /// Who take from it.
+    /// Number of threads that take from it.
     takers: usize,
 }
 
 impl RunQueue {
-    /// With latches of this name, for so many who take from it.
+    /// With latches of this class, for so many threads that take from it.
     pub fn new(name: &str, takers: usize) -> Self {
         Self {
-            tasks: Class::named(name).mutex(VecDeque::new()),
+            batches: Class::named(name).mutex(VecDeque::new()),
             length: AtomicUsize::new(0),
             changed: Condvar::new(),
             takers,
@@ -44,69 +35,41 @@ impl RunQueue {
         self.takers
     }
 
-    pub fn send(&self, task: Task) {
+    pub fn send(&self, batch: Batch) {
         {
-            let mut tasks = self.tasks.lock();
-            tasks.push_back(task);
-            self.length.store(tasks.len(), SeqCst);
+            let mut batches = self.batches.lock();
+            batches.push_back(batch);
+            self.length.store(batches.len(), SeqCst);
         }
         self.changed.notify_one();
-    }
-
-    /// Has tasks served as they come, until that ends.
-    ///
-    /// # Errors
-    /// The first one of `work`, which must take all it is given.
-    pub fn serve(
-        &self,
-        idle: Idle,
-        meter: &Meter,
-        until: &Until,
-        mut work: impl FnMut(&mut Vec<Task>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut tasks = Vec::new();
-        while !until.is_over() {
-            self.take(&mut tasks);
-            if !tasks.is_empty() {
-                work(&mut tasks)?;
-                continue;
-            }
-            idle.wait(meter, |sleep| {
-                if sleep {
-                    self.sleep(|| until.is_over(), SLEEP_MAX);
-                }
-                !self.is_empty()
-            });
-        }
-        Ok(())
     }
 
     pub fn is_empty(&self) -> bool {
         self.length.load(SeqCst) == 0
     }
 
-    /// Takes a fair share of what there is: all of it for one who is alone.
-    pub fn take(&self, into: &mut Vec<Task>) {
+    /// Takes a fair share of the batches; all of them if only one thread takes from the queue.
+    pub fn take(&self, into: &mut Vec<Batch>) {
         if self.is_empty() {
             return;
         }
-        let mut tasks = self.tasks.lock();
-        let share = tasks.len().div_ceil(self.takers);
-        into.extend(tasks.drain(..share));
-        self.length.store(tasks.len(), SeqCst);
+        let mut batches = self.batches.lock();
+        let share = batches.len().div_ceil(self.takers);
+        into.extend(batches.drain(..share));
+        self.length.store(batches.len(), SeqCst);
     }
 
-    /// Sleeps until something is there, all is over, or this time has passed.
+    /// Sleeps until there is a batch, the server ends, or this time has passed.
     pub fn sleep(&self, is_over: impl Fn() -> bool, most: Duration) {
-        let mut tasks = self.tasks.lock();
-        let nothing = |tasks: &mut VecDeque<Task>| tasks.is_empty() && !is_over();
-        self.changed.wait_while_for(&mut tasks, nothing, most);
+        let mut batches = self.batches.lock();
+        let nothing = |batches: &mut VecDeque<Batch>| batches.is_empty() && !is_over();
+        self.changed.wait_while_for(&mut batches, nothing, most);
     }
 
-    /// Has all who sleep look whether all is over.
-    pub fn nudge(&self) {
-        // Under the latch: who has just looked sleeps by then.
-        let _tasks = self.tasks.lock();
+    /// Wakes all threads that sleep, so that they see that the server ends.
+    pub fn wake_all(&self) {
+        // Latched: a thread that has just found nothing sleeps by then, and is woken.
+        let _batches = self.batches.lock();
         self.changed.notify_all();
     }
 }
@@ -117,40 +80,40 @@ mod tests {
 
     use super::*;
 
-    const TASKS: u64 = 20_000;
+    const BATCHES: u64 = 20_000;
     /// Far longer than a test may take: a wake-up that is lost hangs it.
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn every_task_is_taken_once_and_no_wake_up_is_lost() {
-        let (queue, over) = (RunQueue::new("tasks", 3), AtomicBool::new(false));
+    fn every_batch_is_taken_once_and_no_wake_up_is_lost() {
+        let (queue, over) = (RunQueue::new("batches", 3), AtomicBool::new(false));
         let (sum, count) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    let mut tasks = Vec::new();
+                    let mut batches = Vec::new();
                     while !over.load(SeqCst) {
-                        queue.take(&mut tasks);
-                        if tasks.is_empty() {
+                        queue.take(&mut batches);
+                        if batches.is_empty() {
                             queue.sleep(|| over.load(SeqCst), LONG);
                         }
-                        for (number, _) in tasks.drain(..) {
-                            sum.fetch_add(number as u64, Relaxed);
-                            if count.fetch_add(1, Relaxed) + 1 == TASKS {
+                        for batch in batches.drain(..) {
+                            sum.fetch_add(batch.io_thread as u64, Relaxed);
+                            if count.fetch_add(1, Relaxed) + 1 == BATCHES {
                                 over.store(true, SeqCst);
-                                queue.nudge();
+                                queue.wake_all();
                             }
                         }
                     }
                 });
             }
-            for number in 0..TASKS {
-                queue.send((number as usize, Batch::default()));
+            for number in 0..BATCHES {
+                queue.send(Batch::of(number as usize));
                 if number % 64 == 0 {
                     std::thread::yield_now(); // lets engines fall asleep
                 }
             }
         });
-        assert_eq!(sum.into_inner(), TASKS * (TASKS - 1) / 2);
+        assert_eq!(sum.into_inner(), BATCHES * (BATCHES - 1) / 2);
     }
 }

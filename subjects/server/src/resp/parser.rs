@@ -1,4 +1,4 @@
-//! Requests, taken out of a stream of bytes however it is cut.
+//! The parser of requests in a stream of bytes, which may be cut anywhere.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ pub struct Limits {
     pub bytes_max: usize,
 }
 
-/// What no request may look like; the connection cannot go on.
+/// A malformed request. The connection cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProtocolError {
     #[error("expected '*' or a command in plain text, not byte {0:#04x}")]
@@ -27,31 +27,26 @@ pub enum ProtocolError {
     TooLong(usize),
 }
 
-/// Where an argument is in the buffer: start and end.
+/// Start and end of an argument in the buffer.
 pub type Span = (u32, u32);
 
-/// Takes requests out of a growing buffer; never looks twice at what it has understood.
+/// Parses requests in a growing buffer; reads no byte of an argument twice.
 ///
 /// Positions count from the start of the request: the caller removes the bytes of each complete
 /// request from the front.
 #[derive(Debug, Default)]
 pub struct Parser {
     spans: Vec<Span>,
-    /// Understood so far.
+    /// Bytes parsed so far.
     at: usize,
     /// Arguments that the array announced.
     announced: Option<usize>,
 }
 
-/// Longest decimal number of a length, and what frames it.
+/// Longest line with a length: its sign, the digits, CR LF.
 const LENGTH_LINE_MAX: usize = 1 + 10 + 2;
 
 impl Parser {
-    /// Whether it is inside a request.
-    pub fn is_midway(&self) -> bool {
-        self.at > 0
-    }
-
     /// The arguments of the request that [`Parser::parse`] has completed.
     pub fn spans(&self) -> &[Span] {
         &self.spans
@@ -120,7 +115,7 @@ impl Parser {
         Ok(true)
     }
 
-    /// A command typed by hand: words up to the end of the line.
+    /// An inline command: words up to the end of the line.
     fn parse_line(
         &mut self,
         buffer: &[u8],
@@ -152,7 +147,7 @@ impl Parser {
     }
 }
 
-/// A decimal number with its CR LF from `at` on, and where it ends; `None`: not all there yet.
+/// The decimal number with its CR LF from `at` on, and where it ends; `None` if some of it is missing.
 fn length(buffer: &[u8], at: usize) -> Result<Option<(usize, usize)>, ProtocolError> {
     let rest = &buffer[at.min(buffer.len())..];
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

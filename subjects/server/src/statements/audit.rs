@@ -1,15 +1,16 @@
-//! Sums over whole files: what must hold of them after a load.
+//! Sums over whole files, to check their consistency after a load.
 //!
-//! Pages are looked at without locks: to be asked while nobody changes anything.
+//! Pages are read without locks: to be used while no session changes the files.
 
 use concurve_records::{Session, command};
 use concurve_statements::{StatementError, Value};
 use hashbrown::HashMap;
 
+use super::catalogue::View;
 use super::layout::field;
-use super::{Refusal, View};
+use super::refusal::Refusal;
 
-/// Sums of a field over the records of a file that agree in another field.
+/// Sums of a field over the records of a file, grouped by another field.
 #[derive(Debug, Clone, Copy)]
 pub struct Sums<'a> {
     pub file: &'a str,
@@ -45,7 +46,7 @@ impl Sums<'_> {
 /// How many groups have sums in two files that differ; one that is not there has the sum 0.
 ///
 /// # Errors
-/// If there is no such file or field, or a sum has no place in 64 bits.
+/// If there is no such file or field, or a sum does not fit into 64 bits.
 pub fn differing(
     one: &Sums,
     other: &Sums,

@@ -1,4 +1,4 @@
-//! What a connection has prepared, and how it executes.
+//! The prepared statements of a connection, and how it executes them.
 
 use std::ops::RangeInclusive;
 
@@ -7,9 +7,10 @@ use concurve_records::Session;
 use concurve_statements::{Answer, SessionOptions, Value};
 use hashbrown::HashMap;
 
-use super::catalogue::check_name;
-use super::files::Opened;
-use super::{RecordFiles, Refusal, StatementService, View};
+use super::catalogue::{View, check_name};
+use super::files::{Opened, RecordFiles};
+use super::refusal::Refusal;
+use super::service::StatementService;
 
 /// Most statements that a connection may have prepared.
 pub const PREPARED_MAX: usize = 1000;
@@ -17,18 +18,18 @@ pub const PREPARED_MAX: usize = 1000;
 /// The statements of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    /// Texts by name: a plan is looked for at each execution, as long as nobody executes it it may go.
+    /// Texts by name. Each execution looks its plan up: the cache may drop it in between.
     prepared: HashMap<Box<[u8]>, Box<str>>,
     executor: Executor,
     /// A statement of its transaction was refused.
     pub has_failed: bool,
-    /// What is answered when it is promised.
+    /// The answer that follows when the transaction is durable.
     pub answer: Option<Answer>,
-    /// The values of a statement, for their memory.
+    /// The values of a statement; kept to use their memory again.
     pub values: Vec<Value>,
 }
 
-/// Does statements, however they came.
+/// Executes statements, prepared or not.
 #[derive(Debug, Default)]
 struct Executor {
     options: SessionOptions,
@@ -36,12 +37,12 @@ struct Executor {
 }
 
 impl Client {
-    /// The catalogue as its database has it.
+    /// The catalogue as its database sees it.
     pub fn view<'a>(&'a self, service: &'a StatementService) -> View<'a> {
         self.executor.view(service)
     }
 
-    /// Says for whom it works: plans are each user's own.
+    /// Sets the user; each user has plans of its own.
     ///
     /// # Errors
     /// If it is no name.
@@ -51,7 +52,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says where it looks for files; empty: where there is no database.
+    /// Sets the database of its files; empty: files without a database.
     ///
     /// # Errors
     /// If it is no name.
@@ -63,7 +64,8 @@ impl Client {
         Ok(())
     }
 
-    /// Gives a text a name, and says how many values it takes. It takes the place of an older one.
+    /// Gives a text a name, and returns how many values it takes. An older text of this name is
+    /// replaced.
     ///
     /// # Errors
     /// If the text is no statement, or too many are prepared.
@@ -80,7 +82,7 @@ impl Client {
             )));
         }
         let view = self.view(service);
-        let _whole = Section::enter(service.executing);
+        let _section = Section::enter(service.executing);
         let plan = service
             .statements
             .plan(engine, text, &self.executor.options, &view)?;
@@ -101,7 +103,7 @@ impl Client {
         }
     }
 
-    /// Forgets them all; how many there were.
+    /// Forgets them all; returns how many there were.
     pub fn deallocate_all(&mut self) -> usize {
         self.prepared.drain().count()
     }
@@ -109,7 +111,7 @@ impl Client {
     /// Executes a prepared statement with [`Client::values`].
     ///
     /// # Errors
-    /// If there is none of this name; whatever [`Client::run`] says.
+    /// If there is none of this name; otherwise as [`Client::run`].
     pub fn execute(
         &mut self,
         service: &StatementService,
@@ -127,7 +129,7 @@ impl Client {
     /// Executes a text with [`Client::values`].
     ///
     /// # Errors
-    /// If it is no statement, has other values, or the records say no.
+    /// If it is no statement, takes other values, or the record engine refuses it.
     pub fn run(
         &mut self,
         service: &StatementService,
@@ -139,10 +141,10 @@ impl Client {
         executor.execute(service, engine, text, values, session)
     }
 
-    /// Puts in records with these keys; the other fields are [`Client::values`].
+    /// Inserts records with these keys; the other fields are [`Client::values`].
     ///
     /// # Errors
-    /// If there is no such file, it has other fields, or the records say no.
+    /// If there is no such file, it has other fields, or the record engine refuses it.
     pub fn fill(
         &mut self,
         service: &StatementService,
@@ -192,7 +194,7 @@ impl Executor {
         session: &mut Session,
     ) -> Result<Answer, Refusal> {
         let view = self.view(service);
-        let _whole = Section::enter(service.executing);
+        let _section = Section::enter(service.executing);
         let plan = service
             .statements
             .plan(engine, text, &self.options, &view)?;

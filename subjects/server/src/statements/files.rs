@@ -1,21 +1,22 @@
-//! What plans do to files, in a session of the record engine.
+//! How plans read and change files, in a session of the record engine.
 
 use std::ops::RangeInclusive;
 
 use concurve_records::{FileHandle, Get, LockBias, Session, Status, TransactionKind};
 use concurve_statements::{FileId, Files, Value};
 
+use super::catalogue::Catalogue;
 use super::layout::{field, key, record, set_field};
-use super::{Catalogue, Refusal};
+use super::refusal::Refusal;
 
-/// What a session knows of files from one statement to the next.
+/// What a session keeps of files between statements.
 #[derive(Debug, Default)]
 pub struct Opened {
     /// By the catalogue's number.
     handles: Vec<Option<FileHandle>>,
-    /// What a statement had done when it met a lock: it is asked for again.
+    /// What a statement had done when it met a lock. It is executed again when the lock is free.
     midway: Option<Midway>,
-    /// A record that is being changed.
+    /// The record that is being changed.
     scratch: Vec<u8>,
 }
 
@@ -109,10 +110,10 @@ impl Files for RecordFiles<'_> {
 }
 
 impl RecordFiles<'_> {
-    /// Puts in records with these keys and the same other fields, all of them or none.
+    /// Inserts records with these keys and the same other fields, all of them or none.
     ///
     /// # Errors
-    /// What the records say: one is there, a transaction is open …
+    /// Whatever the record engine refuses: a record exists, a transaction is open …
     pub fn fill(
         &mut self,
         file: FileId,
@@ -155,7 +156,7 @@ impl RecordFiles<'_> {
         Ok(handle)
     }
 
-    /// Finds a record that will be changed, locks it, and copies it. False: there is none.
+    /// Finds a record that will be changed, locks it, and copies it; false if there is none.
     fn lock(&mut self, file: FileHandle, at: Value) -> Result<bool, Refusal> {
         if let Some(Midway::Found) = self.opened.midway {
             return Ok(true);
@@ -174,7 +175,7 @@ impl RecordFiles<'_> {
         }
     }
 
-    /// What became of a change to a locked record.
+    /// Handles the result of a change to a locked record.
     fn locked(&mut self, file: FileHandle, done: Result<(), Status>) -> Result<(), Refusal> {
         let waits = done == Err(Status::Waiting);
         self.opened.midway = waits.then_some(Midway::Found);
@@ -185,7 +186,7 @@ impl RecordFiles<'_> {
         }
     }
 
-    /// Gives back the lock on a record that is not changed after all; in a transaction it stays.
+    /// Releases the lock on a record that is not changed after all; in a transaction it stays.
     fn leave(&mut self, file: FileHandle, why: Refusal) -> Refusal {
         match self.session.unlock(file) {
             Ok(()) => why,
@@ -193,7 +194,7 @@ impl RecordFiles<'_> {
         }
     }
 
-    /// How many records have keys from one to another, and what a field of theirs comes to.
+    /// Counts the records with keys from one to another, and folds one of their fields with `add`.
     fn scan(
         &mut self,
         file: FileId,

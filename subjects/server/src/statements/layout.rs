@@ -1,5 +1,5 @@
-//! How a record of fields stands in bytes: 8 for each, the lowest first, the key in front; then
-//! nothing up to the length of the file's records.
+//! The bytes of a record: 8 for each field, the lowest first; the key is the first field. Zeros fill it
+//! up to the length of the file's records.
 
 use concurve_records::{FileDefinition, Key, SegmentKind};
 use concurve_statements::Value;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_where_they_were_put() {
+    fn fields_are_where_they_were_put() {
         let mut bytes = record(&[1, -2, i64::MAX], 100);
         assert_eq!(bytes.len(), 100);
         set_field(&mut bytes, 1, i64::MIN);

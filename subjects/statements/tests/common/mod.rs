@@ -1,4 +1,4 @@
-//! Files of records in memory, as simple as can be.
+//! A simple implementation of files in memory.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use concurve_statements::{Catalogue, FileColumns, FileId, Files, StatementError,
 
 pub const FIELDS: usize = 2;
 
-/// Which files there are: `accounts` and `tellers`, of an id and a balance.
+/// A catalogue of the files `accounts` and `tellers`, of an id and a balance.
 pub struct Schema(pub u64);
 
 impl Catalogue for Schema {

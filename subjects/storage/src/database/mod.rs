@@ -2,6 +2,7 @@
 
 mod postgres;
 mod records;
+mod session;
 mod sqlite;
 
 use std::fs;
@@ -9,13 +10,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use crate::error::{At, Error};
-use crate::export::{Content, Export};
+use crate::error::Error;
 
-/// Bytes of rows in a transaction, where rows are inserted one by one.
-const COMMIT_BYTES: usize = 1 << 20;
+pub use session::{Database, DatabaseSession};
 
-/// Into what tables are loaded.
+/// The kind of database into which tables are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// SQLite, embedded; a file for each loader, since one writes to a file at a time
@@ -35,39 +34,18 @@ impl Kind {
         }
     }
 
-    /// Whether it lives in a folder of ours, and not behind an address.
+    /// Whether it is in a local folder, and not a server with an address.
     pub fn is_embedded(self) -> bool {
         self != Self::Postgres
     }
 
-    /// Whether several processes can load one.
+    /// Whether several processes can load it.
     pub fn is_shared(self) -> bool {
         self != Self::Records
     }
 }
 
-/// A database: loaders work on it at the same time.
-pub trait Database: Sync {
-    /// For the tables of a loader, counted from 0: to load them, and to read them afterwards.
-    fn connect(&self, loader: usize) -> Result<Box<dyn Connection + '_>, Error>;
-}
-
-/// What a loader or a closing job asks of a database.
-pub trait Connection {
-    /// Makes a table and inserts the rows of the export's current one.
-    fn load(&mut self, table: &str, rows: &mut Export) -> Result<(), Error>;
-
-    /// Has all that is committed written to where it stays, and on the disk.
-    fn savepoint(&mut self) -> Result<(), Error>;
-
-    /// How many rows a table has.
-    fn count(&mut self, table: &str) -> Result<u64, Error>;
-
-    /// Reads all rows of a table.
-    fn read(&mut self, table: &str) -> Result<Content, Error>;
-}
-
-/// Opens a new database: in a folder, or by the address of a server.
+/// Opens a new database: in a folder, or at the address of a server.
 pub fn open(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
     Ok(match kind {
         Kind::Sqlite => Box::new(sqlite::Sqlite::new(new_folder(at)?)),
@@ -76,7 +54,7 @@ pub fn open(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
     })
 }
 
-/// For a loader that is a process: a database that its parent has opened.
+/// For a loader process: a database that its parent has opened.
 pub fn join(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
     match kind {
         Kind::Sqlite => Ok(Box::new(sqlite::Sqlite::new(PathBuf::from(at)))),
@@ -87,11 +65,11 @@ pub fn join(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
     }
 }
 
-/// A folder with nothing in it: what else is there would be mistaken for what was loaded.
+/// An empty folder: other files would be mistaken for loaded data.
 fn new_folder(at: &str) -> Result<PathBuf, Error> {
     let folder = Path::new(at);
-    fs::create_dir_all(folder).at("make the folder", folder)?;
-    let mut entries = fs::read_dir(folder).at("look into", folder)?;
+    fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
+    let mut entries = fs::read_dir(folder).map_err(Error::io("look into", folder))?;
     if entries.next().is_some() {
         let text = format!("{at} is not empty: name a new folder for the database");
         return Err(Error::Usage(text));

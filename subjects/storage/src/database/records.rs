@@ -1,20 +1,20 @@
-//! The record engine: all tables in six files, as the document's six data volumes; the engine's
+//! The record engine: all tables in six files, like the document's six data volumes; the engine's
 //! checkpoint as savepoint.
 
 use std::path::Path;
 
 use concurve_records::{
-    Engine, FileDefinition, FileHandle, Get, Key, LockBias, Segment, SegmentKind, Session,
-    Settings, Status, TransactionKind,
+    Engine, EngineOptions, FileDefinition, FileHandle, Get, Key, LockBias, Segment, SegmentKind,
+    Session, Status, TransactionKind,
 };
 
-use super::{COMMIT_BYTES, Connection, Database};
-use crate::error::{Error, While};
+use super::session::{COMMIT_BYTES, Database, DatabaseSession};
+use crate::error::Error;
 use crate::export::{Content, Export, Fields, Sum, TEXT_BYTES_MAX, write_row};
 
 const VOLUMES: u32 = 6;
 
-/// A record: table, id, part, amount, length of the text, text.
+/// Offsets in a record: table, id, part, amount, length of the text, text.
 const ID: usize = 4;
 const PART: usize = 12;
 const AMOUNT: usize = 16;
@@ -29,11 +29,12 @@ pub struct Records {
 impl Records {
     pub fn new(folder: &Path) -> Result<Self, Error> {
         let what = || format!("cannot make a record engine in {}", folder.display());
-        let (engine, _) = Engine::open(folder, Settings::default()).when(what)?;
+        let (engine, _) =
+            Engine::open(folder, EngineOptions::default()).map_err(Error::database(what))?;
         for volume in 0..VOLUMES {
             engine
                 .create_file(&name(volume), &definition())
-                .when(what)?;
+                .map_err(Error::database(what))?;
         }
         Ok(Self { engine })
     }
@@ -59,25 +60,25 @@ fn definition() -> FileDefinition {
 }
 
 impl Database for Records {
-    fn connect(&self, _loader: usize) -> Result<Box<dyn Connection + '_>, Error> {
+    fn connect(&self, _loader: usize) -> Result<Box<dyn DatabaseSession + '_>, Error> {
         let mut session = self.engine.session();
         let opened: Result<Vec<FileHandle>, Status> =
             (0..VOLUMES).map(|it| session.open(&name(it))).collect();
-        Ok(Box::new(Link {
+        Ok(Box::new(RecordSession {
             engine: &self.engine,
             session,
-            volumes: opened.when(|| "cannot open the files".to_owned())?,
+            volumes: opened.map_err(Error::database(|| "cannot open the files".to_owned()))?,
         }))
     }
 }
 
-struct Link<'a> {
+struct RecordSession<'a> {
     engine: &'a Engine,
     session: Session,
     volumes: Vec<FileHandle>,
 }
 
-impl Connection for Link<'_> {
+impl DatabaseSession for RecordSession<'_> {
     fn load(&mut self, table: &str, rows: &mut Export) -> Result<(), Error> {
         let number = number(table)?;
         let volume = self.volume(number);
@@ -88,7 +89,7 @@ impl Connection for Link<'_> {
     fn savepoint(&mut self) -> Result<(), Error> {
         self.engine
             .checkpoint()
-            .when(|| "cannot make a checkpoint".to_owned())
+            .map_err(Error::database(|| "cannot make a checkpoint".to_owned()))
     }
 
     fn count(&mut self, table: &str) -> Result<u64, Error> {
@@ -109,12 +110,12 @@ impl Connection for Link<'_> {
     }
 }
 
-impl Link<'_> {
+impl RecordSession<'_> {
     fn volume(&self, table: u32) -> FileHandle {
         self.volumes[(table % VOLUMES) as usize]
     }
 
-    /// A transaction; whether there may be more rows.
+    /// Loads rows in one transaction; whether there may be more rows.
     fn load_part(
         &mut self,
         table: &str,
@@ -125,10 +126,12 @@ impl Link<'_> {
         let what = || format!("cannot load table {table}");
         let mut record = [0; RECORD_BYTES];
         let mut bytes = 0;
-        self.session.begin(TransactionKind::Concurrent).when(what)?;
+        self.session
+            .begin(TransactionKind::Concurrent)
+            .map_err(Error::database(what))?;
         while bytes < COMMIT_BYTES {
             let Some(line) = rows.next_row()? else {
-                self.session.end().when(what)?;
+                self.session.end().map_err(Error::database(what))?;
                 return Ok(false);
             };
             bytes += line.len();
@@ -136,9 +139,11 @@ impl Link<'_> {
                 Some(fields) => fill(&mut record, number, fields),
                 None => return Err(rows.no_row()),
             }
-            self.session.insert(volume, &record).when(what)?;
+            self.session
+                .insert(volume, &record)
+                .map_err(Error::database(what))?;
         }
-        self.session.end().when(what)?;
+        self.session.end().map_err(Error::database(what))?;
         Ok(true)
     }
 
@@ -153,7 +158,7 @@ impl Link<'_> {
             match self.session.get(volume, get, LockBias::None) {
                 Ok(record) if record[..ID] == first[..ID] => take(record),
                 Ok(_) | Err(Status::EndOfFile) => return Ok(()),
-                Err(status) => return Err(status).when(what),
+                Err(status) => return Err(status).map_err(Error::database(what)),
             }
             get = Get::Next;
         }

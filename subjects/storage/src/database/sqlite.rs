@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use rusqlite::types::ValueRef;
 
-use super::{COMMIT_BYTES, Connection, Database};
-use crate::error::{Error, While};
+use super::session::{COMMIT_BYTES, Database, DatabaseSession};
+use crate::error::Error;
 use crate::export::{Content, Export, Fields, Sum, write_row};
 
 pub struct Sqlite {
@@ -19,25 +19,27 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn connect(&self, loader: usize) -> Result<Box<dyn Connection + '_>, Error> {
+    fn connect(&self, loader: usize) -> Result<Box<dyn DatabaseSession + '_>, Error> {
         let path = self.folder.join(format!("loader-{}.db", loader + 1));
         let open = || {
             let link = rusqlite::Connection::open(&path)?;
             link.pragma_update(None, "journal_mode", "wal")?;
-            // Commits wait for no disk: savepoints do.
+            // Commits do not wait for the disk; savepoints do.
             link.pragma_update(None, "synchronous", "normal")?;
             Ok::<_, rusqlite::Error>(link)
         };
-        let link = open().when(|| format!("cannot open {}", path.display()))?;
-        Ok(Box::new(Link { link }))
+        let link = open().map_err(Error::database(|| {
+            format!("cannot open {}", path.display())
+        }))?;
+        Ok(Box::new(SqliteSession { link }))
     }
 }
 
-struct Link {
+struct SqliteSession {
     link: rusqlite::Connection,
 }
 
-impl Connection for Link {
+impl DatabaseSession for SqliteSession {
     fn load(&mut self, table: &str, rows: &mut Export) -> Result<(), Error> {
         let create = format!(
             "CREATE TABLE {table} (id INTEGER PRIMARY KEY, part INTEGER NOT NULL, \
@@ -45,7 +47,7 @@ impl Connection for Link {
         );
         self.link
             .execute_batch(&create)
-            .when(|| format!("cannot make table {table}"))?;
+            .map_err(Error::database(|| format!("cannot make table {table}")))?;
         while self.load_part(table, rows)? {}
         Ok(())
     }
@@ -53,7 +55,7 @@ impl Connection for Link {
     fn savepoint(&mut self) -> Result<(), Error> {
         self.link
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .when(|| "cannot make a checkpoint".to_owned())
+            .map_err(Error::database(|| "cannot make a checkpoint".to_owned()))
     }
 
     fn count(&mut self, table: &str) -> Result<u64, Error> {
@@ -61,25 +63,27 @@ impl Connection for Link {
         self.link
             .query_row(&query, [], |row| row.get::<_, i64>(0))
             .map(|rows| rows as u64)
-            .when(|| format!("cannot count table {table}"))
+            .map_err(Error::database(|| format!("cannot count table {table}")))
     }
 
     fn read(&mut self, table: &str) -> Result<Content, Error> {
         self.read_all(table)
-            .when(|| format!("cannot read table {table}"))
+            .map_err(Error::database(|| format!("cannot read table {table}")))
     }
 }
 
-impl Link {
-    /// A transaction; whether there may be more rows.
+impl SqliteSession {
+    /// Loads rows in one transaction; whether there may be more rows.
     fn load_part(&mut self, table: &str, rows: &mut Export) -> Result<bool, Error> {
         let what = || format!("cannot load table {table}");
-        let transaction = self.link.transaction().when(what)?;
+        let transaction = self.link.transaction().map_err(Error::database(what))?;
         let sql = format!("INSERT INTO {table} VALUES (?, ?, ?, ?)");
         let mut bytes = 0;
         let mut is_more = true;
         {
-            let mut insert = transaction.prepare_cached(&sql).when(what)?;
+            let mut insert = transaction
+                .prepare_cached(&sql)
+                .map_err(Error::database(what))?;
             while is_more && bytes < COMMIT_BYTES {
                 is_more = match rows.next_row()? {
                     Some(line) => {
@@ -87,7 +91,7 @@ impl Link {
                         match Fields::parse(line) {
                             Some(it) => insert
                                 .execute((it.id as i64, it.part, it.amount, it.text))
-                                .when(what)?,
+                                .map_err(Error::database(what))?,
                             None => return Err(rows.no_row()),
                         };
                         true
@@ -96,7 +100,7 @@ impl Link {
                 };
             }
         }
-        transaction.commit().when(what)?;
+        transaction.commit().map_err(Error::database(what))?;
         Ok(is_more)
     }
 

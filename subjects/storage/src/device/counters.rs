@@ -1,31 +1,31 @@
 //! `/sys/block/DEVICE/stat` (the kernel's `Documentation/block/stat.rst`).
 
-/// The length of a sector there, whatever the device's own is.
+/// The length of a sector in this file, independent of the device.
 const SECTOR_BYTES: u64 = 512;
 
-/// What is counted of a device since it is there.
+/// The counters of a device since it was added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Requests that were done, after merging.
+    /// Completed requests, after merging.
     pub reads: u64,
     pub read_merges: u64,
     pub read_bytes: u64,
-    /// Over all requests, from its beginning to its end.
+    /// Sum of the times of all requests.
     pub read_ms: u64,
     pub writes: u64,
     pub write_merges: u64,
     pub write_bytes: u64,
     pub write_ms: u64,
-    /// Time with a request under way.
+    /// Time with a request in flight.
     pub busy_ms: u64,
-    /// Over all requests, as long as they are under way.
+    /// Sum of the times of all requests, also of those in flight.
     pub queue_ms: u64,
     /// Flushes of the device's cache; 0 before Linux 5.5.
     pub flushes: u64,
 }
 
 impl Counters {
-    /// `None` if it is not the text of such a file.
+    /// `None` if the text is no such file.
     pub fn parse(text: &str) -> Option<Self> {
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|it| it.parse().ok()).collect();
         let numbers = numbers.filter(|it| it.len() >= 11)?;
@@ -44,8 +44,8 @@ impl Counters {
         })
     }
 
-    /// What was counted since an earlier reading. The kernel shows times in 32 bits, so they begin
-    /// again at 0 after 50 days, and with 32 requests at a time after a day and a half.
+    /// The counts since an earlier reading. The kernel prints times in 32 bits: they wrap around
+    /// after 50 days, or with 32 requests in flight after a day and a half.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads - earlier.reads,
@@ -77,7 +77,7 @@ mod tests {
         "  1220  36  19948  1290  980  55  12448  3510  2  900  4900  0 0 0 0  15  9\n";
 
     #[test]
-    fn counts_from_one_reading_to_the_next() {
+    fn counts_between_two_readings() {
         let before = Counters::parse(EARLIER).unwrap();
         let expected = Counters {
             reads: 100,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn times_begin_again() {
+    fn times_wrap_around() {
         let before = Counters::parse("1 0 0 4294967290 0 0 0 0 0 4294967295 4294967000").unwrap();
         let after = Counters::parse("2 0 0 4 0 0 0 0 0 9 704").unwrap();
         let counted = after.since(&before);

@@ -1,4 +1,4 @@
-//! The block device beneath a folder: what the kernel counts of it, and its scheduler.
+//! The block device of a folder: its counters in the kernel, and its scheduler.
 
 mod counters;
 mod mounts;
@@ -16,7 +16,7 @@ pub use seeks::Seeks;
 
 const PRESSURE: &str = "/proc/pressure/io";
 
-/// The device that carries a folder's file system.
+/// The device of a folder's file system.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Device {
     folder: PathBuf,
 }
 
-/// What the kernel has counted at a moment.
+/// The counters at one time.
 #[derive(Debug, Clone)]
 pub struct Reading {
     at: Instant,
@@ -32,17 +32,18 @@ pub struct Reading {
     pressure: Option<Pressure>,
 }
 
-/// What it counted from one moment to another.
+/// The counts between two readings.
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
     pub took: Duration,
     pub counted: Counters,
-    /// Time in which some task waited for I/O, and in which all did; the whole machine's.
+    /// Time in which some task, and in which all tasks, of the machine waited for I/O.
     pub pressure: Option<(Duration, Duration)>,
 }
 
 impl Device {
-    /// `None` where the file system is on no one block device: in memory, over a network, on several.
+    /// `None` if the file system is not on one block device, but in memory, on a network, or on
+    /// several.
     pub fn beneath(folder: &Path) -> Option<Self> {
         let number = mounts::device_of(folder)?;
         let folder = format!("/sys/dev/block/{}:{}", major(number), minor(number));
@@ -51,7 +52,7 @@ impl Device {
         Some(Self { name, folder })
     }
 
-    /// The scheduler that is set, where the device has a queue of its own.
+    /// The current scheduler, if the device has a queue.
     pub fn scheduler(&self) -> Option<String> {
         // A partition's queue is that of its disk, one folder above.
         let places = ["queue/scheduler", "../queue/scheduler"].map(|it| self.folder.join(it));

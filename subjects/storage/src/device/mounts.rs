@@ -1,7 +1,7 @@
-//! Which device a folder is on.
+//! Finds the device of a folder.
 //!
-//! The number that `stat` gives is that of the device, but for file systems that may have several,
-//! such as Btrfs: what these are mounted from stands in `/proc/self/mountinfo` (proc(5)).
+//! `stat` returns the number of the device, except for file systems that may have several, such as
+//! Btrfs: their source is in `/proc/self/mountinfo` (proc(5)).
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// The number of the block device that carries a folder's file system.
+/// The number of the block device of a folder's file system.
 pub fn device_of(folder: &Path) -> Option<u64> {
     let number = fs::metadata(folder).ok()?.dev();
     if is_block_device(number) {
@@ -27,7 +27,7 @@ fn is_block_device(number: u64) -> bool {
     Path::new(&format!("/sys/dev/block/{major}:{minor}")).exists()
 }
 
-/// The number of the mount that a folder is in.
+/// The id of the mount of a folder.
 fn mount_of(folder: &Path) -> Option<String> {
     let opened = File::open(folder).ok()?;
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", opened.as_raw_fd())).ok()?;
@@ -35,7 +35,7 @@ fn mount_of(folder: &Path) -> Option<String> {
     line.map(|it| it.trim().to_owned())
 }
 
-/// What a mount is of. Names of devices have no blanks, which would stand there as `\040`.
+/// The source of a mount. Names of devices have no blanks, which are escaped as `\040`.
 fn source<'a>(mounts: &'a str, number: &str) -> Option<&'a str> {
     let of = |line: &'a str| {
         let (before, after) = line.split_once(" - ")?;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_source_stands_behind_the_type() {
+    fn the_source_follows_the_type() {
         let mounts = "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
                       140 22 0:51 / /mnt/my\\040disk rw - btrfs /dev/loop1 rw,subvolid=5\n";
         assert_eq!(source(mounts, "140"), Some("/dev/loop1"));

@@ -1,7 +1,6 @@
-//! What a seek costs: reads anywhere in a file against reads one behind the other, both around the
-//! page cache.
+//! The cost of a seek: random reads compared with sequential reads, both without the page cache.
 //!
-//! What the kernel says of a device (`queue/rotational`) is a guess where the machine is virtual.
+//! What the kernel reports of a device (`queue/rotational`) is a guess on virtual machines.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,36 +11,36 @@ use rand::{Rng, SeedableRng};
 use crate::direct::{ALIGNMENT, Buffer, File};
 use crate::error::Error;
 
-/// Reads of each kind: a second on a disk that seeks.
+/// Reads of each kind: they take a second on a disk that seeks.
 const READS: u64 = 100;
 
-/// A disk that seeks takes fifty times as long or more; a busy device without a seek may take some
-/// times as long, since what lies behind is read ahead somewhere.
+/// A disk that seeks takes at least fifty times as long. A busy device without seeks may take a few
+/// times as long, because of readahead.
 const COSTLY: f64 = 8.0;
 
-/// What was measured.
+/// The result.
 #[derive(Debug, Clone, Copy)]
 pub struct Seeks {
-    /// Median time of a read anywhere over that of a read of what lies behind the last one.
+    /// Median time of a random read divided by that of a sequential one.
     pub ratio: f64,
 }
 
 impl Seeks {
-    /// Reads a file, of a megabyte at least, that is not in the memory of the device.
+    /// Reads a file of at least a megabyte that is not in the cache of the device.
     pub fn measure(path: &Path) -> Result<Self, Error> {
         let file = File::open(path)?;
         let places = file.bytes / ALIGNMENT as u64;
         let mut random = SmallRng::seed_from_u64(1);
-        let anywhere = median(&file, || random.random_range(0..places))?;
+        let random_read = median(&file, || random.random_range(0..places))?;
         let mut next = 0..;
-        let behind = median(&file, || next.next().unwrap_or(0) % places)?;
+        let sequential_read = median(&file, || next.next().unwrap_or(0) % places)?;
         Ok(Self {
-            ratio: anywhere.as_secs_f64() / behind.as_secs_f64(),
+            ratio: random_read.as_secs_f64() / sequential_read.as_secs_f64(),
         })
     }
 
-    /// In words, for the report.
-    pub fn says(&self) -> &'static str {
+    /// The text of the fact `seeks`.
+    pub fn fact(&self) -> &'static str {
         match self.ratio >= COSTLY {
             true => "cost time",
             false => "cost next to nothing on this device: schedulers cannot differ by them",
@@ -66,9 +65,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_anywhere_that_take_many_times_as_long_are_seeks() {
-        let says = |ratio| Seeks { ratio }.says();
-        assert_eq!(says(80.0), "cost time");
-        assert!(says(1.2).contains("schedulers cannot differ by them"));
+    fn random_reads_that_take_many_times_as_long_are_seeks() {
+        let fact = |ratio| Seeks { ratio }.fact();
+        assert_eq!(fact(80.0), "cost time");
+        assert!(fact(1.2).contains("schedulers cannot differ by them"));
     }
 }

@@ -1,11 +1,11 @@
-//! The manifest: which files make an export set.
+//! The manifest: the list of files of an export set.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::HEADING;
-use crate::error::{At, Error};
+use super::format::HEADING;
+use crate::error::Error;
 
 const NAME: &str = "manifest";
 
@@ -27,10 +27,11 @@ pub struct Manifest {
 
 impl Manifest {
     /// # Errors
-    /// There is none, it is no manifest, or a file is not as long as it says.
+    /// If it is missing or invalid, or a file has another length.
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(NAME);
-        let text = fs::read_to_string(&path).at("read the manifest of the export set", &path)?;
+        let text = fs::read_to_string(&path)
+            .map_err(Error::io("read the manifest of the export set", &path))?;
         let mut lines = text.lines();
         if lines.next() != Some(HEADING) {
             return Err(Error::Export {
@@ -55,7 +56,9 @@ impl Manifest {
     fn check(&self) -> Result<(), Error> {
         for file in &self.files {
             let path = self.folder.join(&file.name);
-            let bytes = fs::metadata(&path).at("find the export file", &path)?.len();
+            let bytes = fs::metadata(&path)
+                .map_err(Error::io("find the export file", &path))?
+                .len();
             if bytes != file.bytes {
                 let what = format!("it has {bytes} bytes, and the manifest says {}", file.bytes);
                 return Err(Error::Export { path, what });
@@ -64,7 +67,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes it beside its files.
+    /// Writes it to the folder of the files.
     pub fn write(&self) -> Result<(), Error> {
         let mut text = format!("{HEADING}\n");
         for it in &self.files {
@@ -72,7 +75,7 @@ impl Manifest {
                 .expect("a string takes all");
         }
         let path = self.folder.join(NAME);
-        fs::write(&path, text).at("write", &path)
+        fs::write(&path, text).map_err(Error::io("write", &path))
     }
 
     pub fn bytes(&self) -> u64 {

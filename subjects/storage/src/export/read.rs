@@ -1,25 +1,16 @@
-//! Reading an export file, a line at a time.
+//! Reads an export file line by line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use super::{HEADING, Sum};
-use crate::error::{At, Error};
+use super::format::{Content, HEADING, Sum};
+use crate::error::Error;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a table's end says that it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
-    pub rows: u64,
-    pub sum: Sum,
-}
-
-/// An open export file: [`Export::next_table`], then [`Export::next_row`] until there is none, and
-/// so on.
+/// An open export file. Call [`Export::next_table`], then [`Export::next_row`] until it returns
+/// `None`, and so on.
 pub struct Export {
     path: PathBuf,
     lines: BufReader<File>,
@@ -31,7 +22,7 @@ pub struct Export {
 
 impl Export {
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).at("open the export file", path)?;
+        let file = File::open(path).map_err(Error::io("open the export file", path))?;
         let mut export = Self {
             path: path.to_owned(),
             lines: BufReader::with_capacity(BUFFER_BYTES, file),
@@ -49,7 +40,7 @@ impl Export {
         Ok(export)
     }
 
-    /// The name of the next table; `None` behind the last one.
+    /// The name of the next table; `None` after the last one.
     pub fn next_table(&mut self) -> Result<Option<String>, Error> {
         if !self.next_line()? {
             return Ok(None);
@@ -66,7 +57,7 @@ impl Export {
         Ok(Some(name))
     }
 
-    /// The line of the next row of the table; `None` at its end, which must say what was read.
+    /// The line of the next row of the table; `None` at its end, which must match the rows read.
     pub fn next_row(&mut self) -> Result<Option<&[u8]>, Error> {
         if !self.next_line()? {
             return Err(self.damaged("it ends within a table"));
@@ -84,7 +75,7 @@ impl Export {
         Ok(None)
     }
 
-    /// Rows of the table that were read so far.
+    /// The rows of the table that were read so far.
     pub fn read(&self) -> Content {
         self.read
     }
@@ -92,7 +83,7 @@ impl Export {
     fn next_line(&mut self) -> Result<bool, Error> {
         self.line.clear();
         let read = self.lines.read_until(b'\n', &mut self.line);
-        if read.at("read the export file", &self.path)? == 0 {
+        if read.map_err(Error::io("read the export file", &self.path))? == 0 {
             return Ok(false);
         }
         self.number += 1;
@@ -109,7 +100,7 @@ impl Export {
         }
     }
 
-    /// A row that cannot be loaded as it is.
+    /// The error for a line that is no valid row.
     pub fn no_row(&self) -> Error {
         self.damaged("it is no row")
     }

@@ -1,4 +1,4 @@
-//! Making an export set: drawn from a seed, and written as it is drawn.
+//! Creates an export set: random tables from a seed.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -8,33 +8,34 @@ use concurve_disk::workload::load::{Load, tables};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::{ExportFile, HEADING, Manifest, Row, Sum, table_name};
-use crate::error::{At, Error};
-use crate::{page_cache, space};
+use super::format::{HEADING, Row, Sum, table_name};
+use super::manifest::{ExportFile, Manifest};
+use crate::error::Error;
+use crate::file_system;
 
-/// What the document's database held.
+/// The size of the document's database.
 const DOCUMENT_BYTES: f64 = 73e9;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How much is exported.
+/// The size of an export set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub bytes: u64,
-    /// The document's number in proportion, if `None`; a table a file at least.
+    /// `None`: in proportion to the document's number, and at least one table a file.
     pub tables: Option<u32>,
     pub seed: u64,
 }
 
-/// Writes an export set into a folder, which is made.
+/// Writes an export set into a new folder.
 ///
-/// The sizes are those that `concurve-disk` draws for the same seed. The files are on the disk when
-/// it returns, and no longer in the page cache.
+/// The sizes are those that `concurve-disk` draws for the same seed. At the return, the files are
+/// on the disk and not in the page cache.
 ///
 /// # Errors
-/// There is no room for it, which is found out first, or it cannot be written.
+/// If there is too little space, which is checked first, or it cannot be written.
 pub fn write(extent: &Extent, folder: &Path) -> Result<Manifest, Error> {
-    space::require(folder, extent.bytes, "the export set")?;
-    fs::create_dir_all(folder).at("make", folder)?;
+    file_system::require_space(folder, extent.bytes, "the export set")?;
+    fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
     let mut number = 0;
     let mut files = Vec::new();
     for (index, sizes) in tables::files(&load(extent)).iter().enumerate() {
@@ -71,22 +72,24 @@ fn write_file(
     seed: u64,
     number: &mut u32,
 ) -> Result<ExportFile, Error> {
-    let file = File::create(path).at("make", path)?;
+    let file = File::create(path).map_err(Error::io("make", path))?;
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut rows = 0;
     let mut bytes = HEADING.len() as u64 + 1;
-    writeln!(out, "{HEADING}").at("write", path)?;
+    writeln!(out, "{HEADING}").map_err(Error::io("write", path))?;
     for &size in sizes {
-        let written = write_table(&mut out, *number, size, seed).at("write", path)?;
+        let written =
+            write_table(&mut out, *number, size, seed).map_err(Error::io("write", path))?;
         rows += written.0;
         bytes += written.1;
         *number += 1;
     }
     let file = out.into_inner().map_err(|it| it.into_error());
-    let file = file.at("write", path)?;
-    file.sync_all().at("force to the disk", path)?;
-    // Else the load would read what the export left in memory.
-    page_cache::forget(path)?;
+    let file = file.map_err(Error::io("write", path))?;
+    file.sync_all()
+        .map_err(Error::io("force to the disk", path))?;
+    // Otherwise the load would read from memory.
+    file_system::evict(path)?;
     Ok(ExportFile {
         name,
         bytes,
@@ -95,7 +98,7 @@ fn write_file(
     })
 }
 
-/// Rows until there are so many bytes; returns how many rows, and all bytes.
+/// Writes rows up to so many bytes; returns the number of rows, and of all bytes.
 fn write_table(
     out: &mut impl Write,
     number: u32,
@@ -103,7 +106,7 @@ fn write_table(
     seed: u64,
 ) -> std::io::Result<(u64, u64)> {
     let name = table_name(number);
-    // Its own draws, so that a table is the same whatever stands before it.
+    // A seed for each table, so that a table does not depend on those before it.
     let mut random = SmallRng::seed_from_u64(seed ^ ((u64::from(number) + 1) << 32));
     let mut row = Row::default();
     let (mut rows, mut sum, mut bytes) = (0, Sum::default(), 0);

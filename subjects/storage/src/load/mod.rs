@@ -1,46 +1,24 @@
-//! The load of document 003: loaders take export files, the biggest first, and have a savepoint
-//! made after each table; two closing jobs read what was loaded.
+//! The load of document 003: loaders take export files, the biggest first, and make a savepoint
+//! after each table; then two closing jobs verify the database.
 //!
-//! Loaders are processes, as in the document, or threads, where a database lives in one process.
+//! Loaders are processes, as in the document, or threads, if the database allows only one process.
 
-mod closing;
-mod file;
+mod loader;
 mod processes;
-mod threads;
+mod verify;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use crate::database::Database;
 use crate::error::Error;
-use crate::export::{Content, ExportFile, Manifest};
+use crate::export::Manifest;
+use loader::Shared;
 
-pub use processes::{Launch, be_a_loader};
+pub use loader::{Loaded, Loader};
+pub use processes::{Launch, run_loader};
 
-/// A table that was loaded, and how long it took.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Loaded {
-    pub table: String,
-    pub content: Content,
-    /// From its first row to its commit.
-    pub loading: Duration,
-    pub savepoint: Duration,
-}
-
-/// What a loader did.
-#[derive(Debug)]
-pub struct Loader {
-    /// In the order of their ends.
-    pub tables: Vec<Loaded>,
-    /// From its start until it found no file left.
-    pub took: Duration,
-}
-
-/// What a load came to.
+/// The results of a load.
 #[derive(Debug)]
 pub struct Outcome {
     pub loaders: Vec<Loader>,
@@ -50,22 +28,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Loader by loader.
+    /// The tables of all loaders, loader by loader.
     pub fn tables(&self) -> impl Iterator<Item = &Loaded> {
         self.loaders.iter().flat_map(|it| &it.tables)
     }
 }
 
-/// How many load at the same time, and what they are.
+/// The number and the kind of loaders.
 #[derive(Debug, Clone)]
 pub struct Loaders {
     pub count: usize,
-    /// How one is started as a process; else they are threads.
+    /// How a loader process is started; `None`: loaders are threads.
     pub processes: Option<Launch>,
 }
 
 impl Loaders {
-    /// What they are, in a word.
+    /// `processes` or `threads`.
     pub fn are(&self) -> &'static str {
         match self.processes {
             Some(_) => "processes",
@@ -74,42 +52,26 @@ impl Loaders {
     }
 }
 
-/// What the loaders share.
-struct Shared<'a> {
-    database: &'a dyn Database,
-    manifest: &'a Manifest,
-    /// Files that nobody has taken yet; the biggest is the last.
-    left: Mutex<Vec<&'a ExportFile>>,
-    /// One has failed: the others need not go on.
-    has_failed: AtomicBool,
-}
-
-/// Loads an export set and reads it again.
+/// Loads an export set, and verifies the database. Calls `phase` at the begin of each phase.
 ///
 /// # Errors
-/// The first thing that went wrong, a table that is not in the database as it was exported among
-/// them.
+/// The first failure; also a table that differs in the database from the export.
 pub fn run(
     manifest: &Manifest,
     database: &dyn Database,
     loaders: &Loaders,
     mut phase: impl FnMut(&'static str) -> Result<(), Error>,
 ) -> Result<Outcome, Error> {
-    let shared = Shared {
-        database,
-        manifest,
-        left: Mutex::new(manifest.files.iter().rev().collect()),
-        has_failed: AtomicBool::new(false),
-    };
+    let shared = Shared::new(database, manifest);
     let begun = Instant::now();
     phase("loading")?;
-    let done = at_once("loader", loaders.count, |number| {
-        shared.load(loaders, number)
+    let done = run_threads("loader", loaders.count, |number| {
+        run_one(&shared, loaders, number)
     })?;
     let loading = begun.elapsed();
     phase("closing")?;
-    at_once("closing", closing::JOBS.len(), |number| {
-        closing::JOBS[number](database, &done)
+    run_threads("closing", verify::JOBS.len(), |number| {
+        verify::JOBS[number](database, &done)
     })?;
     Ok(Outcome {
         loaders: done,
@@ -118,38 +80,24 @@ pub fn run(
     })
 }
 
-impl<'a> Shared<'a> {
-    /// The life of a loader, seen from here.
-    fn load(&self, loaders: &Loaders, number: usize) -> Result<Loader, Error> {
-        let begun = Instant::now();
-        let done = match &loaders.processes {
-            Some(launch) => processes::load(self, launch, number),
-            None => threads::load(self, number),
-        };
-        if done.is_err() {
-            self.has_failed.store(true, Relaxed);
-        }
-        Ok(Loader {
-            tables: done?,
-            took: begun.elapsed(),
-        })
+/// Runs one loader, as a thread or a process.
+fn run_one(shared: &Shared, loaders: &Loaders, number: usize) -> Result<Loader, Error> {
+    let begun = Instant::now();
+    let done = match &loaders.processes {
+        Some(launch) => processes::load(shared, launch, number),
+        None => loader::load_in_thread(shared, number),
+    };
+    if done.is_err() {
+        shared.fail();
     }
-
-    /// The biggest file that is left; none once a loader has failed.
-    fn next_file(&self) -> Option<&'a ExportFile> {
-        if self.has_failed() {
-            return None;
-        }
-        self.left.lock().expect("no loader panics").pop()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.has_failed.load(Relaxed)
-    }
+    Ok(Loader {
+        tables: done?,
+        took: begun.elapsed(),
+    })
 }
 
-/// Runs threads, and returns what all of them did or the first error.
-fn at_once<T: Send>(
+/// Runs threads, and returns the results of all or the first error.
+fn run_threads<T: Send>(
     name: &str,
     count: usize,
     work: impl Fn(usize) -> Result<T, Error> + Sync,

@@ -1,7 +1,7 @@
-//! A loader as a process: this program again, held by its pipes.
+//! A loader as a process: this program, started with other arguments and connected by pipes.
 //!
-//! It reads the names of files from standard input, a line each, and writes what it has done to
-//! standard output, a line each. The end of its input ends it, and so does the end of its parent.
+//! It reads paths of files from standard input, a line each, and writes messages to standard
+//! output, a line each. It ends at the end of its input, and when its parent ends.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Lines, Write};
@@ -15,39 +15,40 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use super::{Loaded, Shared, file};
+use super::loader::{Loaded, Shared, load_file};
 use crate::database::Database;
-use crate::error::{At, Error};
+use crate::error::Error;
 
-/// How a loader is started: a program and its arguments, behind which the loader's number comes.
+/// How a loader is started: a program and its arguments, to which the number of the loader is
+/// added.
 #[derive(Debug, Clone)]
 pub struct Launch {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
 }
 
-/// What a loader says.
+/// A message of a loader.
 #[derive(Debug, Serialize, Deserialize)]
-enum Said {
+enum Message {
     Loaded(Loaded),
-    /// The file is done.
+    /// All tables of the file are loaded.
     Done,
     Failed(String),
 }
 
 // -- the parent's side ----------------------------------------------------------------------------
 
-/// Has a process load until no file is left, or another loader has failed.
+/// Runs a loader process until no file is left, or another loader has failed.
 pub fn load(shared: &Shared, launch: &Launch, number: usize) -> Result<Vec<Loaded>, Error> {
     let mut process = Process::start(launch, number)?;
     let mut loaded = Vec::new();
     while let Some(next) = shared.next_file() {
-        process.give(&shared.manifest.folder.join(&next.name));
+        process.send(&shared.manifest.folder.join(&next.name));
         loop {
-            match process.hear() {
-                Some(Said::Loaded(table)) => loaded.push(table),
-                Some(Said::Done) => break,
-                Some(Said::Failed(said)) => return Err(Error::InLoader(said)),
+            match process.receive() {
+                Some(Message::Loaded(table)) => loaded.push(table),
+                Some(Message::Done) => break,
+                Some(Message::Failed(text)) => return Err(Error::InLoader(text)),
                 None => return Err(process.lost(&next.name, loaded.last())),
             }
             if shared.has_failed() {
@@ -55,7 +56,7 @@ pub fn load(shared: &Shared, launch: &Launch, number: usize) -> Result<Vec<Loade
             }
         }
     }
-    process.dismiss();
+    process.finish();
     Ok(loaded)
 }
 
@@ -63,7 +64,7 @@ struct Process {
     number: usize,
     child: Child,
     files: Option<ChildStdin>,
-    says: Lines<BufReader<ChildStdout>>,
+    messages: Lines<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -75,41 +76,41 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .at("start a loader with", &launch.program)?;
+            .map_err(Error::io("start a loader with", &launch.program))?;
         Ok(Self {
             number,
             files: child.stdin.take(),
-            says: BufReader::new(child.stdout.take().expect("it is piped")).lines(),
+            messages: BufReader::new(child.stdout.take().expect("it is piped")).lines(),
             child,
         })
     }
 
-    /// Gives it a file. One that is gone does not take it; what it says next shows that.
-    fn give(&mut self, path: &Path) {
+    /// Sends the path of a file. If the process has ended, the next message is missing.
+    fn send(&mut self, path: &Path) {
         let text = serde_json::to_string(path).expect("paths of export sets are UTF-8");
         if let Some(files) = &mut self.files {
             let _ = writeln!(files, "{text}");
         }
     }
 
-    /// The next that it says; `None` if it is gone.
-    fn hear(&mut self) -> Option<Said> {
-        let line = self.says.next()?.ok()?;
+    /// The next message; `None` if the process has ended.
+    fn receive(&mut self) -> Option<Message> {
+        let line = self.messages.next()?.ok()?;
         serde_json::from_str(&line).ok()
     }
 
-    /// Lets it close its connection and end.
-    fn dismiss(mut self) {
+    /// Lets the process close its database session and end.
+    fn finish(mut self) {
         self.files = None;
-        while self.hear().is_some() {}
+        while self.receive().is_some() {}
         let _ = self.child.wait();
     }
 
-    /// Why it said no more.
+    /// The error after the process has ended early.
     fn lost(&mut self, file: &str, last: Option<&Loaded>) -> Error {
         let _ = self.child.kill();
         let how = match self.child.wait() {
-            Ok(status) => words(status),
+            Ok(status) => describe(status),
             Err(error) => error.to_string(),
         };
         let place = last.map_or_else(String::new, |it| format!(", behind table {}", it.table));
@@ -122,14 +123,14 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// One that was not let go is ended, since the load has failed.
+    /// Kills a process that was not finished, because the load has failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn words(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(number), _) => match Signal::try_from(number) {
             Ok(signal) => format!("was ended by {signal}"),
@@ -141,38 +142,38 @@ fn words(status: ExitStatus) -> String {
 
 // -- the loader's side ----------------------------------------------------------------------------
 
-/// The life of a loader, counted from 0.
+/// Runs a loader in its process; `number` is counted from 0.
 ///
 /// # Errors
-/// What it cannot tell its parent. All else is told, and no error here.
-pub fn be_a_loader(database: &dyn Database, number: usize) -> Result<(), Error> {
-    // Of a parent that has gone before this the input has ended.
+/// If it cannot write to its parent. Other errors are sent to the parent as a message.
+pub fn run_loader(database: &dyn Database, number: usize) -> Result<(), Error> {
+    // If the parent has ended before this, the input has ended, too.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     match load_files(database, number) {
         Ok(()) => Ok(()),
-        Err(error) => say(&Said::Failed(error.to_string())),
+        Err(error) => send(&Message::Failed(error.to_string())),
     }
 }
 
 fn load_files(database: &dyn Database, number: usize) -> Result<(), Error> {
-    let mut connection = database.connect(number)?;
+    let mut session = database.connect(number)?;
     for line in io::stdin().lines() {
-        let line = line.at("read from", Path::new("standard input"))?;
+        let line = line.map_err(Error::io("read from", Path::new("standard input")))?;
         let path: PathBuf = serde_json::from_str(&line).map_err(|error| {
             Error::Usage(format!(
                 "standard input: {error}: give a path as JSON a line"
             ))
         })?;
-        let _ = file::load(&mut *connection, &path, &mut |table| {
-            say(&Said::Loaded(table))?;
+        let _ = load_file(&mut *session, &path, &mut |table| {
+            send(&Message::Loaded(table))?;
             Ok(ControlFlow::Continue(()))
         })?;
-        say(&Said::Done)?;
+        send(&Message::Done)?;
     }
     Ok(())
 }
 
-fn say(said: &Said) -> Result<(), Error> {
-    let text = serde_json::to_string(said).expect("numbers and names are JSON");
-    writeln!(io::stdout(), "{text}").at("write to", Path::new("standard output"))
+fn send(message: &Message) -> Result<(), Error> {
+    let text = serde_json::to_string(message).expect("numbers and names are JSON");
+    writeln!(io::stdout(), "{text}").map_err(Error::io("write to", Path::new("standard output")))
 }

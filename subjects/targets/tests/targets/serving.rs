@@ -1,4 +1,4 @@
-//! Programs that serve until they are told to leave.
+//! Programs that serve until they are stopped.
 
 use std::time::Duration;
 use std::{fs, thread};
@@ -11,7 +11,7 @@ use crate::looking::until;
 use crate::program::target;
 
 #[test]
-fn a_server_answers_each_request_of_its_clients_and_leaves_when_told() {
+fn a_server_answers_each_request_of_its_clients_and_ends_when_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let port_file = folder.path().join("port");
     let file = port_file.to_str().unwrap();

@@ -1,31 +1,30 @@
-//! Packets: a length of three bytes, a sequence number, and what they carry. What is too long for
-//! one goes on in the next ("MySQL Packets" in MySQL's protocol documentation).
+//! Packets: a length of three bytes, a sequence number, and a payload. A payload that is too long for
+//! one packet continues in the next ("MySQL Packets" in MySQL's protocol documentation).
 
 use std::borrow::Cow;
 
-use super::{ProtocolError, garbled};
+use crate::protocol::ProtocolError;
 
-/// A packet that carries so much goes on in the next one.
+/// A payload of this length continues in the next packet.
 const FULL: usize = 0xff_ffff;
 pub const HEADER: usize = 4;
-/// More than this is no answer to what is asked here.
+/// No answer to the requests of a load is longer.
 const PAYLOAD_MAX: usize = 64 << 20;
 
-/// What packets carry together, and where they end.
+/// A payload, and where the packets that carry it end.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     pub payload: Cow<'a, [u8]>,
     /// Bytes of the input, headers included.
     pub consumed: usize,
-    /// Number of the packet that follows.
+    /// Sequence number of the packet that follows.
     pub sequence: u8,
 }
 
-/// What the first packet in `input` carries, with all that go on from it; `None` if that is not
-/// whole.
+/// The payload that begins with the first packet in `input`; `None` if it is not complete.
 ///
 /// # Errors
-/// It has another number than `sequence`, or is too long to be an answer.
+/// It has another sequence number than `sequence`, or is too long to be an answer.
 pub fn first(input: &[u8], mut sequence: u8) -> Result<Option<Packet<'_>>, ProtocolError> {
     let mut payload = Cow::Borrowed(&input[..0]);
     let mut at = 0;
@@ -56,7 +55,8 @@ pub fn first(input: &[u8], mut sequence: u8) -> Result<Option<Packet<'_>>, Proto
     }
 }
 
-/// Writes what `fill` appends as a packet, in parts if it is long; gives the number that follows.
+/// Writes what `fill` appends as a packet, or several if it is long; returns the sequence number that
+/// follows.
 pub fn put(mut sequence: u8, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let begin = out.len();
     out.extend_from_slice(&[0; HEADER]);
@@ -68,7 +68,7 @@ pub fn put(mut sequence: u8, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>))
     }
     let payload = out.split_off(begin + HEADER);
     out.truncate(begin);
-    // One that is full to the last byte is followed by an empty one.
+    // A packet of the full length is followed by another one, which may be empty.
     for part in 0..=length / FULL {
         let rest = &payload[part * FULL..];
         let part = &rest[..rest.len().min(FULL)];
@@ -81,9 +81,9 @@ pub fn put(mut sequence: u8, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>))
     sequence
 }
 
-fn put_header(length: usize, sequence: u8, place: &mut [u8]) {
-    place[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
-    place[3] = sequence;
+fn put_header(length: usize, sequence: u8, header: &mut [u8]) {
+    header[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+    header[3] = sequence;
 }
 
 /// Reads the fields of a payload one after the other; `None` where it ends too early.
@@ -133,6 +133,16 @@ impl<'a> Fields<'a> {
         self.0 = end.map_or(&[], |end| &self.0[end + 1..]);
         text
     }
+}
+
+/// The error for input that is not understood.
+pub fn garbled(input: &[u8]) -> ProtocolError {
+    ProtocolError::Garbage(shown(input), "MySQL's protocol")
+}
+
+/// The beginning of an input, for messages.
+pub fn shown(input: &[u8]) -> String {
+    String::from_utf8_lossy(&input[..input.len().min(40)]).into_owned()
 }
 
 #[cfg(test)]

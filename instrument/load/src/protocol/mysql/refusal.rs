@@ -1,4 +1,4 @@
-//! Why a connection cannot go on, and what to try.
+//! Errors that end a conversation, with a remedy.
 
 use super::reply::ServerError;
 use crate::protocol::ProtocolError;
@@ -6,7 +6,7 @@ use crate::protocol::ProtocolError;
 /// "This command is not supported in the prepared statement protocol yet".
 pub const CANNOT_BE_PREPARED: u16 = 1295;
 
-/// The server does not let the client in.
+/// The server refuses the log-in.
 pub fn of_login(error: &ServerError) -> ProtocolError {
     let remedy = match error.code {
         1040 | 1203 | 1226 => "fewer --sessions, or a greater max_connections",
@@ -17,18 +17,18 @@ pub fn of_login(error: &ServerError) -> ProtocolError {
         1130 => "this user may not come from this host: CREATE USER name@host",
         1698 => "this user is known by the system's name for it: run as that, over the Unix socket",
         3159 => {
-            "TLS is not spoken here: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
+            "TLS is not supported: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
         }
         _ => {
             "--password-from VARIABLE names the environment variable with the password, and the \
              user is named in mysql://USER@HOST:PORT/DATABASE; if the server wants TLS (REQUIRE SSL, \
-             require_secure_transport): it is not spoken here"
+             require_secure_transport): that is not supported"
         }
     };
     ProtocolError::Login(error.to_string(), remedy)
 }
 
-/// The server wants to be shown the password in a way that is not known here.
+/// The server requests an authentication method that this client does not know.
 pub fn of_plugin(name: &[u8]) -> ProtocolError {
     let name = String::from_utf8_lossy(name);
     ProtocolError::Login(
@@ -38,7 +38,7 @@ pub fn of_plugin(name: &[u8]) -> ProtocolError {
     )
 }
 
-/// The server wants the password itself, over a connection where others could read it.
+/// The server requests the password in clear text over TCP.
 pub fn of_whole_password() -> ProtocolError {
     ProtocolError::Login(
         "caching_sha2_password wants the password itself, which is not sent over TCP without TLS"
@@ -48,12 +48,12 @@ pub fn of_whole_password() -> ProtocolError {
     )
 }
 
-/// The server does not take a statement of the workload.
+/// The server refuses a statement of the workload.
 pub fn of_statement(text: &str, error: &ServerError) -> ProtocolError {
     ProtocolError::Statement(text.to_owned(), error.to_string())
 }
 
-/// A statement has places for values that nobody gives.
+/// A statement has parameters that the workload does not know.
 pub fn of_parameters(text: &str, parameters: usize) -> ProtocolError {
     let why = format!("it takes {parameters} values by `?`: write {{key}} or another placeholder");
     ProtocolError::Statement(text.to_owned(), why)

@@ -1,4 +1,4 @@
-//! What the server gives back: an OK, an error, or rows; several of them for several statements.
+//! Results of commands: an OK, an error, or rows; several of them for several statements.
 
 use super::packet::Fields;
 use crate::workload::Answer;
@@ -7,12 +7,12 @@ const OK: u8 = 0x00;
 const END: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 const FILE: u8 = 0xfb;
-/// An end of columns or rows is shorter than this; a row that begins alike is longer.
+/// An end of columns or rows is shorter than this; a row that begins with the same byte is longer.
 const END_BYTES: usize = 9;
-/// What an OK and an end say of the connection ("Server Status Flags").
+/// "Server Status Flags", in an OK and an end.
 const IN_TRANSACTION: u16 = 1;
 const MORE_RESULTS: u16 = 1 << 3;
-/// Of a column.
+/// A flag of a column.
 const UNSIGNED: u16 = 1 << 5;
 
 /// An error of the server ("ERR_Packet").
@@ -37,7 +37,7 @@ impl ServerError {
         Some(Self { code, state, text })
     }
 
-    /// A few words that are alike for errors that are alike.
+    /// The kind of the error: its code, with a name or the SQLSTATE.
     pub fn kind(&self) -> String {
         let name = match self.code {
             1205 => "lock wait timeout",
@@ -47,8 +47,8 @@ impl ServerError {
         format!("{} {name}", self.code)
     }
 
-    /// Whether the server closes the connection behind it: it is shut down, or this connection
-    /// was ended by hand or for its idleness.
+    /// Whether the server closes the connection after it: because it is shut down, or because this
+    /// connection was killed or idle for too long.
     pub fn ends_connection(&self) -> bool {
         matches!(self.code, 1053 | 1927 | 3169 | 4031)
     }
@@ -85,10 +85,10 @@ impl Prepared {
     }
 }
 
-/// What matters of a command for what it gives.
+/// What must be known of a command to read its results.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Command {
-    /// Rows come as to an executed prepared statement, not as texts.
+    /// Rows come in binary, as for prepared statements, not as text.
     pub binary: bool,
     /// Its last statement changes rows.
     pub changes: bool,
@@ -104,7 +104,7 @@ pub struct Results {
     rows: u64,
     /// In the first column of the first row.
     number: Option<i64>,
-    /// As the server said last.
+    /// By the last status of the server.
     pub in_transaction: bool,
 }
 
@@ -112,7 +112,7 @@ pub struct Results {
 enum Stage {
     #[default]
     Begin,
-    /// So many columns are still to be told, and then their end.
+    /// So many column definitions are still to come, and then their end.
     Columns(usize),
     Rows,
 }
@@ -123,7 +123,7 @@ struct Column {
     unsigned: bool,
 }
 
-/// What a packet meant.
+/// The meaning of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     /// More is to come.
@@ -134,7 +134,7 @@ pub enum Read {
 }
 
 impl Results {
-    /// Gets ready for the results of the next command.
+    /// Begins with the results of the next command.
     pub fn begin(&mut self, command: Command) {
         self.command = command;
         self.stage = Stage::Begin;
@@ -227,7 +227,7 @@ impl Column {
     fn number_in_row(self, payload: &[u8], columns: usize) -> Option<Option<i64>> {
         let mut fields = Fields(payload);
         fields.bytes(1)?;
-        // The first two bits are of no column.
+        // The first two bits are unused.
         let nulls = fields.bytes((columns + 9) / 8)?;
         if nulls[0] & 1 << 2 != 0 {
             return Some(None);
@@ -237,7 +237,7 @@ impl Column {
             2 | 13 => 2,
             3 | 9 => 4,
             8 => 8,
-            // Numbers with a point and times, in bits.
+            // Floating-point numbers and times.
             4..=7 | 10..=12 => return Some(None),
             _ => return Some(fields.text()?.and_then(number_in_text)),
         };

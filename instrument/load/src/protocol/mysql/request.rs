@@ -1,8 +1,7 @@
-//! Commands: made once from the workload's statements, and sent with other numbers each time.
+//! Commands: built once from the workload's statements, and sent with other parameters each time.
 
 use super::packet::{self, HEADER};
-use crate::workload::Numbers;
-use crate::workload::statement::{Piece, Statement};
+use crate::workload::{Parameters, Piece, Statement};
 
 const QUERY: u8 = 0x03;
 const PREPARE: u8 = 0x16;
@@ -15,16 +14,16 @@ const NUMBER: usize = 8;
 #[derive(Debug)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// The text to prepare: a `?` for each number.
+    /// The text to prepare, with a `?` for each parameter.
     pub text: String,
-    /// The packet that executes it, but for the number of the prepared statement and the values,
-    /// which stand at its end.
+    /// The packet that executes it, with zeros for the id of the prepared statement and for the
+    /// parameters, which are at the end.
     execute: Vec<u8>,
-    /// Places in [`Numbers`], in the order of the values.
-    places: Vec<usize>,
-    /// It changes rows: to have changed none is an answer of nothing.
+    /// The slot of each parameter.
+    slots: Vec<usize>,
+    /// It changes rows: if it has changed none, its answer is that nothing was found.
     pub changes: bool,
-    /// It is another text each time, and is sent as that.
+    /// Its text is new each time, and is sent as a text.
     pub is_new: bool,
 }
 
@@ -33,15 +32,15 @@ impl Template {
         let pieces = statement.pieces.clone();
         let mut text = Vec::new();
         put_text(&pieces, &mut text, |_, text| text.push(b'?'));
-        let places: Vec<usize> = pieces
+        let slots: Vec<usize> = pieces
             .iter()
             .filter_map(|piece| match piece {
-                Piece::Number(place) => Some(*place),
+                Piece::Parameter(slot) => Some(*slot),
                 _ => None,
             })
             .collect();
         let mut execute = Vec::new();
-        packet::put(0, &mut execute, |out| put_execute(places.len(), out));
+        packet::put(0, &mut execute, |out| put_execute(slots.len(), out));
         let text = String::from_utf8_lossy(&text).into_owned();
         let verb = text.split_ascii_whitespace().next().unwrap_or_default();
         let changes = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
@@ -51,16 +50,17 @@ impl Template {
             pieces,
             text,
             execute,
-            places,
+            slots,
         }
     }
 
-    /// Values that it takes.
+    /// Number of its parameters.
     pub fn parameters(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
-    /// Asks to prepare it; like all of these, gives the number of the packet that answers.
+    /// Prepares it. Like all functions here that write a command, returns the sequence number of the
+    /// answer's first packet.
     pub fn put_prepare(&self, out: &mut Vec<u8>) -> u8 {
         packet::put(0, out, |out| {
             out.push(PREPARE);
@@ -68,25 +68,25 @@ impl Template {
         })
     }
 
-    /// Executes it as the prepared statement of this number.
-    pub fn put_execute(&self, prepared: u32, numbers: &Numbers, out: &mut Vec<u8>) -> u8 {
+    /// Executes it as the prepared statement with this id.
+    pub fn put_execute(&self, prepared: u32, parameters: &Parameters, out: &mut Vec<u8>) -> u8 {
         let begin = out.len();
         out.extend_from_slice(&self.execute);
         let id = begin + HEADER + 1;
         out[id..id + 4].copy_from_slice(&prepared.to_le_bytes());
-        let values = out.len() - self.places.len() * NUMBER;
+        let values = out.len() - self.slots.len() * NUMBER;
         let values = out[values..].chunks_exact_mut(NUMBER);
-        for (value, place) in values.zip(&self.places) {
-            value.copy_from_slice(&numbers[*place].to_le_bytes());
+        for (value, slot) in values.zip(&self.slots) {
+            value.copy_from_slice(&parameters[*slot].to_le_bytes());
         }
         1
     }
 }
 
-/// "COM_STMT_EXECUTE", with zeros for all that changes.
+/// "COM_STMT_EXECUTE", with zeros for the id and the parameters.
 fn put_execute(parameters: usize, out: &mut Vec<u8>) {
     out.push(EXECUTE);
-    out.extend_from_slice(&[0; 4]); // number of the prepared statement
+    out.extend_from_slice(&[0; 4]); // id of the prepared statement
     out.push(0); // no cursor
     out.extend_from_slice(&1_u32.to_le_bytes()); // once
     if parameters == 0 {
@@ -100,22 +100,22 @@ fn put_execute(parameters: usize, out: &mut Vec<u8>) {
     out.extend(std::iter::repeat_n(0, parameters * NUMBER));
 }
 
-/// Sends statements as one text: the server goes on to the next one only if all went well.
-pub fn put_query(templates: &[Template], numbers: &Numbers, out: &mut Vec<u8>) -> u8 {
+/// Executes statements as one text: the server stops at the first error.
+pub fn put_query(templates: &[Template], parameters: &Parameters, out: &mut Vec<u8>) -> u8 {
     packet::put(0, out, |out| {
         out.push(QUERY);
         for (index, template) in templates.iter().enumerate() {
             if index > 0 {
                 out.push(b';');
             }
-            put_text(&template.pieces, out, |place, out| {
-                out.extend_from_slice(itoa::Buffer::new().format(numbers[place]).as_bytes());
+            put_text(&template.pieces, out, |slot, out| {
+                out.extend_from_slice(itoa::Buffer::new().format(parameters[slot]).as_bytes());
             });
         }
     })
 }
 
-/// Sends a statement that is not of the workload.
+/// Executes a statement that is not the workload's.
 pub fn put_command(text: &str, out: &mut Vec<u8>) -> u8 {
     packet::put(0, out, |out| {
         out.push(QUERY);
@@ -123,12 +123,12 @@ pub fn put_command(text: &str, out: &mut Vec<u8>) -> u8 {
     })
 }
 
-/// What a load relies on, whatever the server's own values are: a statement outside of a transaction
-/// commits, and after a COMMIT there is none, on the same connection.
+/// Transactions rely on these values, whatever the server's defaults are: a statement outside of a
+/// transaction commits, and a COMMIT neither begins a new transaction nor ends the connection.
 const RELIED_ON: &str = "SET SESSION autocommit = 1, completion_type = 0";
 
 /// Sets variables for the connection.
-pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) -> u8 {
+pub fn put_variables(variables: &[(String, String)], out: &mut Vec<u8>) -> u8 {
     let set = |(name, value): &(String, String)| match value.parse::<f64>() {
         Ok(_) => format!(", {name} = {value}"),
         Err(_) => format!(
@@ -136,12 +136,12 @@ pub fn put_settings(settings: &[(String, String)], out: &mut Vec<u8>) -> u8 {
             value.replace('\\', "\\\\").replace('\'', "''")
         ),
     };
-    let settings: String = settings.iter().map(set).collect();
-    put_command(&format!("{RELIED_ON}{settings}"), out)
+    let variables: String = variables.iter().map(set).collect();
+    put_command(&format!("{RELIED_ON}{variables}"), out)
 }
 
-/// Writes a statement; values that never change are written as hexadecimal literals.
-fn put_text(pieces: &[Piece], out: &mut Vec<u8>, number: impl Fn(usize, &mut Vec<u8>)) {
+/// Writes a statement; constant values become hexadecimal literals.
+fn put_text(pieces: &[Piece], out: &mut Vec<u8>, parameter: impl Fn(usize, &mut Vec<u8>)) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for piece in pieces {
         match piece {
@@ -154,7 +154,7 @@ fn put_text(pieces: &[Piece], out: &mut Vec<u8>, number: impl Fn(usize, &mut Vec
                 }
                 out.push(b'\'');
             }
-            Piece::Number(place) => number(*place, out),
+            Piece::Parameter(slot) => parameter(*slot, out),
         }
     }
 }
@@ -166,15 +166,17 @@ mod tests {
     fn template() -> Template {
         Template::of(&Statement::of(vec![
             Piece::Text("UPDATE a SET b = b + ".to_owned()),
-            Piece::Number(1),
+            Piece::Parameter(1),
             Piece::Text(", c = ".to_owned()),
             Piece::Bytes(b"x\n".to_vec()),
             Piece::Text(" WHERE d = ".to_owned()),
-            Piece::Number(0),
+            Piece::Parameter(0),
         ]))
     }
 
-    const NUMBERS: Numbers = [258, -1, 0, 0, 0, 0, 0, 0, 0];
+    fn parameters() -> Parameters {
+        [258, -1].into()
+    }
 
     #[test]
     fn a_statement_is_prepared_with_places_for_its_numbers() {
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn the_numbers_are_sent_as_they_are() {
         let mut out = vec![9];
-        template().put_execute(0x0102_0304, &NUMBERS, &mut out);
+        template().put_execute(0x0102_0304, &parameters(), &mut out);
         let mut expected = vec![9, 32, 0, 0, 0, EXECUTE, 4, 3, 2, 1, 0, 1, 0, 0, 0];
         expected.extend_from_slice(&[0, 1, 8, 0, 8, 0]);
         expected.extend_from_slice(&(-1_i64).to_le_bytes());
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn several_statements_are_one_text() {
         let mut out = Vec::new();
-        put_query(&[template(), template()], &NUMBERS, &mut out);
+        put_query(&[template(), template()], &parameters(), &mut out);
         let text = "UPDATE a SET b = b + -1, c = x'780a' WHERE d = 258";
         assert_eq!(out[4], QUERY);
         assert_eq!(out[5..], *format!("{text};{text}").as_bytes());
@@ -209,10 +211,10 @@ mod tests {
 
     #[test]
     fn variables_are_numbers_or_texts() {
-        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let settings = [setting("a", "5"), setting("b", "it's \\")];
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let variables = [variable("a", "5"), variable("b", "it's \\")];
         let mut out = Vec::new();
-        put_settings(&settings, &mut out);
+        put_variables(&variables, &mut out);
         assert!(out[5..].ends_with(br"completion_type = 0, a = 5, b = 'it''s \\'"));
     }
 
@@ -220,7 +222,7 @@ mod tests {
     fn a_statement_without_numbers() {
         let begin = Template::of(&Statement::of(vec![Piece::Text("BEGIN".to_owned())]));
         let mut out = Vec::new();
-        begin.put_execute(7, &NUMBERS, &mut out);
+        begin.put_execute(7, &parameters(), &mut out);
         assert_eq!(out, [10, 0, 0, 0, EXECUTE, 7, 0, 0, 0, 0, 1, 0, 0, 0]);
     }
 }

@@ -1,82 +1,116 @@
-//! One connection: the log-in, the statements prepared, then trip after trip.
+//! The conversation on one connection: the log-in, preparing all statements, then requests.
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::errors::kind;
-use super::log_in::LogIn;
+use super::login::{Authentication, Login};
 use super::message::{
-    self, Frame, first_number, found_nothing, frame, parameter_types, server_error,
+    self, Frame, error_kind, first_number, found_nothing, frame, parameter_types, server_error,
 };
-use super::request::{SYNC, put_parse, put_query};
-use super::{Conversation, ProtocolError, Shared, refused};
-use crate::protocol::{Message, Received};
-use crate::workload::{Answer, Numbers};
+use super::request::{NewText, Prepared, Query, SYNC, Template, put_parse, put_query};
+use crate::protocol::{Conversation, Message, ProtocolError, Received};
+use crate::workload::{Answer, Parameters, Statement};
 
-/// What the server says of itself when it is ready: inside a transaction that has failed.
+/// The transaction status in ReadyForQuery: in a failed transaction.
 const FAILED: &[u8] = b"E";
 
+/// What all connections of a run share.
 #[derive(Debug)]
-pub struct Connection {
+pub struct Shared {
+    pub login: Login,
+    pub statements: Vec<Statement>,
+    /// The prepared ones among them.
+    pub queries: Vec<Query>,
+    /// Set when the first connection knows the types of the parameters; the same for all.
+    pub templates: OnceLock<Vec<Template>>,
+}
+
+impl Shared {
+    /// The templates of all statements; `types` are those of the parameters of each query.
+    fn templates_of(&self, types: &[Vec<u32>]) -> Result<Vec<Template>, ProtocolError> {
+        let mut prepared = self.queries.iter().enumerate();
+        let mut next = || {
+            let (number, query) = prepared
+                .next()
+                .expect("there is one for each statement that is not new");
+            match types.get(number) {
+                Some(types) if types.len() == query.slots.len() => Ok(Prepared::of(query, types)),
+                _ => Err(refused(query, "it has parameters beside its numbers")),
+            }
+        };
+        let template = |statement: &Statement| match statement.is_new {
+            true => Ok(Template::New(NewText::of(statement))),
+            false => next().map(Template::Prepared),
+        };
+        self.statements.iter().map(template).collect()
+    }
+}
+
+/// The conversation on one connection.
+#[derive(Debug)]
+pub struct PostgresConversation {
     shared: Arc<Shared>,
     stage: Stage,
-    /// In the order in which the server gets ready after them.
-    awaited: VecDeque<Awaited>,
-    trip: Trip,
+    /// In the order of their ReadyForQuery messages.
+    pending: VecDeque<Pending>,
+    /// What the server has sent for the first of them.
+    results: Results,
 }
 
 #[derive(Debug)]
 enum Stage {
-    LogIn(LogIn),
+    Authentication(Authentication),
     Preparing(Preparing),
     Ready,
 }
 
-/// What was heard of the statements that are being prepared.
+/// What the server has said of the statements that are being prepared.
 #[derive(Debug, Default)]
 struct Preparing {
     parsed: usize,
-    /// Of the parameters, by statement, if they were asked for.
+    /// Types of the parameters, by statement, if they were requested.
     types: Vec<Vec<u32>>,
 }
 
 #[derive(Debug)]
-enum Awaited {
-    Trip,
-    /// A statement that is not prepared: its error is told in full.
+enum Pending {
+    /// Statements of the workload.
+    Request,
+    /// A statement that is not the workload's: its error is reported in full.
     Once,
-    /// A rollback of our own, and the error that made it necessary, if it is not yet told.
+    /// A rollback that this client has added, and the answer that made it necessary, if that is
+    /// passed on only after the rollback.
     Rollback(Option<Answer>),
 }
 
-/// What a trip has brought so far.
+/// What a request has returned so far.
 #[derive(Debug, Default)]
-struct Trip {
+struct Results {
     number: Option<i64>,
     nothing: bool,
     error: Option<String>,
 }
 
-impl Connection {
+impl PostgresConversation {
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
-            stage: Stage::LogIn(LogIn::default()),
-            awaited: VecDeque::new(),
-            trip: Trip::default(),
+            stage: Stage::Authentication(Authentication::default()),
+            pending: VecDeque::new(),
+            results: Results::default(),
         }
     }
 
-    fn greeted(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
+    fn log_in(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
         let shared = &*self.shared;
         match (&mut self.stage, frame.kind) {
-            (Stage::LogIn(_), b'Z') if shared.queries.is_empty() => {
+            (Stage::Authentication(_), b'Z') if shared.queries.is_empty() => {
                 let templates = shared.templates_of(&[])?;
                 shared.templates.get_or_init(|| templates);
                 return Ok(self.ready());
             }
-            (Stage::LogIn(_), b'Z') => {
+            (Stage::Authentication(_), b'Z') => {
                 let describe = shared.templates.get().is_none();
                 for query in &shared.queries {
                     put_parse(query, describe, out)
@@ -85,7 +119,9 @@ impl Connection {
                 out.extend_from_slice(&SYNC);
                 self.stage = Stage::Preparing(Preparing::default());
             }
-            (Stage::LogIn(log_in), _) => log_in.heard(frame, &shared.greeting, out)?,
+            (Stage::Authentication(authentication), _) => {
+                authentication.receive(frame, &shared.login, out)?
+            }
             (Stage::Preparing(preparing), b'1') => preparing.parsed += 1,
             (Stage::Preparing(preparing), b't') => {
                 let types = parameter_types(frame.body);
@@ -93,7 +129,7 @@ impl Connection {
                 preparing.types.push(types);
             }
             (Stage::Preparing(preparing), b'E') => {
-                // Nothing behind the first that is refused is answered, up to Sync.
+                // After an error the server ignores all messages up to Sync.
                 let query = shared.queries.get(preparing.parsed);
                 let error = server_error(frame.body);
                 let text = format!("{} ({})", error.text, error.code);
@@ -102,84 +138,84 @@ impl Connection {
             (Stage::Preparing(preparing), b'Z') => {
                 if shared.templates.get().is_none() {
                     let templates = shared.templates_of(&preparing.types)?;
-                    // Another connection may have been quicker, with the same.
+                    // Another connection may have set the same value in the meantime.
                     shared.templates.get_or_init(|| templates);
                 }
                 return Ok(self.ready());
             }
-            // No rows, rows, settings, notices.
+            // NoData, RowDescription, ParameterStatus, NoticeResponse.
             (Stage::Preparing(_), _) | (Stage::Ready, _) => {}
         }
-        Ok(Message::Aside)
+        Ok(Message::Intermediate)
     }
 
     fn ready(&mut self) -> Message {
         self.stage = Stage::Ready;
-        Message::Greeted
+        Message::Ready
     }
 
-    /// Hears a message; something for the caller when a trip is answered.
-    fn heard(
+    /// Takes a message after the log-in; `Some` if it completes an answer.
+    fn receive_frame(
         &mut self,
         frame: Frame<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<Message>, ProtocolError> {
         match frame.kind {
-            b'D' => self.trip.number = first_number(frame.body),
-            b'C' => self.trip.nothing = found_nothing(frame.body),
-            b'Z' => return self.server_is_ready(frame.body, out),
+            b'D' => self.results.number = first_number(frame.body),
+            b'C' => self.results.nothing = found_nothing(frame.body),
+            b'Z' => return self.ready_for_query(frame.body, out),
             b'E' => self.failed(frame.body),
-            // Nothing is copied here.
+            // CopyInResponse: this client has no data to copy, so it sends CopyFail.
             b'G' => out.extend_from_slice(b"f\0\0\0\x05\0"),
-            // Bind complete, empty query, rows to come, notices, settings, notifications …
+            // BindComplete, EmptyQueryResponse, RowDescription, NoticeResponse, ParameterStatus, …
             _ => {}
         }
         Ok(None)
     }
 
-    /// Keeps an error for when the server is ready. After one that ends the session it never is: what
-    /// it had done of the trip is not known, and the trip stays unanswered, in doubt.
+    /// Keeps an error until ReadyForQuery. After an error that ends the session there is no
+    /// ReadyForQuery: the request stays unanswered, and its transaction is in doubt.
     fn failed(&mut self, body: &[u8]) {
         let error = server_error(body);
-        let told = match self.awaited.front() {
-            Some(Awaited::Once) => format!("{} ({})", error.text, error.code),
-            _ => kind(&error.code),
+        let text = match self.pending.front() {
+            Some(Pending::Once) => format!("{} ({})", error.text, error.code),
+            _ => error_kind(&error.code),
         };
-        self.trip.error.get_or_insert(told);
+        self.results.error.get_or_insert(text);
     }
 
-    /// The server has done what it was asked for.
-    fn server_is_ready(
+    /// Takes ReadyForQuery, which ends the answer to a request.
+    fn ready_for_query(
         &mut self,
-        state: &[u8],
+        status: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<Message>, ProtocolError> {
-        let trip = std::mem::take(&mut self.trip);
-        let answer = match self.awaited.pop_front() {
-            Some(Awaited::Trip | Awaited::Once) => trip.answer(),
-            Some(Awaited::Rollback(answer)) => return Ok(answer.map(Message::Answer)),
+        let results = std::mem::take(&mut self.results);
+        let answer = match self.pending.pop_front() {
+            Some(Pending::Request | Pending::Once) => results.answer(),
+            Some(Pending::Rollback(answer)) => return Ok(answer.map(Message::Answer)),
             None => return Err(ProtocolError::Unasked("ready".to_owned())),
         };
-        if state != FAILED {
+        if status != FAILED {
             return Ok(Some(Message::Answer(answer)));
         }
-        let own = |it: &Awaited| matches!(it, Awaited::Rollback(_));
-        if self.awaited.iter().any(own) {
+        let is_rollback = |it: &Pending| matches!(it, Pending::Rollback(_));
+        if self.pending.iter().any(is_rollback) {
             return Ok(Some(Message::Answer(answer)));
         }
         put_query("ROLLBACK", out);
-        // Answers keep their order: with others under way this one cannot wait for the rollback.
-        let alone = self.awaited.is_empty();
-        let (held, told) = match alone {
+        // Answers keep their order: if other requests are pending, this answer cannot wait for the
+        // rollback.
+        let (held, passed_on) = match self.pending.is_empty() {
             true => (Some(answer), None),
             false => (None, Some(Message::Answer(answer))),
         };
-        self.awaited.push_back(Awaited::Rollback(held));
-        Ok(told)
+        self.pending.push_back(Pending::Rollback(held));
+        Ok(passed_on)
     }
 }
 
-impl Trip {
+impl Results {
     fn answer(self) -> Answer {
         match (self.error, self.nothing) {
             (Some(kind), _) => Answer::Error(kind),
@@ -189,23 +225,23 @@ impl Trip {
     }
 }
 
-impl Conversation for Connection {
-    fn greet(&mut self, out: &mut Vec<u8>) -> bool {
-        self.shared.greeting.put(out);
+impl Conversation for PostgresConversation {
+    fn begin(&mut self, out: &mut Vec<u8>) -> bool {
+        self.shared.login.put(out);
         true
     }
 
-    fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>) {
-        self.awaited.push_back(Awaited::Trip);
-        let templates = self.shared.templates.get().expect("made by the greeting");
+    fn request(&mut self, statements: Range<usize>, parameters: &Parameters, out: &mut Vec<u8>) {
+        self.pending.push_back(Pending::Request);
+        let templates = self.shared.templates.get().expect("made by the log-in");
         for template in &templates[statements] {
-            template.put(numbers, out);
+            template.put(parameters, out);
         }
         out.extend_from_slice(&SYNC);
     }
 
-    fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>) {
-        self.awaited.push_back(Awaited::Once);
+    fn request_once(&mut self, statement: &str, out: &mut Vec<u8>) {
+        self.pending.push_back(Pending::Once);
         put_query(statement, out);
     }
 
@@ -214,8 +250,8 @@ impl Conversation for Connection {
         while let Some(frame) = frame(&input[consumed..])? {
             consumed += frame.length();
             let message = match self.stage {
-                Stage::Ready => self.heard(frame, out)?,
-                _ => Some(self.greeted(frame, out)?).filter(|it| *it != Message::Aside),
+                Stage::Ready => self.receive_frame(frame, out)?,
+                _ => Some(self.log_in(frame, out)?).filter(|it| *it != Message::Intermediate),
             };
             if let Some(message) = message {
                 return Ok(Received { consumed, message });
@@ -223,8 +259,12 @@ impl Conversation for Connection {
         }
         let message = match consumed {
             0 => Message::Partial,
-            _ => Message::Aside,
+            _ => Message::Intermediate,
         };
         Ok(Received { consumed, message })
     }
+}
+
+fn refused(query: &Query, text: &str) -> ProtocolError {
+    ProtocolError::Statement(query.text.clone(), text.to_owned())
 }

@@ -1,7 +1,6 @@
-//! What a PostgreSQL server sends: frames, and what stands in them (documentation of PostgreSQL,
-//! "Message Formats").
+//! Messages of a PostgreSQL server (documentation of PostgreSQL, "Message Formats").
 
-use super::{NAME, ProtocolError};
+use crate::protocol::ProtocolError;
 
 /// A byte for the kind and four for the length, which counts itself.
 const HEADER: usize = 5;
@@ -30,7 +29,7 @@ impl Frame<'_> {
     }
 }
 
-/// The message at the front of the input, when it is whole.
+/// The message at the front of the input; `None` if it is not complete.
 ///
 /// # Errors
 /// It is none of PostgreSQL's.
@@ -52,9 +51,9 @@ pub fn frame(input: &[u8]) -> Result<Option<Frame<'_>>, ProtocolError> {
     Ok(body.map(|body| Frame { kind: *kind, body }))
 }
 
-/// Whether messages of the server begin with it.
+/// Whether it is the first byte of a message of the server.
 fn is_kind(byte: u8) -> bool {
-    // A pattern, not a list: it is asked for each message.
+    // A pattern is faster than a search in a list, and this runs for each message.
     matches!(
         byte,
         b'1'..=b'3' | b'A' | b'C'..=b'E' | b'G'..=b'I' | b'K' | b'N' | b'R'..=b'T' | b'V' | b'W'
@@ -62,10 +61,10 @@ fn is_kind(byte: u8) -> bool {
     )
 }
 
-/// The input is not what PostgreSQL sends.
+/// The error for input that PostgreSQL does not send.
 pub fn garbage(input: &[u8]) -> ProtocolError {
     let shown = &input[..input.len().min(24)];
-    ProtocolError::Garbage(String::from_utf8_lossy(shown).into_owned(), NAME)
+    ProtocolError::Garbage(String::from_utf8_lossy(shown).into_owned(), "PostgreSQL")
 }
 
 /// Reads an error: fields of a byte for the kind and a text, and a zero at the end.
@@ -89,7 +88,7 @@ pub fn server_error(body: &[u8]) -> ServerError {
     error
 }
 
-/// The number in the first column of a row, if it is a whole one in text.
+/// The number in the first column of a row, if it is an integer, as text.
 pub fn first_number(row: &[u8]) -> Option<i64> {
     let length = i32::from_be_bytes(row.get(2..6)?.try_into().ok()?);
     let text = row.get(6..)?.get(..usize::try_from(length).ok()?)?;
@@ -130,6 +129,32 @@ pub fn parameter_types(body: &[u8]) -> Option<Vec<u32>> {
     )
 }
 
+/// Names of the conditions that a load may cause (documentation of PostgreSQL, appendix A).
+const NAMES: [(&str, &str); 14] = [
+    ("22003", "numeric value out of range"),
+    ("23505", "unique violation"),
+    ("25006", "read-only transaction"),
+    ("25P02", "in failed transaction"),
+    ("40001", "serialization failure"),
+    ("40P01", "deadlock detected"),
+    ("42501", "insufficient privilege"),
+    ("42P01", "undefined table"),
+    ("53100", "disk full"),
+    ("53200", "out of memory"),
+    ("55P03", "lock not available"),
+    ("57014", "query cancelled"),
+    ("58030", "I/O error"),
+    ("XX000", "internal error"),
+];
+
+/// The kind of an error: its SQLSTATE, with the name if it is listed.
+pub fn error_kind(code: &str) -> String {
+    match NAMES.iter().find(|(known, _)| *known == code) {
+        Some((_, name)) => format!("{code} {name}"),
+        None => code.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_its_messages_is_said() {
+    fn input_of_another_protocol_is_refused() {
         for input in [
             "HTTP/1.1 400 Bad Request",
             "-ERR unknown command\r\n",

@@ -4,20 +4,24 @@ use proptest::prelude::*;
 
 use super::request::SYNC;
 use super::*;
-use crate::protocol::Message;
-use crate::workload::statement::Piece;
-use crate::workload::{Answer, Numbers};
+use crate::protocol::{Message, ProtocolError};
+use crate::workload::{Answer, Parameters, Piece};
 
-const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0, 0];
+fn parameters() -> Parameters {
+    [42, 7].into()
+}
 
 fn statements(texts: &[&str]) -> Vec<Statement> {
-    let places = [("a", vec![Piece::Number(0)]), ("b", vec![Piece::Number(1)])];
-    let parse = |text: &&str| Statement::parse(text, &places).unwrap();
+    let placeholders = [
+        ("a", vec![Piece::Parameter(0)]),
+        ("b", vec![Piece::Parameter(1)]),
+    ];
+    let parse = |text: &&str| Statement::parse(text, &placeholders).unwrap();
     texts.iter().map(parse).collect()
 }
 
-fn greeting(password: Option<&str>) -> Greeting {
-    Greeting {
+fn login(password: Option<&str>) -> Login {
+    Login {
         user: "md5_user".to_owned(),
         password: password.map(str::to_owned),
         database: "bank".to_owned(),
@@ -50,7 +54,7 @@ fn row(text: &str) -> Vec<u8> {
     message(b'D', &[&[0, 1], &length[..], text.as_bytes()].concat())
 }
 
-/// The messages of a greeting by trust, with two statements of one int4 each.
+/// The messages of a login by trust, with two statements of one int4 each.
 fn welcome() -> Vec<u8> {
     let types = message(b't', &[0, 1, 0, 0, 0, 23]);
     [
@@ -69,19 +73,19 @@ fn welcome() -> Vec<u8> {
     .concat()
 }
 
-/// Everything that is heard of these bytes, but for what is of no interest.
-fn heard(
-    connection: &mut dyn Conversation,
+/// All messages in these bytes but the intermediate ones, and the number of bytes that were used.
+fn received(
+    conversation: &mut dyn Conversation,
     mut input: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(Vec<Message>, usize), ProtocolError> {
     let (mut messages, mut used) = (Vec::new(), 0);
     while !input.is_empty() {
-        let received = connection.receive(input, out)?;
+        let received = conversation.receive(input, out)?;
         (input, used) = (&input[received.consumed..], used + received.consumed);
         match received.message {
             Message::Partial => break,
-            Message::Aside => {}
+            Message::Intermediate => {}
             other => messages.push(other),
         }
     }
@@ -90,17 +94,17 @@ fn heard(
 
 fn connected() -> Box<dyn Conversation> {
     let statements = statements(&["SELECT x FROM t WHERE i = {a}", "UPDATE t SET x = {b}"]);
-    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let mut conversation = Postgres::new(&statements, login(None)).conversation();
     let mut out = Vec::new();
-    assert!(connection.greet(&mut out));
-    let (messages, _) = heard(&mut *connection, &welcome(), &mut out).unwrap();
-    assert_eq!(messages, [Message::Greeted]);
-    connection
+    assert!(conversation.begin(&mut out));
+    let (messages, _) = received(&mut *conversation, &welcome(), &mut out).unwrap();
+    assert_eq!(messages, [Message::Ready]);
+    conversation
 }
 
-fn answers(connection: &mut dyn Conversation, input: &[u8]) -> (Vec<Message>, Vec<u8>) {
+fn answers(conversation: &mut dyn Conversation, input: &[u8]) -> (Vec<Message>, Vec<u8>) {
     let mut out = Vec::new();
-    let (messages, used) = heard(connection, input, &mut out).unwrap();
+    let (messages, used) = received(conversation, input, &mut out).unwrap();
     assert_eq!(used, input.len());
     (messages, out)
 }
@@ -111,9 +115,9 @@ fn answer(answer: Answer) -> Vec<Message> {
 
 #[test]
 fn a_trip_is_answered_when_the_server_is_ready() {
-    let mut connection = connected();
+    let mut conversation = connected();
     let mut out = Vec::new();
-    connection.ask(0..2, &NUMBERS, &mut out);
+    conversation.request(0..2, &parameters(), &mut out);
     assert_eq!(out.iter().filter(|it| **it == b'S').count(), 1);
     assert!(out.ends_with(&SYNC));
     let notice = message(b'N', b"VNOTICE\0C00000\0Mhm\0\0");
@@ -125,12 +129,15 @@ fn a_trip_is_answered_when_the_server_is_ready() {
         done("UPDATE 1"),
         ready(b'I'),
     ];
-    let (messages, out) = answers(&mut *connection, &input.concat());
+    let (messages, out) = answers(&mut *conversation, &input.concat());
     assert_eq!(messages, answer(Answer::Done(Some(-5))));
     assert!(out.is_empty());
 
-    connection.ask(1..2, &NUMBERS, &mut Vec::new());
-    let (messages, _) = answers(&mut *connection, &[done("UPDATE 0"), ready(b'T')].concat());
+    conversation.request(1..2, &parameters(), &mut Vec::new());
+    let (messages, _) = answers(
+        &mut *conversation,
+        &[done("UPDATE 0"), ready(b'T')].concat(),
+    );
     assert_eq!(messages, answer(Answer::Nothing));
 }
 
@@ -139,51 +146,54 @@ fn bytes_may_be_cut_anywhere() {
     let welcome = welcome();
     for cut in 0..welcome.len() {
         let statements = statements(&["SELECT {a}", "UPDATE t SET x = {b}"]);
-        let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+        let mut conversation = Postgres::new(&statements, login(None)).conversation();
         let mut out = Vec::new();
-        connection.greet(&mut out);
-        let (first, used) = heard(&mut *connection, &welcome[..cut], &mut out).unwrap();
+        conversation.begin(&mut out);
+        let (first, used) = received(&mut *conversation, &welcome[..cut], &mut out).unwrap();
         assert_eq!(first, []);
-        let (second, _) = heard(&mut *connection, &welcome[used..], &mut out).unwrap();
-        assert_eq!(second, [Message::Greeted], "cut at {cut}");
+        let (second, _) = received(&mut *conversation, &welcome[used..], &mut out).unwrap();
+        assert_eq!(second, [Message::Ready], "cut at {cut}");
     }
     let trip = [row("12"), done("SELECT 1"), ready(b'T')].concat();
     for cut in 0..trip.len() {
-        let mut connection = connected();
-        connection.ask(0..1, &NUMBERS, &mut Vec::new());
+        let mut conversation = connected();
+        conversation.request(0..1, &parameters(), &mut Vec::new());
         let mut out = Vec::new();
-        let (first, used) = heard(&mut *connection, &trip[..cut], &mut out).unwrap();
+        let (first, used) = received(&mut *conversation, &trip[..cut], &mut out).unwrap();
         assert_eq!(first, []);
-        let (second, _) = heard(&mut *connection, &trip[used..], &mut out).unwrap();
+        let (second, _) = received(&mut *conversation, &trip[used..], &mut out).unwrap();
         assert_eq!(second, answer(Answer::Done(Some(12))), "cut at {cut}");
     }
 }
 
 #[test]
-fn a_failed_transaction_is_rolled_back_before_its_error_is_told() {
-    let mut connection = connected();
-    connection.ask(0..2, &NUMBERS, &mut Vec::new());
+fn a_failed_transaction_is_rolled_back_before_its_error_is_reported() {
+    let mut conversation = connected();
+    conversation.request(0..2, &parameters(), &mut Vec::new());
     let failed = [error("SERROR|VERROR|C40P01|Mdeadlock"), ready(b'E')].concat();
-    let (messages, out) = answers(&mut *connection, &failed);
+    let (messages, out) = answers(&mut *conversation, &failed);
     assert_eq!(messages, []);
     assert_eq!(out, message(b'Q', b"ROLLBACK\0"));
-    let (messages, _) = answers(&mut *connection, &[done("ROLLBACK"), ready(b'I')].concat());
+    let (messages, _) = answers(
+        &mut *conversation,
+        &[done("ROLLBACK"), ready(b'I')].concat(),
+    );
     let expected = Answer::Error("40P01 deadlock detected".to_owned());
     assert_eq!(messages, answer(expected));
 }
 
 #[test]
 fn several_trips_under_way_are_answered_in_their_order() {
-    let mut connection = connected();
+    let mut conversation = connected();
     for _ in 0..3 {
-        connection.ask(0..1, &NUMBERS, &mut Vec::new());
+        conversation.request(0..1, &parameters(), &mut Vec::new());
     }
     let failed = [error("VERROR|C42P01|Mno"), ready(b'E')].concat();
     let next = [error("VERROR|C25P02|Mno"), ready(b'E')].concat();
-    let (messages, out) = answers(&mut *connection, &[failed, next.clone(), next].concat());
+    let (messages, out) = answers(&mut *conversation, &[failed, next.clone(), next].concat());
     assert_eq!(messages.len(), 3);
     assert_eq!(out, message(b'Q', b"ROLLBACK\0"), "rolled back once");
-    connection.ask(0..1, &NUMBERS, &mut Vec::new());
+    conversation.request(0..1, &parameters(), &mut Vec::new());
     let rest = [
         done("ROLLBACK"),
         ready(b'I'),
@@ -192,75 +202,75 @@ fn several_trips_under_way_are_answered_in_their_order() {
         ready(b'I'),
     ]
     .concat();
-    let (messages, _) = answers(&mut *connection, &rest);
+    let (messages, _) = answers(&mut *conversation, &rest);
     assert_eq!(messages, answer(Answer::Done(Some(1))));
 }
 
 #[test]
 fn what_a_dying_server_leaves_is_in_doubt() {
-    let mut connection = connected();
-    connection.ask(0..1, &NUMBERS, &mut Vec::new());
+    let mut conversation = connected();
+    conversation.request(0..1, &parameters(), &mut Vec::new());
     let input = error("SFATAL|VFATAL|C57P01|Mterminating connection");
-    assert_eq!(answers(&mut *connection, &input).0, []);
+    assert_eq!(answers(&mut *conversation, &input).0, []);
 }
 
 #[test]
-fn a_statement_that_is_not_prepared_tells_its_error_in_full() {
-    let mut connection = connected();
+fn the_error_of_a_single_statement_is_reported_in_full() {
+    let mut conversation = connected();
     let mut out = Vec::new();
-    connection.ask_once("SELECT 1", &mut out);
+    conversation.request_once("SELECT 1", &mut out);
     assert_eq!(out, message(b'Q', b"SELECT 1\0"));
     let input = [error("VERROR|C42501|Mpermission denied"), ready(b'I')].concat();
     let expected = Answer::Error("permission denied (42501)".to_owned());
-    assert_eq!(answers(&mut *connection, &input).0, answer(expected));
+    assert_eq!(answers(&mut *conversation, &input).0, answer(expected));
 
-    connection.ask_once("COPY t FROM STDIN", &mut Vec::new());
-    let (_, out) = answers(&mut *connection, &message(b'G', &[0, 0, 0]));
+    conversation.request_once("COPY t FROM STDIN", &mut Vec::new());
+    let (_, out) = answers(&mut *conversation, &message(b'G', &[0, 0, 0]));
     assert_eq!(out, message(b'f', b"\0"), "nothing is copied");
 }
 
 #[test]
 fn the_second_connection_does_not_ask_for_types() {
     let statements = statements(&["SELECT x FROM t WHERE i = {a}"]);
-    let postgres = Postgres::new(&statements, greeting(None));
+    let postgres = Postgres::new(&statements, login(None));
     let welcome = welcome();
     let login = [message(b'R', &[0; 4]), ready(b'I')].concat();
     let mut lengths = Vec::new();
     for described in [true, false] {
-        let mut connection = postgres.conversation();
+        let mut conversation = postgres.conversation();
         let mut out = Vec::new();
-        connection.greet(&mut out);
+        conversation.begin(&mut out);
         out.clear();
-        heard(&mut *connection, &login, &mut out).unwrap();
+        received(&mut *conversation, &login, &mut out).unwrap();
         lengths.push(out.len());
         let types = message(b't', &[0, 1, 0, 0, 0, 23]);
         let types = if described { types } else { Vec::new() };
         let rest = [message(b'1', b""), types, ready(b'I')].concat();
-        let (messages, _) = heard(&mut *connection, &rest, &mut out).unwrap();
-        assert_eq!(messages, [Message::Greeted]);
+        let (messages, _) = received(&mut *conversation, &rest, &mut out).unwrap();
+        assert_eq!(messages, [Message::Ready]);
     }
     assert!(lengths[1] < lengths[0] && welcome.len() > login.len());
 }
 
 #[test]
 fn passwords_are_given_as_asked_for() {
-    let mut connection = Postgres::new(&[], greeting(Some("password"))).conversation();
+    let mut conversation = Postgres::new(&[], login(Some("password"))).conversation();
     let mut out = Vec::new();
-    connection.greet(&mut out);
+    conversation.begin(&mut out);
     out.clear();
     let md5 = message(b'R', &[0, 0, 0, 5, 0x2a, 0x3d, 0x8f, 0xe0]);
-    heard(&mut *connection, &md5, &mut out).unwrap();
+    received(&mut *conversation, &md5, &mut out).unwrap();
     assert_eq!(out, message(b'p', b"md562af4dd09bbb41884907a838a3233294\0"));
 
     out.clear();
-    let mut connection = Postgres::new(&[], greeting(Some("password"))).conversation();
+    let mut conversation = Postgres::new(&[], login(Some("password"))).conversation();
     let sasl = message(b'R', b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
-    heard(&mut *connection, &sasl, &mut out).unwrap();
+    received(&mut *conversation, &sasl, &mut out).unwrap();
     assert!(out.starts_with(b"p") && out.windows(13).any(|it| it == b"SCRAM-SHA-256"));
 }
 
 #[test]
-fn a_log_in_that_fails_says_what_to_try() {
+fn a_log_in_that_fails_has_a_remedy() {
     let tls = "VFATAL|C28000|Mno pg_hba.conf entry for host \"::1\", user \"me\", no encryption";
     for (input, why) in [
         (message(b'R', &[0, 0, 0, 5, 1, 2, 3, 4]), "--password-from"),
@@ -273,22 +283,22 @@ fn a_log_in_that_fails_says_what_to_try() {
             "a database is named in",
         ),
         (error("VFATAL|C53300|Mtoo many"), "fewer --sessions"),
-        (error(tls), "without TLS, which is not spoken here"),
+        (error(tls), "without TLS, which is not supported"),
     ] {
-        let mut connection = Postgres::new(&[], greeting(None)).conversation();
-        let error = heard(&mut *connection, &input, &mut Vec::new()).unwrap_err();
+        let mut conversation = Postgres::new(&[], login(None)).conversation();
+        let error = received(&mut *conversation, &input, &mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
-    let mut connection = Postgres::new(&[], greeting(Some("x"))).conversation();
+    let mut conversation = Postgres::new(&[], login(Some("x"))).conversation();
     let gss = message(b'R', &[0, 0, 0, 7]);
-    let error = heard(&mut *connection, &gss, &mut Vec::new()).unwrap_err();
+    let error = received(&mut *conversation, &gss, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("GSSAPI"), "{error}");
 }
 
 #[test]
 fn a_statement_that_is_refused_is_named() {
     let statements = statements(&["SELECT 1", "SELECT nothing"]);
-    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let mut conversation = Postgres::new(&statements, login(None)).conversation();
     let types = message(b't', &[0, 0]);
     let input = [
         message(b'R', &[0; 4]),
@@ -297,7 +307,7 @@ fn a_statement_that_is_refused_is_named() {
         types,
         error("VERROR|C42703|Mno such column"),
     ];
-    let error = heard(&mut *connection, &input.concat(), &mut Vec::new()).unwrap_err();
+    let error = received(&mut *conversation, &input.concat(), &mut Vec::new()).unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("SELECT nothing") && text.contains("no such column"),
@@ -308,7 +318,7 @@ fn a_statement_that_is_refused_is_named() {
 #[test]
 fn parameters_that_are_not_numbers_of_the_workload_are_refused() {
     let statements = statements(&["SELECT $1 + {a}"]);
-    let mut connection = Postgres::new(&statements, greeting(None)).conversation();
+    let mut conversation = Postgres::new(&statements, login(None)).conversation();
     let two = message(b't', &[0, 2, 0, 0, 0, 23, 0, 0, 0, 23]);
     let input = [
         message(b'R', &[0; 4]),
@@ -317,18 +327,18 @@ fn parameters_that_are_not_numbers_of_the_workload_are_refused() {
         two,
         ready(b'I'),
     ];
-    let error = heard(&mut *connection, &input.concat(), &mut Vec::new()).unwrap_err();
+    let error = received(&mut *conversation, &input.concat(), &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("parameters beside"), "{error}");
 }
 
 proptest! {
     #[test]
     fn random_bytes_are_refused_or_waited_for(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let mut connection = connected();
-        connection.ask(0..2, &NUMBERS, &mut Vec::new());
-        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
-        let mut connection = Postgres::new(&[], greeting(Some("x"))).conversation();
-        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+        let mut conversation = connected();
+        conversation.request(0..2, &parameters(), &mut Vec::new());
+        let _ = received(&mut *conversation, &bytes, &mut Vec::new());
+        let mut conversation = Postgres::new(&[], login(Some("x"))).conversation();
+        let _ = received(&mut *conversation, &bytes, &mut Vec::new());
     }
 
     #[test]
@@ -339,11 +349,11 @@ proptest! {
         )
     ) {
         let bytes: Vec<u8> = messages.iter().flat_map(|(kind, body)| message(*kind, body)).collect();
-        let mut connection = connected();
-        connection.ask(0..2, &NUMBERS, &mut Vec::new());
-        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+        let mut conversation = connected();
+        conversation.request(0..2, &parameters(), &mut Vec::new());
+        let _ = received(&mut *conversation, &bytes, &mut Vec::new());
         let statements = statements(&["SELECT {a}"]);
-        let mut connection = Postgres::new(&statements, greeting(Some("x"))).conversation();
-        let _ = heard(&mut *connection, &bytes, &mut Vec::new());
+        let mut conversation = Postgres::new(&statements, login(Some("x"))).conversation();
+        let _ = received(&mut *conversation, &bytes, &mut Vec::new());
     }
 }

@@ -3,48 +3,46 @@
 
 use std::path::Path;
 
-use super::Greeting;
-use crate::plan::Server;
-use crate::target::tcp;
-use crate::url::Url;
+use super::login::Login;
+use crate::protocol::address::{Endpoint, Url, tcp};
 
 const PORT: u16 = 5432;
 pub const FORMS: &str = "write postgresql://USER@HOST:PORT/DATABASE, or postgresql:///DATABASE?host=/var/run/postgresql for its Unix socket";
 
-/// Reads what stands behind the scheme.
+/// Parses what follows the scheme.
 ///
 /// # Errors
 /// What is wrong, without the form to write.
-pub fn parse(rest: &str) -> Result<(Server, Greeting), String> {
+pub fn parse_url(rest: &str) -> Result<(Endpoint, Login), String> {
     let url = Url::parse(rest)?;
-    let mut greeting = Greeting {
+    let mut login = Login {
         database: url.database.unwrap_or_else(|| url.user.clone()),
         user: url.user,
-        ..Greeting::default()
+        ..Login::default()
     };
-    let (mut host, mut port) = (url.place, None);
+    let (mut host, mut port) = (url.host, None);
     for (name, value) in url.options {
         match &*name {
             "host" => host = value,
             "port" => port = Some(number(&value)?),
             "sslmode" if matches!(&*value, "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err("TLS is not spoken here".to_owned()),
-            _ => greeting.settings.push((name, value)),
+            "sslmode" => return Err("TLS is not supported".to_owned()),
+            _ => login.settings.push((name, value)),
         }
     }
-    Ok((server(&host, port)?, greeting))
+    Ok((endpoint(&host, port)?, login))
 }
 
-fn server(host: &str, port: Option<u16>) -> Result<Server, String> {
+fn endpoint(host: &str, port: Option<u16>) -> Result<Endpoint, String> {
     if host.starts_with('/') {
         // A port may follow the folder: %2Frun%2Fpostgresql:5433.
-        let (folder, behind) = match host.rsplit_once(':') {
+        let (folder, port_of_host) = match host.rsplit_once(':') {
             Some((folder, port)) => (folder, Some(number(port)?)),
             None => (host, None),
         };
-        let port = port.or(behind).unwrap_or(PORT);
+        let port = port.or(port_of_host).unwrap_or(PORT);
         let socket = Path::new(folder).join(format!(".s.PGSQL.{port}"));
-        return Ok(Server::Unix(socket));
+        return Ok(Endpoint::Unix(socket));
     }
     let host = if host.is_empty() { "localhost" } else { host };
     tcp(host, Some(port.unwrap_or(PORT)))
@@ -60,23 +58,23 @@ mod tests {
 
     #[test]
     fn what_may_be_written() {
-        let (server, greeting) = parse("me@127.0.0.1:7000/bank").unwrap();
-        assert_eq!(server.text(), "127.0.0.1:7000");
-        assert_eq!((&*greeting.user, &*greeting.database), ("me", "bank"));
+        let (endpoint, login) = parse_url("me@127.0.0.1:7000/bank").unwrap();
+        assert_eq!(endpoint.name(), "127.0.0.1:7000");
+        assert_eq!((&*login.user, &*login.database), ("me", "bank"));
 
-        let (server, greeting) = parse("m%40e@127.0.0.1?synchronous_commit=off").unwrap();
-        assert_eq!(server.text(), "127.0.0.1:5432");
-        assert_eq!((&*greeting.user, &*greeting.database), ("m@e", "m@e"));
+        let (endpoint, login) = parse_url("m%40e@127.0.0.1?synchronous_commit=off").unwrap();
+        assert_eq!(endpoint.name(), "127.0.0.1:5432");
+        assert_eq!((&*login.user, &*login.database), ("m@e", "m@e"));
         let setting = ("synchronous_commit".to_owned(), "off".to_owned());
-        assert_eq!(greeting.settings, [setting]);
+        assert_eq!(login.settings, [setting]);
 
         for text in [
             "me@%2Frun%2Fpg:5433/bank",
             "me@/bank?host=/run/pg&port=5433",
         ] {
-            let (server, greeting) = parse(text).unwrap();
-            assert_eq!(server.text(), "/run/pg/.s.PGSQL.5433");
-            assert_eq!(greeting.database, "bank");
+            let (endpoint, login) = parse_url(text).unwrap();
+            assert_eq!(endpoint.name(), "/run/pg/.s.PGSQL.5433");
+            assert_eq!(login.database, "bank");
         }
     }
 
@@ -89,7 +87,7 @@ mod tests {
             ("me@127.0.0.1?host=/run&port=x", "no port"),
             ("me%00@127.0.0.1", "no text"),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = parse_url(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

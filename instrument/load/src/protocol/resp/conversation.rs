@@ -1,71 +1,99 @@
-//! One connection's conversation: its greeting, and then trips.
+//! The conversation on one connection: the log-in, then requests.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Shared;
-use super::greeting::Service;
-use super::prepared::{is_statement, put_run};
+use super::login::{Login, Service};
 use super::reply::{self, Reply};
-use super::request::put_command;
+use super::request::{Prepared, Template, is_statement, put_command, put_run};
 use crate::protocol::{Conversation, Message, ProtocolError, Received};
-use crate::workload::{Answer, Numbers};
+use crate::workload::{Answer, Parameters};
 
 const LOGIN_REMEDY: &str = "--password-from VARIABLE names the environment variable with the password, and a user is \
      named in redis://USER@HOST:PORT";
 
-/// What the record service says of a record that is not there.
-const NO_RECORD: [&str; 2] = ["KEYNOTFOUND ", "ENDOFFILE "];
+/// How the record service answers that a record does not exist.
+const NO_RECORD: [&str; 2] = ["KEYNOTFOUND", "ENDOFFILE"];
 
-/// A connection to a server that speaks RESP.
+/// The conversation on one connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct RespConversation {
     shared: Arc<Shared>,
-    /// Answers to the greeting that are still to come.
-    greetings: usize,
+    /// Replies to the log-in that are still to come.
+    login_replies: usize,
     /// In the order in which their answers come.
-    trips: VecDeque<Trip>,
+    pending: VecDeque<PendingRequest>,
 }
 
 #[derive(Debug)]
-struct Trip {
+struct PendingRequest {
     /// Replies that are still to come.
-    awaited: usize,
+    replies: usize,
     error: Option<String>,
-    of: Of,
+    purpose: Purpose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum Purpose {
     Workload,
-    /// Not of the workload: its error is told in full.
+    /// A statement that is not the workload's: its error is reported in full.
     Once,
-    /// The end of a transaction that failed: nobody waits for it.
+    /// The abort of a transaction that failed: its answer is not passed on.
     Abort,
 }
 
-impl Connection {
+/// What all connections of a run share.
+#[derive(Debug)]
+pub struct Shared {
+    pub templates: Vec<Template>,
+    pub login: Login,
+}
+
+impl Shared {
+    fn has_transactions(&self) -> bool {
+        self.login.service != Service::Keys
+    }
+
+    /// The statements that a connection prepares, at the end of the log-in.
+    fn prepared(&self) -> impl DoubleEndedIterator<Item = &Prepared> {
+        self.templates.iter().filter_map(|it| match it {
+            Template::Prepared(prepared) => Some(prepared),
+            _ => None,
+        })
+    }
+
+    /// The statement that a reply to the log-in is about, if so many more replies are to come.
+    fn prepared_by(&self, replies_left: usize) -> Option<&Prepared> {
+        self.prepared().rev().nth(replies_left)
+    }
+}
+
+impl RespConversation {
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
-            greetings: 0,
-            trips: VecDeque::new(),
+            login_replies: 0,
+            pending: VecDeque::new(),
         }
     }
 
-    fn await_replies(&mut self, awaited: usize, of: Of) {
-        self.trips.push_back(Trip {
-            awaited,
+    fn expect_replies(&mut self, replies: usize, purpose: Purpose) {
+        self.pending.push_back(PendingRequest {
+            replies,
             error: None,
-            of,
+            purpose,
         });
     }
 
-    fn heard(&mut self, mut reply: Reply, out: &mut Vec<u8>) -> Result<Message, ProtocolError> {
-        if self.greetings > 0 {
-            self.greetings -= 1;
-            return match (reply, self.shared.prepared_by(self.greetings)) {
+    fn receive_reply(
+        &mut self,
+        mut reply: Reply,
+        out: &mut Vec<u8>,
+    ) -> Result<Message, ProtocolError> {
+        if self.login_replies > 0 {
+            self.login_replies -= 1;
+            return match (reply, self.shared.prepared_by(self.login_replies)) {
                 (Reply::Error(text), None) => {
                     Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY))
                 }
@@ -73,39 +101,38 @@ impl Connection {
                     let statement = prepared.text.clone();
                     Err(ProtocolError::Statement(statement, text.to_owned()))
                 }
-                _ if self.greetings > 0 => Ok(Message::Aside),
-                _ => Ok(Message::Greeted),
+                _ if self.login_replies > 0 => Ok(Message::Intermediate),
+                _ => Ok(Message::Ready),
             };
         }
-        let Some(trip) = self.trips.front_mut() else {
+        let Some(request) = self.pending.front_mut() else {
             return Err(ProtocolError::Unasked(format!("{reply:?}")));
         };
-        let is_no_record = |text: &str| NO_RECORD.iter().any(|it| text.starts_with(it));
         if let Reply::Error(text) = reply
-            && self.shared.greeting.service == Service::Records
-            && is_no_record(text)
+            && self.shared.login.service == Service::Records
+            && NO_RECORD.contains(&error_code(text))
         {
             reply = Reply::Nil;
         }
         if let Reply::Error(text) = reply {
-            if text.starts_with("NOAUTH") {
+            if error_code(text) == "NOAUTH" {
                 return Err(ProtocolError::Login(text.to_owned(), LOGIN_REMEDY));
             }
-            trip.error.get_or_insert_with(|| match trip.of {
-                Of::Once => text.to_owned(),
+            request.error.get_or_insert_with(|| match request.purpose {
+                Purpose::Once => text.to_owned(),
                 _ => error_kind(text),
             });
         }
-        trip.awaited -= 1;
-        if trip.awaited > 0 {
-            return Ok(Message::Aside);
+        request.replies -= 1;
+        if request.replies > 0 {
+            return Ok(Message::Intermediate);
         }
-        let of = trip.of;
-        let error = self.trips.pop_front().and_then(|it| it.error);
-        if of == Of::Abort {
-            return Ok(Message::Aside);
+        let purpose = request.purpose;
+        let error = self.pending.pop_front().and_then(|it| it.error);
+        if purpose == Purpose::Abort {
+            return Ok(Message::Intermediate);
         }
-        if of == Of::Workload && error.is_some() && self.shared.has_transactions() {
+        if purpose == Purpose::Workload && error.is_some() && self.shared.has_transactions() {
             self.abort(out);
         }
         Ok(Message::Answer(match (error, reply) {
@@ -117,17 +144,17 @@ impl Connection {
     }
 
     fn abort(&mut self, out: &mut Vec<u8>) {
-        self.await_replies(1, Of::Abort);
+        self.expect_replies(1, Purpose::Abort);
         put_command(&["ABORT"], out);
     }
 }
 
-impl Conversation for Connection {
-    fn greet(&mut self, out: &mut Vec<u8>) -> bool {
+impl Conversation for RespConversation {
+    fn begin(&mut self, out: &mut Vec<u8>) -> bool {
         let shared = self.shared.clone();
-        let database = shared.greeting.database.to_string();
-        let mut commands = shared.greeting.commands();
-        if shared.greeting.database != 0 {
+        let database = shared.login.database.to_string();
+        let mut commands = shared.login.commands();
+        if shared.login.database != 0 {
             commands.push(vec!["SELECT", &database]);
         }
         for prepared in shared.prepared() {
@@ -136,20 +163,20 @@ impl Conversation for Connection {
         for command in &commands {
             put_command(command, out);
         }
-        self.greetings = commands.len();
-        self.greetings > 0
+        self.login_replies = commands.len();
+        self.login_replies > 0
     }
 
-    fn ask(&mut self, statements: Range<usize>, numbers: &Numbers, out: &mut Vec<u8>) {
-        self.await_replies(statements.len(), Of::Workload);
+    fn request(&mut self, statements: Range<usize>, parameters: &Parameters, out: &mut Vec<u8>) {
+        self.expect_replies(statements.len(), Purpose::Workload);
         for template in &self.shared.templates[statements] {
-            template.put(numbers, out);
+            template.put(parameters, out);
         }
     }
 
-    fn ask_once(&mut self, statement: &str, out: &mut Vec<u8>) {
-        self.await_replies(1, Of::Once);
-        if self.shared.greeting.service == Service::Statements && is_statement(statement) {
+    fn request_once(&mut self, statement: &str, out: &mut Vec<u8>) {
+        self.expect_replies(1, Purpose::Once);
+        if self.shared.login.service == Service::Statements && is_statement(statement) {
             return put_run(statement, out);
         }
         let words: Vec<&str> = statement.split_ascii_whitespace().collect();
@@ -164,16 +191,21 @@ impl Conversation for Connection {
             });
         };
         let message = match reply {
-            // Out of band: an answer to nothing.
-            Reply::Push => Message::Aside,
-            _ => self.heard(reply, out)?,
+            // Sent by the server without a request.
+            Reply::Push => Message::Intermediate,
+            _ => self.receive_reply(reply, out)?,
         };
         Ok(Received { consumed, message })
     }
 }
 
-/// The first word of an error says its kind. `ERR` says none: there the plain words behind it do,
-/// up to the first that may be a name or a number.
+/// The first word of an error, which programs may rely on; the rest is for people.
+fn error_code(text: &str) -> &str {
+    text.split_ascii_whitespace().next().unwrap_or_default()
+}
+
+/// The kind of an error is its first word. `ERR` stands for many kinds: there the words after it are
+/// added, up to the first that may be a name or a number.
 fn error_kind(text: &str) -> String {
     let mut words = text.split_ascii_whitespace();
     let mut kind = words.next().unwrap_or("ERR").to_owned();

@@ -6,72 +6,40 @@ use super::{Conversation, Protocol};
 use crate::workload::Statement;
 
 mod conversation;
-mod greeting;
-mod prepared;
+mod login;
 mod reply;
 mod request;
 #[cfg(test)]
 mod tests;
-mod url;
 
-pub use greeting::{Greeting, Service};
-pub use url::{
-    FORMS, RECORDS_FORMS, STATEMENTS_FORMS, parse as parse_url, parse_bare, parse_service,
+pub use login::{
+    FORMS, Login, RECORDS_FORMS, STATEMENTS_FORMS, Service, parse_bare, parse_service, parse_url,
 };
 
-use conversation::Connection;
-use prepared::Prepared;
+use conversation::{RespConversation, Shared};
 use request::Template;
 
-const NAME: &str = "RESP";
-
-/// What all connections of a run share.
+/// RESP, with the statements of a workload.
 #[derive(Debug)]
 pub struct Resp {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
-struct Shared {
-    templates: Vec<Template>,
-    greeting: Greeting,
-}
-
 impl Resp {
-    pub fn new(statements: &[Statement], greeting: Greeting) -> Self {
-        let template =
-            |(number, statement): (usize, &Statement)| greeting.template(number, statement);
-        let templates = statements.iter().enumerate().map(template).collect();
+    pub fn new(statements: &[Statement], login: Login) -> Self {
+        let indexed = statements.iter().enumerate();
+        let templates = indexed.map(|(index, it)| Template::of(login.service, index, it));
         Self {
             shared: Arc::new(Shared {
-                templates,
-                greeting,
+                templates: templates.collect(),
+                login,
             }),
         }
     }
 }
 
-impl Shared {
-    fn has_transactions(&self) -> bool {
-        self.greeting.service != Service::Keys
-    }
-
-    /// What connections prepare, last of all when they begin.
-    fn prepared(&self) -> impl DoubleEndedIterator<Item = &Prepared> {
-        self.templates.iter().filter_map(|it| match it {
-            Template::Prepared(prepared) => Some(prepared),
-            _ => None,
-        })
-    }
-
-    /// Which statement an answer is about when so many are still to come of the greeting.
-    fn prepared_by(&self, awaited: usize) -> Option<&Prepared> {
-        self.prepared().rev().nth(awaited)
-    }
-}
-
 impl Protocol for Resp {
     fn conversation(&self) -> Box<dyn Conversation> {
-        Box::new(Connection::new(self.shared.clone()))
+        Box::new(RespConversation::new(self.shared.clone()))
     }
 }

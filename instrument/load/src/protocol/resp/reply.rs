@@ -1,14 +1,13 @@
-//! Replies of RESP 2 and 3: as much of them as matters to load.
+//! Replies of RESP 2 and 3, as far as a load needs them.
 
-use super::NAME;
 use crate::protocol::ProtocolError;
 
-/// A line or a text longer than this is no answer to what is asked here.
-const TEXT_MAX: usize = 64 << 20;
+/// No reply to the requests of a load has a longer line or string.
+const TEXT_BYTES_MAX: usize = 64 << 20;
 /// Arrays inside arrays, at most.
 const DEPTH_MAX: usize = 16;
 
-/// What matters of a reply.
+/// A reply, without the contents that a load does not need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
     Ok,
@@ -88,12 +87,12 @@ fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, Pr
             }
             match kind {
                 b'>' => Ok(Some((Reply::Push, at))),
-                // Attributes stand before the reply that they are about.
+                // Attributes come before the reply that they belong to.
                 b'|' => {
                     let reply = parse_at(&input[at..], depth - 1)?;
                     Ok(reply.map(|(reply, consumed)| (reply, at + consumed)))
                 }
-                // A record, and the number that stands in it.
+                // A record, and the number in it.
                 b'*' if matches!(last, Reply::Number(_)) => Ok(Some((last, at))),
                 _ => Ok(Some((Reply::Ok, at))),
             }
@@ -101,28 +100,28 @@ fn parse_at(input: &[u8], depth: usize) -> Result<Option<(Reply<'_>, usize)>, Pr
     }
 }
 
-/// Where the first line ends, without its two last characters.
+/// The offset of the CRLF that ends the first line.
 fn line_end(input: &[u8]) -> Result<Option<usize>, ProtocolError> {
     match input.iter().position(|byte| *byte == b'\r') {
         Some(end) if end + 1 == input.len() => Ok(None),
         Some(end) if input[end + 1] == b'\n' => Ok(Some(end)),
-        None if input.len() < TEXT_MAX => Ok(None),
+        None if input.len() < TEXT_BYTES_MAX => Ok(None),
         _ => Err(garbage(input)),
     }
 }
 
-/// The length in a line: outer `None` if it is none, inner for −1.
+/// The length that a line contains: outer `None` if it is not a length, inner `None` for −1.
 fn length_of(line: &[u8]) -> Option<Option<usize>> {
     if line == b"-1" {
         return Some(None);
     }
     let length: usize = std::str::from_utf8(line).ok()?.parse().ok()?;
-    (length <= TEXT_MAX).then_some(Some(length))
+    (length <= TEXT_BYTES_MAX).then_some(Some(length))
 }
 
 fn garbage(input: &[u8]) -> ProtocolError {
     let shown = String::from_utf8_lossy(&input[..input.len().min(40)]).into_owned();
-    ProtocolError::Garbage(shown, NAME)
+    ProtocolError::Garbage(shown, "RESP")
 }
 
 #[cfg(test)]

@@ -1,84 +1,176 @@
-//! Requests of RESP: arrays of texts, made once and sent with other numbers each time.
+//! Requests: arrays of strings, built once and sent with other parameters each time. The statement
+//! service gets prepared statements, by name, or texts.
 
-use super::prepared::{Anew, Prepared};
-use crate::workload::words::{DIGITS, put_digits, words};
-use crate::workload::{Numbers, Statement};
+use super::login::Service;
+use crate::workload::{DIGITS, Parameters, Piece, Statement, put_digits, tokens};
 
 /// What is sent for a statement.
 #[derive(Debug)]
 pub enum Template {
-    /// Its words are those of the request.
-    Words(Request),
+    /// A command: each token is an element of the array.
+    Command(CommandTemplate),
     Prepared(Prepared),
-    Anew(Anew),
+    New(NewText),
 }
 
 impl Template {
-    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+    /// The request for the statement with this index.
+    pub fn of(service: Service, index: usize, statement: &Statement) -> Self {
+        let is_statement = match statement.pieces.first() {
+            Some(Piece::Text(text)) => is_statement(text),
+            _ => false,
+        };
+        match service {
+            Service::Statements if statement.is_new => Self::New(NewText::of(statement)),
+            Service::Statements if is_statement => Self::Prepared(Prepared::of(index, statement)),
+            _ => Self::Command(CommandTemplate::of(statement)),
+        }
+    }
+
+    pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
         match self {
-            Self::Words(request) => request.put(numbers, out),
-            Self::Prepared(prepared) => prepared.put(numbers, out),
-            Self::Anew(anew) => anew.put(numbers, out),
+            Self::Command(command) => command.put(parameters, out),
+            Self::Prepared(prepared) => prepared.put(parameters, out),
+            Self::New(text) => text.put(parameters, out),
         }
     }
 }
 
-/// A statement as it is sent, and where its numbers go.
+/// The bytes of a command, with the offset and the slot of each parameter.
 #[derive(Debug)]
-pub struct Request {
+pub struct CommandTemplate {
     bytes: Vec<u8>,
-    /// Offset and place in [`Numbers`].
-    numbers: Vec<(usize, usize)>,
+    parameters: Vec<(usize, usize)>,
 }
 
-impl Request {
+impl CommandTemplate {
     pub fn of(statement: &Statement) -> Self {
-        let words = words(statement);
-        let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
-        put_header(b'*', words.len(), &mut bytes);
-        for word in words {
-            put_bulk(&word.bytes, &mut bytes);
-            let begin = bytes.len() - word.bytes.len() - 2;
-            numbers.extend(word.numbers.iter().map(|(at, place)| (begin + at, *place)));
+        let tokens = tokens(statement);
+        let (mut bytes, mut parameters) = (Vec::new(), Vec::new());
+        put_header(b'*', tokens.len(), &mut bytes);
+        for token in tokens {
+            put_bulk(&token.bytes, &mut bytes);
+            let begin = bytes.len() - token.bytes.len() - 2;
+            let slots = token.parameters.iter();
+            parameters.extend(slots.map(|(at, slot)| (begin + at, *slot)));
         }
-        Self { bytes, numbers }
+        Self { bytes, parameters }
     }
 
-    pub fn put(&self, numbers: &Numbers, out: &mut Vec<u8>) {
+    pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
         let begin = out.len();
         out.extend_from_slice(&self.bytes);
-        for (at, place) in &self.numbers {
-            put_digits(numbers[*place], &mut out[begin + at..][..DIGITS]);
+        for (at, slot) in &self.parameters {
+            put_digits(parameters[*slot], &mut out[begin + at..][..DIGITS]);
         }
     }
 }
 
-/// A command that is not of the workload.
+/// Writes a command that is not part of the workload.
 pub fn put_command(words: &[&str], out: &mut Vec<u8>) {
     put_header(b'*', words.len(), out);
     words.iter().for_each(|it| put_bulk(it.as_bytes(), out));
 }
 
-pub fn put_bulk(bytes: &[u8], out: &mut Vec<u8>) {
+fn put_bulk(bytes: &[u8], out: &mut Vec<u8>) {
     put_header(b'$', bytes.len(), out);
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
 
-pub fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
+fn put_header(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     out.extend_from_slice(b"\r\n");
 }
 
+/// The first words of statements of the statement service; anything else is a command.
+const VERBS: [&str; 6] = ["GET", "ADD", "INSERT", "DELETE", "COUNT", "SUM"];
+
+/// Whether a text is a statement, and not a command.
+pub fn is_statement(text: &str) -> bool {
+    let verb = text.split_ascii_whitespace().next().unwrap_or_default();
+    VERBS.iter().any(|it| it.eq_ignore_ascii_case(verb))
+}
+
+/// A statement of the statement service that is prepared when a connection begins.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its name, the same on every connection.
+    pub name: String,
+    /// The text, with a `?` for each parameter.
+    pub text: String,
+    /// The request up to the parameters.
+    begin: Vec<u8>,
+    slots: Vec<usize>,
+}
+
+/// A statement of the statement service that is sent as a text, which is new each time.
+#[derive(Debug)]
+pub struct NewText(Vec<Piece>);
+
+impl Prepared {
+    fn of(index: usize, statement: &Statement) -> Self {
+        let name = format!("s{index}");
+        let slots = statement.pieces.iter().filter_map(|piece| match piece {
+            Piece::Parameter(slot) => Some(*slot),
+            _ => None,
+        });
+        let slots: Vec<usize> = slots.collect();
+        let mut begin = Vec::new();
+        put_header(b'*', 2 + slots.len(), &mut begin);
+        put_bulk(b"EXECUTE", &mut begin);
+        put_bulk(name.as_bytes(), &mut begin);
+        Self {
+            name,
+            text: text(&statement.pieces, |_| "?".to_owned()),
+            begin,
+            slots,
+        }
+    }
+
+    pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.begin);
+        let mut digits = itoa::Buffer::new();
+        for slot in &self.slots {
+            put_bulk(digits.format(parameters[*slot]).as_bytes(), out);
+        }
+    }
+}
+
+impl NewText {
+    pub fn of(statement: &Statement) -> Self {
+        Self(statement.pieces.clone())
+    }
+
+    pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
+        put_run(&text(&self.0, |slot| parameters[slot].to_string()), out);
+    }
+}
+
+/// Writes a request that executes a text without parameters.
+pub fn put_run(text: &str, out: &mut Vec<u8>) {
+    put_header(b'*', 2, out);
+    put_bulk(b"RUN", out);
+    put_bulk(text.as_bytes(), out);
+}
+
+fn text(pieces: &[Piece], parameter: impl Fn(usize) -> String) -> String {
+    let part = |piece: &Piece| match piece {
+        Piece::Text(part) => part.clone(),
+        Piece::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Piece::Parameter(slot) => parameter(*slot),
+    };
+    pieces.iter().map(part).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::statement::Piece;
 
-    fn sent(pieces: Vec<Piece>, numbers: Numbers) -> String {
+    fn sent(pieces: Vec<Piece>, parameters: Parameters) -> String {
         let mut out = Vec::new();
-        Request::of(&Statement::of(pieces)).put(&numbers, &mut out);
+        CommandTemplate::of(&Statement::of(pieces)).put(&parameters, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -88,18 +180,18 @@ mod tests {
         let bytes = |text: &str| Piece::Bytes(text.as_bytes().to_vec());
         let pieces = vec![text("SET  k "), bytes("a b"), text(" é "), bytes("")];
         let expected = "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na b\r\n$2\r\né\r\n$0\r\n\r\n";
-        assert_eq!(sent(pieces, Numbers::default()), expected);
+        assert_eq!(sent(pieces, Parameters::default()), expected);
     }
 
     #[test]
     fn numbers_go_where_they_belong() {
         let pieces = vec![
             Piece::Text("X ".to_owned()),
-            Piece::Number(1),
+            Piece::Parameter(1),
             Piece::Text(":".to_owned()),
-            Piece::Number(0),
+            Piece::Parameter(0),
         ];
         let expected = "*2\r\n$1\r\nX\r\n$25\r\n-00000000012:000000123456\r\n";
-        assert_eq!(sent(pieces, [123_456, -12, 0, 0, 0, 0, 0, 0, 0]), expected);
+        assert_eq!(sent(pieces, [123_456, -12].into()), expected);
     }
 }

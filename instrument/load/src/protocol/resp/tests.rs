@@ -3,61 +3,71 @@
 use std::ops::Range;
 
 use super::request::put_command;
-use super::{Greeting, Resp, Service};
+use super::{Login, Resp, Service};
 use crate::protocol::{Conversation, Message, Protocol};
-use crate::workload::keys::Keys;
-use crate::workload::script::Scripts;
-use crate::workload::statement::Piece;
-use crate::workload::{Answer, Numbers, Statement, Workload};
+use crate::workload::{Answer, Parameters, Piece, Statement};
 
-const NUMBERS: Numbers = [42, 7, 0, 0, 0, 0, 0, 0, 0];
-
-fn connection(commands: &[&str], greeting: Greeting) -> Box<dyn Conversation> {
-    let scripts = Scripts::new(Keys::Session, 3).with("custom", 1, commands);
-    Resp::new(scripts.unwrap().statements(0), greeting).conversation()
+fn parameters() -> Parameters {
+    [42, 7].into()
 }
 
-fn asked(connection: &mut dyn Conversation, statements: Range<usize>) -> String {
+fn conversation(commands: &[&str], login: Login) -> Box<dyn Conversation> {
+    let placeholders = [
+        (
+            "key",
+            vec![Piece::Text("key:".to_owned()), Piece::Parameter(0)],
+        ),
+        ("value", vec![Piece::Bytes(b"xxx".to_vec())]),
+        ("session", vec![Piece::Parameter(1)]),
+        ("count", vec![Piece::Parameter(2)]),
+    ];
+    let parse = |text: &&str| Statement::parse(text, &placeholders).unwrap();
+    let statements: Vec<Statement> = commands.iter().map(parse).collect();
+    Resp::new(&statements, login).conversation()
+}
+
+fn requested(conversation: &mut dyn Conversation, statements: Range<usize>) -> String {
     let mut out = Vec::new();
-    connection.ask(statements, &NUMBERS, &mut out);
+    conversation.request(statements, &parameters(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
-fn heard(connection: &mut dyn Conversation, input: &str) -> Message {
-    let received = connection.receive(input.as_bytes(), &mut Vec::new());
+fn received(conversation: &mut dyn Conversation, input: &str) -> Message {
+    let received = conversation.receive(input.as_bytes(), &mut Vec::new());
     received.unwrap().message
 }
 
 #[test]
 fn a_request_as_it_is_sent() {
-    let mut connection = connection(
-        &["SET a{key} {value} {session}:{count}"],
-        Greeting::default(),
-    );
+    let mut conversation =
+        conversation(&["SET a{key} {value} {session}:{count}"], Login::default());
     let expected = "*4\r\n$3\r\nSET\r\n$17\r\nakey:000000000042\r\n$3\r\nxxx\r\n\
         $25\r\n000000000007:000000000000\r\n";
-    assert_eq!(asked(&mut *connection, 0..1), expected);
+    assert_eq!(requested(&mut *conversation, 0..1), expected);
 }
 
 #[test]
-fn a_trip_of_several_statements_has_one_answer() {
-    let mut connection = connection(&["INCR {key}", "GET {key}"], Greeting::default());
-    let text = asked(&mut *connection, 0..2);
+fn a_round_trip_of_several_statements_has_one_answer() {
+    let mut conversation = conversation(&["INCR {key}", "GET {key}"], Login::default());
+    let text = requested(&mut *conversation, 0..2);
     assert!(text.contains("INCR") && text.contains("GET"));
-    assert_eq!(heard(&mut *connection, ":1\r\n"), Message::Aside);
+    assert_eq!(
+        received(&mut *conversation, ":1\r\n"),
+        Message::Intermediate
+    );
     let answer = Message::Answer(Answer::Done(Some(-5)));
-    assert_eq!(heard(&mut *connection, ":-5\r\n"), answer);
+    assert_eq!(received(&mut *conversation, ":-5\r\n"), answer);
 
-    asked(&mut *connection, 0..2);
+    requested(&mut *conversation, 0..2);
     let error = "-WRONGTYPE Operation against a key\r\n";
-    assert_eq!(heard(&mut *connection, error), Message::Aside);
+    assert_eq!(received(&mut *conversation, error), Message::Intermediate);
     let answer = Message::Answer(Answer::Error("WRONGTYPE".to_owned()));
-    assert_eq!(heard(&mut *connection, "+OK\r\n"), answer);
+    assert_eq!(received(&mut *conversation, "+OK\r\n"), answer);
 }
 
 #[test]
-fn errors_without_a_kind_are_told_by_their_plain_words() {
-    let mut connection = connection(&["GET {key}"], Greeting::default());
+fn errors_without_a_kind_are_named_by_their_plain_words() {
+    let mut conversation = conversation(&["GET {key}"], Login::default());
     for (error, kind) in [
         (
             "-ERR unknown command 'FOO', with args\r\n",
@@ -66,122 +76,134 @@ fn errors_without_a_kind_are_told_by_their_plain_words() {
         ("-ERR 'x' is no number\r\n", "ERR"),
         ("-OOM command not allowed\r\n", "OOM"),
     ] {
-        asked(&mut *connection, 0..1);
+        requested(&mut *conversation, 0..1);
         let answer = Message::Answer(Answer::Error(kind.to_owned()));
-        assert_eq!(heard(&mut *connection, error), answer);
+        assert_eq!(received(&mut *conversation, error), answer);
     }
 }
 
 #[test]
-fn a_command_of_its_own_tells_its_error_in_full() {
-    let mut connection = connection(&["GET {key}"], Greeting::default());
+fn the_error_of_a_command_outside_of_the_workload_is_reported_in_full() {
+    let mut conversation = conversation(&["GET {key}"], Login::default());
     let mut out = Vec::new();
-    connection.ask_once("CONFIG  GET x", &mut out);
+    conversation.request_once("CONFIG  GET x", &mut out);
     assert_eq!(out, b"*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$1\r\nx\r\n");
     let answer = Message::Answer(Answer::Error("ERR no such thing".to_owned()));
-    assert_eq!(heard(&mut *connection, "-ERR no such thing\r\n"), answer);
+    assert_eq!(
+        received(&mut *conversation, "-ERR no such thing\r\n"),
+        answer
+    );
 }
 
 #[test]
 fn nil_is_nothing_in_both_versions() {
-    let mut connection = connection(&["GET {key}"], Greeting::default());
+    let mut conversation = conversation(&["GET {key}"], Login::default());
     for nil in ["$-1\r\n", "_\r\n"] {
-        asked(&mut *connection, 0..1);
+        requested(&mut *conversation, 0..1);
         let answer = Message::Answer(Answer::Nothing);
-        assert_eq!(heard(&mut *connection, nil), answer);
+        assert_eq!(received(&mut *conversation, nil), answer);
     }
 }
 
 #[test]
 fn a_transaction_of_the_record_service_is_aborted_after_an_error() {
-    let greeting = Greeting {
+    let login = Login {
         service: Service::Records,
-        ..Greeting::default()
+        ..Login::default()
     };
     let commands = ["BEGIN", "GET EQUAL f 0 {key} SINGLE FIELD 12 12", "END"];
-    let mut connection = connection(&commands, greeting);
-    let mut hear = |asked: usize, input: &str| {
+    let mut conversation = conversation(&commands, login);
+    let mut answer_to = |statement: usize, input: &str| {
         let mut out = Vec::new();
-        connection.ask(asked..asked + 1, &NUMBERS, &mut Vec::new());
-        let received = connection.receive(input.as_bytes(), &mut out);
+        conversation.request(statement..statement + 1, &parameters(), &mut Vec::new());
+        let received = conversation.receive(input.as_bytes(), &mut out);
         (received.unwrap().message, String::from_utf8(out).unwrap())
     };
     let answer = |answer| Message::Answer(answer);
     let nothing = String::new;
-    assert_eq!(hear(0, "+OK\r\n"), (answer(Answer::Done(None)), nothing()));
+    assert_eq!(
+        answer_to(0, "+OK\r\n"),
+        (answer(Answer::Done(None)), nothing())
+    );
     let record = "*2\r\n$4\r\nabcd\r\n:-7\r\n";
-    assert_eq!(hear(1, record), (answer(Answer::Done(Some(-7))), nothing()));
+    assert_eq!(
+        answer_to(1, record),
+        (answer(Answer::Done(Some(-7))), nothing())
+    );
     let none = "-KEYNOTFOUND 4: no record has this key value\r\n";
-    assert_eq!(hear(1, none), (answer(Answer::Nothing), nothing()));
+    assert_eq!(answer_to(1, none), (answer(Answer::Nothing), nothing()));
     let deadlock = "-DEADLOCK 78: the session and others wait for one another\r\n";
     let abort = "*1\r\n$5\r\nABORT\r\n".to_owned();
-    let told = answer(Answer::Error("DEADLOCK".to_owned()));
-    assert_eq!(hear(1, deadlock), (told, abort));
-    // Whatever it is answered with, the next trip's answer comes after it.
-    assert_eq!(hear(0, "-NOTRANSACTION 39\r\n").0, Message::Aside);
+    let reported = answer(Answer::Error("DEADLOCK".to_owned()));
+    assert_eq!(answer_to(1, deadlock), (reported, abort));
+    // The answer to the abort is ignored; the next answer belongs to the next request.
     assert_eq!(
-        heard(&mut *connection, "+OK\r\n"),
+        answer_to(0, "-NOTRANSACTION 39\r\n").0,
+        Message::Intermediate
+    );
+    assert_eq!(
+        received(&mut *conversation, "+OK\r\n"),
         answer(Answer::Done(None))
     );
 }
 
 fn statements(texts: &[&str]) -> Box<dyn Conversation> {
-    let greeting = Greeting {
+    let login = Login {
         service: Service::Statements,
-        ..Greeting::default()
+        ..Login::default()
     };
-    let places = [
-        ("key", vec![Piece::Number(0)]),
-        ("by", vec![Piece::Number(1)]),
+    let placeholders = [
+        ("key", vec![Piece::Parameter(0)]),
+        ("by", vec![Piece::Parameter(1)]),
     ];
-    let parse = |text: &&str| Statement::parse(text, &places).unwrap();
+    let parse = |text: &&str| Statement::parse(text, &placeholders).unwrap();
     let mut statements: Vec<Statement> = texts.iter().map(parse).collect();
-    statements.push(parse(&"get f x KEY {key}").anew(1));
-    Resp::new(&statements, greeting).conversation()
+    statements.push(parse(&"get f x KEY {key}").with_new_text(1));
+    Resp::new(&statements, login).conversation()
 }
 
 #[test]
 fn statements_are_prepared_when_a_connection_begins_and_executed_by_name() {
-    let mut connection = statements(&["BEGIN", "ADD f x {by} KEY {key}", "GET f x KEY 1"]);
+    let mut conversation = statements(&["BEGIN", "ADD f x {by} KEY {key}", "GET f x KEY 1"]);
     let mut out = Vec::new();
-    assert!(connection.greet(&mut out));
-    let mut wanted = Vec::new();
+    assert!(conversation.begin(&mut out));
+    let mut expected = Vec::new();
     for words in [
         &["PING"][..],
         &["PREPARE", "s1", "ADD f x ? KEY ?"],
         &["PREPARE", "s2", "GET f x KEY 1"],
     ] {
-        put_command(words, &mut wanted);
+        put_command(words, &mut expected);
     }
-    assert_eq!(out, wanted);
-    for (reply, said) in [
-        ("+PONG\r\n", Message::Aside),
-        (":2\r\n", Message::Aside),
-        (":0\r\n", Message::Greeted),
+    assert_eq!(out, expected);
+    for (reply, message) in [
+        ("+PONG\r\n", Message::Intermediate),
+        (":2\r\n", Message::Intermediate),
+        (":0\r\n", Message::Ready),
     ] {
-        assert_eq!(heard(&mut *connection, reply), said);
+        assert_eq!(received(&mut *conversation, reply), message);
     }
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for words in [
         &["BEGIN"][..],
         &["EXECUTE", "s1", "7", "42"],
         &["EXECUTE", "s2"],
         &["RUN", "get f x KEY 42 /* 7 */"],
     ] {
-        put_command(words, &mut wanted);
+        put_command(words, &mut expected);
     }
-    assert_eq!(asked(&mut *connection, 0..4).as_bytes(), wanted);
+    assert_eq!(requested(&mut *conversation, 0..4).as_bytes(), expected);
     let mut out = Vec::new();
-    connection.ask_once("count f FROM 1 TO 2", &mut out);
-    connection.ask_once("FILL f 1 2", &mut out);
-    let mut wanted = Vec::new();
-    put_command(&["RUN", "count f FROM 1 TO 2"], &mut wanted);
-    put_command(&["FILL", "f", "1", "2"], &mut wanted);
-    assert_eq!(out, wanted);
+    conversation.request_once("count f FROM 1 TO 2", &mut out);
+    conversation.request_once("FILL f 1 2", &mut out);
+    let mut expected = Vec::new();
+    put_command(&["RUN", "count f FROM 1 TO 2"], &mut expected);
+    put_command(&["FILL", "f", "1", "2"], &mut expected);
+    assert_eq!(out, expected);
 }
 
 #[test]
-fn a_statement_that_is_refused_is_told() {
+fn a_statement_that_is_refused_is_reported() {
     for (texts, replies, why) in [
         (
             &["GET f x KEY 1", "GET g x KEY 1"][..],
@@ -191,12 +213,12 @@ fn a_statement_that_is_refused_is_told() {
         (&["GET f x KEY 1"], &["+PONG\r\n"], "GET f"),
         (&["GET f x KEY 1"], &[], "log-in"),
     ] {
-        let mut connection = statements(texts);
-        connection.greet(&mut Vec::new());
+        let mut conversation = statements(texts);
+        conversation.begin(&mut Vec::new());
         for reply in replies {
-            assert_eq!(heard(&mut *connection, reply), Message::Aside);
+            assert_eq!(received(&mut *conversation, reply), Message::Intermediate);
         }
-        let refused = connection.receive(b"-FILENOTFOUND 12\r\n", &mut Vec::new());
+        let refused = conversation.receive(b"-FILENOTFOUND 12\r\n", &mut Vec::new());
         let text = refused.unwrap_err().to_string();
         assert!(
             text.contains(why) && text.contains("FILENOTFOUND 12"),
@@ -208,7 +230,7 @@ fn a_statement_that_is_refused_is_told() {
 #[test]
 fn how_connections_begin() {
     let some = |text: &str| Some(text.to_owned());
-    for (resp3, user, password, database, service, expected) in [
+    for (resp3, user, password, database, service, commands) in [
         (
             false,
             None,
@@ -236,50 +258,53 @@ fn how_connections_begin() {
             vec!["HELLO 3 AUTH default secret", "SELECT 3"],
         ),
     ] {
-        let greeting = Greeting {
+        let login = Login {
             resp3,
             user,
             password,
             database,
             service,
         };
-        let mut connection = connection(&["PING"], greeting);
+        let mut conversation = conversation(&["PING"], login);
         let mut out = Vec::new();
-        assert!(connection.greet(&mut out));
-        let mut wanted = Vec::new();
-        for command in &expected {
-            put_command(&command.split(' ').collect::<Vec<_>>(), &mut wanted);
+        assert!(conversation.begin(&mut out));
+        let mut expected = Vec::new();
+        for command in &commands {
+            put_command(&command.split(' ').collect::<Vec<_>>(), &mut expected);
         }
-        assert_eq!(out, wanted);
-        for _ in 1..expected.len() {
-            assert_eq!(heard(&mut *connection, "+OK\r\n"), Message::Aside);
+        assert_eq!(out, expected);
+        for _ in 1..commands.len() {
+            assert_eq!(
+                received(&mut *conversation, "+OK\r\n"),
+                Message::Intermediate
+            );
         }
-        assert_eq!(heard(&mut *connection, "+OK\r\n"), Message::Greeted);
+        assert_eq!(received(&mut *conversation, "+OK\r\n"), Message::Ready);
     }
-    assert!(!connection(&["PING"], Greeting::default()).greet(&mut Vec::new()));
+    assert!(!conversation(&["PING"], Login::default()).begin(&mut Vec::new()));
 }
 
 #[test]
 fn a_password_that_is_wrong_or_missing_ends_the_conversation() {
-    let greeting = Greeting {
+    let login = Login {
         password: Some("secret".to_owned()),
-        ..Greeting::default()
+        ..Login::default()
     };
-    let mut wrong = connection(&["PING"], greeting);
-    wrong.greet(&mut Vec::new());
+    let mut wrong = conversation(&["PING"], login);
+    wrong.begin(&mut Vec::new());
     let refused = wrong.receive(b"-WRONGPASS no\r\n", &mut Vec::new());
     assert!(refused.unwrap_err().to_string().contains("WRONGPASS no"));
 
-    let mut missing = connection(&["PING"], Greeting::default());
-    asked(&mut *missing, 0..1);
+    let mut missing = conversation(&["PING"], Login::default());
+    requested(&mut *missing, 0..1);
     let refused = missing.receive(b"-NOAUTH Authentication required.\r\n", &mut Vec::new());
     assert!(refused.unwrap_err().to_string().contains("--password-from"));
 }
 
 #[test]
 fn an_answer_to_nothing_is_an_error() {
-    let mut connection = connection(&["GET {key}"], Greeting::default());
-    assert!(connection.receive(b"+OK\r\n", &mut Vec::new()).is_err());
+    let mut conversation = conversation(&["GET {key}"], Login::default());
+    assert!(conversation.receive(b"+OK\r\n", &mut Vec::new()).is_err());
     let push = ">2\r\n+a\r\n+b\r\n";
-    assert_eq!(heard(&mut *connection, push), Message::Aside);
+    assert_eq!(received(&mut *conversation, push), Message::Intermediate);
 }

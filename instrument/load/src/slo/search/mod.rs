@@ -6,27 +6,27 @@ use super::fit::{Count, Root, root};
 /// Probability that the interval misses the rate, at most.
 pub const MISS: f64 = 0.05;
 
-/// What is tried.
-pub trait Server {
+/// What the load is put on.
+pub trait SystemUnderTest {
     type Error;
 
-    /// Transactions a second of all sessions without pauses; none if there is no time left.
-    fn closed(&mut self) -> Result<Option<f64>, Self::Error>;
+    /// Transactions a second of all sessions without pauses; `None` if there is no time left.
+    fn closed_loop(&mut self) -> Result<Option<f64>, Self::Error>;
 
-    /// A window at a rate; none if there is no time left.
+    /// Measures a window at a rate; `None` if there is no time left.
     fn window(&mut self, rate: f64) -> Result<Option<Window>, Self::Error>;
 }
 
-/// What was seen at a rate.
+/// What was measured at a rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     pub rate: f64,
     pub requests: u64,
-    /// By objective.
+    /// Bad requests by objective.
     pub bad: Vec<u64>,
 }
 
-/// What a search found.
+/// The course of a search, and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// Transactions a second of all sessions without pauses.
@@ -48,28 +48,28 @@ pub enum Outcome {
     NeverKept { rate: f64, objective: usize },
     /// Kept at all rates up to this one, which is more than the sessions can ask for.
     AlwaysKept { rate: f64 },
-    /// Too little was seen.
+    /// The windows do not say.
     Undecided,
 }
 
-/// Above what the sessions reach without pauses: such a rate cannot be sent.
+/// Highest rate, relative to what the sessions reach without pauses: a higher one cannot be sent.
 const CEILING: f64 = 1.15;
-/// The bracket is narrow enough to look at the curve inside.
+/// Upper over lower end below which a bracket is narrow enough to fit the curve inside.
 const NARROW: f64 = 1.25;
-/// So many windows in a row at the lowest rate settle that it is too much.
+/// So many missed windows at the lowest rate decide that no rate is kept.
 const SETTLES: usize = 3;
-/// Windows farther from the root, in logs, do not tell about the curve there.
+/// Windows farther from the root, in logs of the share, are left out of the fit.
 const NEAR: f64 = 5.0;
-/// How far from the root it is looked, in logs, and the least and greatest share of the rate that
-/// this may be: near, a straight line will do for the curve.
+/// Distance from the root at which windows are placed, in logs of the share, and its limits relative
+/// to the rate: so near, the curve is nearly straight.
 const SHIFT_LOGS: f64 = 1.3;
 const SHIFT: (f64, f64) = (0.01, 0.10);
 
 /// Tries rates until there is no time left.
 ///
 /// `shares` are those that may be bad, by objective; `window_seconds` is how long a window is.
-pub fn search<S: Server>(
-    server: &mut S,
+pub fn search<S: SystemUnderTest>(
+    system: &mut S,
     shares: &[f64],
     window_seconds: f64,
 ) -> Result<Search, S::Error> {
@@ -78,25 +78,25 @@ pub fn search<S: Server>(
         windows: Vec::new(),
         outcome: Outcome::Undecided,
     };
-    let Some(capacity) = server.closed()?.filter(|it| *it > 0.0) else {
+    let Some(capacity) = system.closed_loop()?.filter(|it| *it > 0.0) else {
         return Ok(search);
     };
     search.capacity = capacity;
     let strictest = shares.iter().copied().fold(1.0, f64::min);
-    // With fewer requests a window would have hardly a bad one even where too many are.
+    // At lower rates a window would have too few bad requests to judge.
     let lowest = (2.0 / strictest / window_seconds)
         .max(capacity / 100.0)
         .min(capacity / 2.0);
-    let bracket = search.bracket(server, shares, lowest)?;
+    let bracket = search.bracket(system, shares, lowest)?;
     if let Some(bracket) = bracket {
-        search.refine(server, shares, bracket)?;
+        search.refine(system, shares, bracket)?;
         search.outcome = search.estimate(shares);
     }
     Ok(search)
 }
 
 impl Search {
-    /// The rate that was found, or the last word on where it lies.
+    /// The rate that was found, or the bound that is known.
     pub fn rate(&self) -> f64 {
         match self.outcome {
             Outcome::Found { rate, .. }
@@ -106,18 +106,17 @@ impl Search {
         }
     }
 
-    /// Rates that lie on both sides, not far from each other; none if there are none, and the
-    /// outcome says why.
-    fn bracket<S: Server>(
+    /// A narrow pair of rates, one kept and one missed; `None` if there is none: the outcome says why.
+    fn bracket<S: SystemUnderTest>(
         &mut self,
-        server: &mut S,
+        system: &mut S,
         shares: &[f64],
         lowest: f64,
     ) -> Result<Option<(f64, f64)>, S::Error> {
         let ceiling = CEILING * self.capacity;
         let (mut kept, mut missed) = (None::<f64>, None::<f64>);
         let (mut rate, mut misses_at_lowest) = (self.capacity / 2.0, 0);
-        while let Some(window) = server.window(rate)? {
+        while let Some(window) = system.window(rate)? {
             let worst = window.missed(shares);
             self.windows.push(window);
             match worst {
@@ -149,10 +148,10 @@ impl Search {
         Ok(None)
     }
 
-    /// Tries rates on both sides of where the limit seems to be.
-    fn refine<S: Server>(
+    /// Measures windows on both sides of the estimated limit.
+    fn refine<S: SystemUnderTest>(
         &mut self,
-        server: &mut S,
+        system: &mut S,
         shares: &[f64],
         bracket: (f64, f64),
     ) -> Result<(), S::Error> {
@@ -169,7 +168,7 @@ impl Search {
                 None => bracket.0,
             };
             let rate = rate.clamp(bracket.0 / 2.0, (bracket.1 * 1.5).min(ceiling));
-            let Some(window) = server.window(rate)? else {
+            let Some(window) = system.window(rate)? else {
                 return Ok(());
             };
             self.windows.push(window);
@@ -177,7 +176,7 @@ impl Search {
         }
     }
 
-    /// The objective that is reached first, and where.
+    /// The objective that is missed at the lowest rate, and that rate.
     fn first_limit(&self, shares: &[f64]) -> Option<(usize, Root)> {
         let roots = (0..shares.len()).filter_map(|objective| {
             let root = root(&self.near(objective, shares[objective]), shares[objective])?;
@@ -186,7 +185,7 @@ impl Search {
         roots.min_by(|a, b| a.1.rate.total_cmp(&b.1.rate))
     }
 
-    /// The windows that tell about an objective near its root.
+    /// The windows near the root of an objective.
     fn near(&self, objective: usize, share: f64) -> Vec<Count> {
         let count = |it: &Window| Count {
             rate: it.rate,
@@ -209,8 +208,8 @@ impl Search {
         let Some((objective, first)) = self.first_limit(shares) else {
             return Outcome::Undecided;
         };
-        // The limit is the least of several rates. One that lies too low is as bad as the first one
-        // that does; that none lies too high is asked of all of them (Bonferroni).
+        // The limit is the least of several rates. Its lower bound is the least of theirs. That its
+        // upper bound holds must be true for all of them together (Bonferroni).
         let tail = (MISS / 2.0, MISS / 2.0 / shares.len() as f64);
         let (mut low, mut high) = (f64::INFINITY, f64::INFINITY);
         for (objective, share) in shares.iter().enumerate() {
@@ -223,7 +222,7 @@ impl Search {
         Outcome::Found {
             rate: first.rate,
             low,
-            // More than that cannot be sent, whatever the windows leave open.
+            // Higher rates cannot be sent, so the windows say nothing about them.
             high: high.min(CEILING * self.capacity),
             objective,
         }
@@ -231,7 +230,7 @@ impl Search {
 }
 
 impl Window {
-    /// The objective that was missed by most, if one was.
+    /// The objective that was missed by the largest factor, if one was.
     pub fn missed(&self, shares: &[f64]) -> Option<usize> {
         let excess = |objective: &usize| {
             self.bad[*objective] as f64 / (self.requests as f64 * shares[*objective])

@@ -1,72 +1,67 @@
-//! How the workload is said in a server's language.
+//! How the workload is written in a server's language.
 
 use std::fmt::Debug;
 
-use super::Data;
+use super::profile::{BankData, Step};
+use crate::dataset::Check;
 
-/// A step of a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    Begin,
-    /// Reads a balance.
-    Read(Table),
-    /// Adds the delta to a balance.
-    Update(Table),
-    /// Reads a balance, then adds the delta to it.
-    ReadUpdate(Table),
-    /// A row in the history.
-    Insert,
-    End,
-}
+/// Version of the layout of the data; another number when tables or columns change.
+pub const FORMAT: i64 = 1;
 
-/// A file with balances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    Accounts,
-    Tellers,
-    Branches,
-}
+/// Records that one `FILL` makes: other clients wait while it runs.
+const FILL_MAX: i64 = 10_000;
 
-/// A question to the data, and the only right answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    /// What must hold, in words.
-    pub says: String,
-    /// Answered with one number.
-    pub statement: String,
-    pub must_be: i64,
-}
-
-/// A language. All questions are answered with one number.
+/// The workload in a language. Each question is a statement that is answered with one number.
 pub trait Dialect: Debug + Send + Sync {
-    /// A step on a set of files (from 1), as one statement or several, with places for numbers:
-    /// `{aid}`, `{tid}`, `{bid}`, `{delta}`, `{balance}` (what the last answer brought, and the
-    /// delta), `{abid}`, `{tbid}` (the branch of the account, of the teller), `{time}` (µs since
-    /// 1970).
+    /// A step on a set of files (from 1), as one statement or several, with placeholders: `{aid}`,
+    /// `{tid}`, `{bid}`, `{delta}`, `{balance}` (the number in the last answer, plus the delta),
+    /// `{abid}`, `{tbid}` (the branch of the account, of the teller), `{time}` (µs since 1970),
+    /// `{row}` (a number that no other transaction has).
     fn step(&self, step: Step, set: u32) -> Vec<String>;
 
-    /// How the place of the data is called in messages.
-    fn place(&self) -> &'static str;
+    /// Where the data is in a database, as messages name it.
+    fn location(&self) -> &'static str;
 
-    /// How many things stand at the place of the data, ours or not.
-    fn occupied(&self) -> String;
+    /// Asks how many objects are at this location, ours or not.
+    fn count_objects(&self) -> String;
 
-    /// Whether the table of marks, which says that the data is ours, is among them.
-    fn marked(&self) -> String;
+    /// Asks how many metadata tables are among them: 1 if the data may be ours.
+    fn count_metadata_tables(&self) -> String;
 
-    /// A mark: `format`, `workload`, `scale`, `accounts` or `files`. Without an answer if it is missing.
-    fn mark(&self, name: &str) -> String;
+    /// Asks for an entry of the metadata: `format`, `workload`, `scale`, `accounts` or `files`. No
+    /// number is answered if it is missing.
+    fn read_metadata(&self, name: &str) -> String;
 
-    /// Takes away what is ours, complete or not.
+    /// Drops all that is ours, complete or not.
     fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send>;
 
-    /// Makes the data: the mark `format` first, the other marks last.
-    fn make(&self, data: Data) -> Box<dyn Iterator<Item = String> + Send>;
+    /// Makes the data: the metadata entry `format` first, the other entries last.
+    fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send>;
 
-    /// What must hold of data, whatever transactions were committed.
-    fn checks(&self, data: Data) -> Vec<Check>;
+    /// What must hold of the data, whatever transactions were committed.
+    fn checks(&self, data: BankData) -> Vec<Check>;
 
-    /// Questions whose answers add up to the number of transactions that were ever committed; none
-    /// if they leave no trace.
-    fn committed(&self, data: Data) -> Vec<String>;
+    /// Questions whose answers add up to the number of transactions that were ever committed; empty
+    /// if transactions leave no trace.
+    fn count_committed(&self, data: BankData) -> Vec<String>;
+}
+
+/// For languages with a `FILL` command: first and last number of the records that each statement
+/// makes, of a branch (from 1) that has `each` of them.
+pub fn fill_ranges(branch: i64, each: i64) -> impl Iterator<Item = (i64, i64)> {
+    let (begin, end) = ((branch - 1) * each, branch * each);
+    let firsts = (begin..end).step_by(FILL_MAX as usize);
+    firsts.map(move |before| (before + 1, end.min(before + FILL_MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_of_a_branch_is_made_once() {
+        let made: Vec<_> = fill_ranges(3, 12_500).collect();
+        assert_eq!(made, [(25_001, 35_000), (35_001, 37_500)]);
+        assert_eq!(fill_ranges(2, 10).collect::<Vec<_>>(), [(11, 20)]);
+    }
 }

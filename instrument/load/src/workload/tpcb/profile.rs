@@ -2,7 +2,39 @@
 
 use std::str::FromStr;
 
-use super::dialect::{Step, Table};
+/// Tellers of each branch.
+pub const TELLERS: i64 = 10;
+/// Accounts of each branch, by the standard.
+pub const ACCOUNTS: u32 = 100_000;
+/// Account numbers fit in 32 bits.
+pub const SCALE_MAX: u32 = 20_000;
+pub const FILES_MAX: u32 = 16;
+
+/// A step of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Begin,
+    /// Reads a balance.
+    Read(Table),
+    /// Adds the delta to a balance.
+    Update(Table),
+    /// Reads a balance, then adds the delta to it.
+    ReadUpdate(Table),
+    /// Inserts a row into the history.
+    Insert,
+    End,
+}
+
+/// A file with balances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    Accounts,
+    Tellers,
+    Branches,
+}
+
+/// The files with balances, in the order in which they are made.
+pub const TABLES: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
 
 /// What a transaction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,15 +47,15 @@ pub enum Profile {
     Loop,
 }
 
-/// The data that a workload needs.
+/// The data that a profile needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Data {
+pub struct BankData {
     pub profile: Profile,
-    /// Branches.
+    /// Number of branches.
     pub scale: u32,
-    /// Of each branch.
+    /// Accounts of each branch.
     pub accounts: u32,
-    /// Sets of four files; a session keeps to one of them.
+    /// Sets of four files; a session uses one of them.
     pub files: u32,
 }
 
@@ -48,7 +80,7 @@ impl Profile {
         }
     }
 
-    /// What stands for it in the data. Never changed.
+    /// Its number in the metadata of stored data. Never changed.
     pub fn code(self) -> i64 {
         match self {
             Self::Rw3 => 1,
@@ -95,7 +127,7 @@ impl Profile {
         }
     }
 
-    /// Whether its steps stand between a begin and an end.
+    /// Whether it executes several statements in an explicit transaction.
     pub fn is_transaction(self) -> bool {
         matches!(self, Self::Rw3 | Self::Strict | Self::Like | Self::Loop)
     }
@@ -120,9 +152,20 @@ impl FromStr for Profile {
     }
 }
 
-impl Data {
-    /// Whether this data serves a workload that needs `other`: only reading needs no data of its
-    /// own.
+impl BankData {
+    /// Branches, tellers and accounts: the rows of each file of a set.
+    pub fn rows(&self) -> [(Table, i64); 3] {
+        let branches = i64::from(self.scale);
+        let rows = |table| match table {
+            Table::Branches => branches,
+            Table::Tellers => TELLERS * branches,
+            Table::Accounts => i64::from(self.accounts) * branches,
+        };
+        TABLES.map(|table| (table, rows(table)))
+    }
+
+    /// Whether this data serves a workload that needs `other`: one that only reads can use the data
+    /// of any profile.
     pub fn serves(&self, other: &Self) -> bool {
         let profile = other.profile == Profile::Read || self.profile == other.profile;
         let size = |it: &Self| (it.scale, it.accounts, it.files);

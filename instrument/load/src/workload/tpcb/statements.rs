@@ -1,17 +1,16 @@
 //! The workload in the statement service's language: files of numbers, changed by adding to them.
 
-use super::dialect::{Check, Dialect, Step, Table};
-use super::filling::{TABLES, chunks, records};
-use super::sql::FORMAT;
-use super::{Data, Profile, TELLERS};
+use super::dialect::{Dialect, FORMAT, fill_ranges};
+use super::profile::{BankData, Profile, Step, TABLES, TELLERS, Table};
+use crate::dataset::Check;
 
 const PREFIX: &str = "concurve_";
-/// Of a row, as long as the standard wants it (clause 3.2).
+/// Length of a row in the standard (clause 3.2).
 const ROW_BYTES: usize = 100;
-/// Keys of all records there can be.
+/// The range of all keys.
 const ALL_KEYS: &str = "FROM -9223372036854775808 TO 9223372036854775807";
-/// Marks are known by numbers.
-const MARKS: [&str; 5] = ["format", "workload", "scale", "accounts", "files"];
+/// Metadata entries; their keys are their positions, from 1.
+const METADATA: [&str; 5] = ["format", "workload", "scale", "accounts", "files"];
 const HISTORY: &str = "row tid bid aid delta time";
 
 pub const STATEMENTS: Statements = Statements;
@@ -52,20 +51,20 @@ impl Dialect for Statements {
         }
     }
 
-    fn place(&self) -> &'static str {
+    fn location(&self) -> &'static str {
         "files concurve_…"
     }
 
-    fn occupied(&self) -> String {
+    fn count_objects(&self) -> String {
         format!("FILES {PREFIX}")
     }
 
-    fn marked(&self) -> String {
+    fn count_metadata_tables(&self) -> String {
         format!("FILES {PREFIX}marks")
     }
 
-    fn mark(&self, name: &str) -> String {
-        format!("GET {PREFIX}marks number KEY {}", mark_number(name))
+    fn read_metadata(&self, name: &str) -> String {
+        format!("GET {PREFIX}marks number KEY {}", metadata_key(name))
     }
 
     fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
@@ -79,13 +78,13 @@ impl Dialect for Statements {
         Box::new(files.into_iter().map(|it| format!("DROP {PREFIX}{it}")))
     }
 
-    fn make(&self, data: Data) -> Box<dyn Iterator<Item = String> + Send> {
-        let mark = |(name, number): (&str, i64)| {
-            format!("INSERT {PREFIX}marks {} {number}", mark_number(name))
+    fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send> {
+        let insert_metadata = |(name, number): (&str, i64)| {
+            format!("INSERT {PREFIX}marks {} {number}", metadata_key(name))
         };
         let begin = [
             format!("CREATE {PREFIX}marks name number"),
-            mark(("format", FORMAT)),
+            insert_metadata(("format", FORMAT)),
         ];
         let end = [
             ("workload", data.profile.code()),
@@ -94,10 +93,15 @@ impl Dialect for Statements {
             ("files", i64::from(data.files)),
         ];
         let sets = (1..=data.files).flat_map(move |set| make_set(data, set));
-        Box::new(begin.into_iter().chain(sets).chain(end.map(mark)))
+        Box::new(
+            begin
+                .into_iter()
+                .chain(sets)
+                .chain(end.map(insert_metadata)),
+        )
     }
 
-    fn checks(&self, data: Data) -> Vec<Check> {
+    fn checks(&self, data: BankData) -> Vec<Check> {
         let of_set = |set| {
             let mut checks = counts(data, set);
             if data.profile.is_transaction() {
@@ -112,7 +116,7 @@ impl Dialect for Statements {
         (1..=data.files).flat_map(of_set).collect()
     }
 
-    fn committed(&self, data: Data) -> Vec<String> {
+    fn count_committed(&self, data: BankData) -> Vec<String> {
         let question = |set| match data.profile {
             Profile::Read => None,
             Profile::Update => Some(format!("SUM {} abalance {ALL_KEYS}", name("accounts", set))),
@@ -128,8 +132,8 @@ fn name(file: &str, set: u32) -> String {
     format!("{PREFIX}{file}_{set}")
 }
 
-fn mark_number(name: &str) -> usize {
-    let at = MARKS.iter().position(|it| *it == name);
+fn metadata_key(name: &str) -> usize {
+    let at = METADATA.iter().position(|it| *it == name);
     at.expect("there are no others") + 1
 }
 
@@ -144,7 +148,7 @@ fn update(table: Table, set: u32) -> String {
 }
 
 /// Makes and fills the four files of a set.
-fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
+fn make_set(data: BankData, set: u32) -> impl Iterator<Item = String> {
     let (branches, accounts) = (i64::from(data.scale), i64::from(data.accounts));
     let made = TABLES.map(|table| {
         let Layout { file, key, balance } = table.fields();
@@ -167,19 +171,20 @@ fn make_set(data: Data, set: u32) -> impl Iterator<Item = String> {
 /// The records of one branch.
 fn fill(table: Table, set: u32, branch: i64, each: i64) -> impl Iterator<Item = String> {
     let name = name(table.fields().file, set);
-    chunks(branch, each).map(move |(first, last)| format!("FILL {name} {first} {last} {branch} 0"))
+    fill_ranges(branch, each)
+        .map(move |(first, last)| format!("FILL {name} {first} {last} {branch} 0"))
 }
 
-fn counts(data: Data, set: u32) -> Vec<Check> {
+fn counts(data: BankData, set: u32) -> Vec<Check> {
     let count = |(table, records): (Table, i64)| {
         let name = name(table.fields().file, set);
         Check {
-            says: format!("{name} has {records} records"),
+            claim: format!("{name} has {records} records"),
             statement: format!("COUNT {name} {ALL_KEYS}"),
-            must_be: records,
+            expected: records,
         }
     };
-    records(data).map(count).collect()
+    data.rows().into_iter().map(count).collect()
 }
 
 /// Σ balances = Σ deltas.
@@ -187,20 +192,20 @@ fn sums(table: Table, set: u32) -> Check {
     let Layout { file, balance, .. } = table.fields();
     let (name, history) = (name(file, set), name("history", set));
     Check {
-        says: format!("the balances of {name} add up to the deltas of {history}"),
+        claim: format!("the balances of {name} add up to the deltas of {history}"),
         statement: format!("COMPARE {name} {balance} WITH {history} delta"),
-        must_be: 0,
+        expected: 0,
     }
 }
 
-/// The same of each branch and each teller, and of each branch with its tellers.
+/// The same for each branch and each teller, and for each branch and its tellers.
 fn sums_of_each(set: u32) -> [Check; 3] {
     let [branches, tellers, history] =
         ["branches", "tellers", "history"].map(|file| name(file, set));
-    let compare = |says: String, one: String, other: String| Check {
-        says,
+    let compare = |claim: String, one: String, other: String| Check {
+        claim,
         statement: format!("COMPARE {one} WITH {other}"),
-        must_be: 0,
+        expected: 0,
     };
     [
         compare(

@@ -1,11 +1,16 @@
-//! The profiles in the dialects' words.
+//! The profiles in each dialect.
 
 use rand::SeedableRng;
+use rand::rngs::SmallRng;
 
-use super::*;
+use super::parameters::{BALANCE, DELTA, PLACEHOLDERS, ROW};
+use super::profile::{ACCOUNTS, BankData, Profile};
+use super::workload::{RoundTrips, Tpcb};
+use super::{sql, statements};
+use crate::workload::{Answer, Piece, Statement, Workload};
 
-fn data(profile: Profile, files: u32) -> Data {
-    Data {
+fn data(profile: Profile, files: u32) -> BankData {
+    BankData {
         profile,
         scale: 2,
         accounts: ACCOUNTS,
@@ -14,12 +19,12 @@ fn data(profile: Profile, files: u32) -> Data {
 }
 
 fn statement(text: &str) -> Statement {
-    let places = PLACES.map(|(name, place)| (name, vec![Piece::Number(place)]));
-    Statement::parse(text, &places).unwrap()
+    let placeholders = PLACEHOLDERS.map(|(name, slot)| (name, vec![Piece::Parameter(slot)]));
+    Statement::parse(text, &placeholders).unwrap()
 }
 
 #[test]
-fn tpcb_like_is_what_pgbench_says() {
+fn tpcb_like_is_what_pgbench_does() {
     let like = Tpcb::new(
         data(Profile::Like, 1),
         &sql::POSTGRES,
@@ -37,7 +42,7 @@ fn tpcb_like_is_what_pgbench_says() {
         "END",
     ];
     assert_eq!(like.statements(0), expected.map(statement));
-    assert_eq!(like.kinds()[0].trips.len(), 7);
+    assert_eq!(like.kinds()[0].round_trips.len(), 7);
 }
 
 #[test]
@@ -51,7 +56,7 @@ fn rw3_reads_and_updates_three_files_and_inserts_in_a_fourth() {
     let expected = "BEGIN SELECT UPDATE SELECT UPDATE SELECT UPDATE INSERT END";
     assert_eq!(verbs.join(" "), expected);
     assert_eq!(
-        rw3.kinds()[0].trips,
+        rw3.kinds()[0].round_trips,
         std::iter::once(0..9).collect::<Vec<_>>()
     );
 }
@@ -71,11 +76,11 @@ fn of_new_texts_none_is_prepared_and_each_is_another_one() {
     assert_eq!([all.statements(1).len(), new(&all)], [7, 5]);
     assert_eq!(weights(&some), [900_000, 100_000]);
     assert_eq!((weights(&none).len(), weights(&all).len()), (1, 1));
-    assert_eq!(some.kinds()[1].trips[6], 13..14);
+    assert_eq!(some.kinds()[1].round_trips[6], 13..14);
     let label = &some.statements(1)[7].pieces;
-    assert_eq!(label[label.len() - 2], Piece::Number(ROW));
-    let mut actor = some.actor(3);
-    let mut row = || actor.begin(0, &mut SmallRng::seed_from_u64(1))[ROW];
+    assert_eq!(label[label.len() - 2], Piece::Parameter(ROW));
+    let mut generator = some.generator(3);
+    let mut row = || generator.begin(0, &mut SmallRng::seed_from_u64(1))[ROW];
     assert_ne!(row(), row());
 }
 
@@ -92,11 +97,11 @@ fn each_set_of_files_has_statements_of_its_own() {
 #[test]
 fn what_was_read_is_written_back_with_the_delta() {
     let tpcb = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::Each, 0.0).unwrap();
-    let mut actor = tpcb.actor(0);
-    let mut numbers = actor.begin(0, &mut SmallRng::seed_from_u64(1));
-    numbers[DELTA] = -5;
-    let ending = actor.heard(0, 1, &mut numbers, &Answer::Done(Some(7)));
-    assert_eq!((ending, numbers[BALANCE]), (None, 2));
+    let mut generator = tpcb.generator(0);
+    let mut parameters = generator.begin(0, &mut SmallRng::seed_from_u64(1));
+    parameters[DELTA] = -5;
+    let ending = generator.answered(0, 1, &mut parameters, &Answer::Done(Some(7)));
+    assert_eq!((ending, parameters[BALANCE]), (None, 2));
 }
 
 #[test]

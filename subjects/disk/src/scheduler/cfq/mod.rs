@@ -1,10 +1,10 @@
-//! **cfq** (time-sliced, as in 2.6.16): every process has a queue of its own for what it waits
-//! for, and a slice of the disk's time in turn. What nobody waits for shares one queue.
+//! **cfq** (time-sliced, as in 2.6.16): every process has a queue for its synchronous requests, and
+//! the queues get slices of the disk's time in turn. Asynchronous requests share one queue.
 //!
-//! - The classes: real time first, then best effort, then idle, which is served only when the
-//!   others have been still for a moment, one request at a time.
+//! - The classes: real time first, then best effort, then idle, which is served one request at a
+//!   time, and only when the others had no requests for a grace period.
 //! - Within best effort the eight levels take turns as 0; 0, 1; 0, 1, 2; …, so that a higher
-//!   level comes round more often, and its slices are longer.
+//!   level is served more often, and its slices are longer.
 //! - A queue that runs empty within its slice keeps the disk idle for `slice_idle` at most, unless
 //!   its process thinks longer than that on average.
 //! - Within a queue the nearest request goes next, mostly upwards; once a slice the oldest goes
@@ -13,42 +13,37 @@
 //! Unlike that kernel, a waiting real-time queue ends the slice of a lower class at once; there it
 //! had to wait for the slice's end.
 
-mod queue;
-mod slice;
 mod turns;
 
 use std::collections::VecDeque;
 
-use super::elevator::Elevator;
 use super::per_process::QueueIndex;
+use super::request_queue::Elevator;
 use super::{Decision, MERGE_LIMIT, Merge, Scheduler};
 use crate::request::{Class, Request};
 use crate::time::{MILLISECOND, Time};
-use queue::Queue;
-use slice::Slice;
-use turns::Turns;
+use turns::{LEVELS, Queue, Turns};
 
-const LEVELS: usize = 8;
-
+/// The tunables, by the names that the kernel gives them where it has them.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct CfqTunables {
     /// Requests that go to the device together.
     pub quantum: u32,
     pub slice_sync: Time,
     pub slice_async: Time,
-    /// Sets how many requests the queue of what nobody waits for may send in a slice.
+    /// Determines how many requests the asynchronous queue may send in a slice.
     pub slice_async_rq: u32,
     pub slice_idle: Time,
     pub fifo_expire_sync: Time,
     pub fifo_expire_async: Time,
     pub elevator: Elevator,
-    /// Requests with the device, beyond which a queue that is not waited for sends no more.
+    /// Requests with the device at which a queue without an idle window sends no more.
     pub max_depth: usize,
-    /// How long all others must be still before the idle class is served.
+    /// How long the other classes must be without requests before the idle class is served.
     pub idle_grace: Time,
 }
 
-impl Default for Settings {
+impl Default for CfqTunables {
     fn default() -> Self {
         Self {
             quantum: 4,
@@ -68,14 +63,28 @@ impl Default for Settings {
     }
 }
 
+/// The queue that has the disk.
+#[derive(Debug)]
+struct Slice {
+    queue: usize,
+    /// Set when it sends its first request.
+    end: Option<Time>,
+    /// Requests that it has sent.
+    sent: u32,
+    /// The disk is kept idle for it until then.
+    idle_until: Option<Time>,
+    /// Whether the oldest request has been checked for expiry.
+    checked_age: bool,
+}
+
 #[derive(Debug)]
 pub struct Cfq {
-    settings: Settings,
+    tunables: CfqTunables,
     queues: Vec<Queue>,
     index: QueueIndex,
     slice: Option<Slice>,
     turns: Turns,
-    /// What goes to the device next, by sector.
+    /// The requests that go to the device next, by sector.
     outgoing: VecDeque<Request>,
     head: u64,
     waiting: usize,
@@ -83,9 +92,9 @@ pub struct Cfq {
 }
 
 impl Cfq {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(tunables: CfqTunables) -> Self {
         Self {
-            settings,
+            tunables,
             queues: Vec::new(),
             index: QueueIndex::default(),
             slice: None,
@@ -104,11 +113,11 @@ impl Cfq {
         })
     }
 
-    /// Up to a quantum of a queue's requests, ordered by sector for the device.
+    /// Takes up to a quantum of requests from a queue, ordered by sector for the device.
     fn send_from(&mut self, index: usize, now: Time) {
         let most = match self.queues[index].priority.class {
             Class::Idle => 1,
-            _ => self.settings.quantum,
+            _ => self.tunables.quantum,
         };
         let before = self.head;
         for _ in 0..most {
@@ -118,7 +127,7 @@ impl Cfq {
             self.head = request.end();
             self.outgoing.push_back(request);
         }
-        // One sweep: what lies ahead of the head first.
+        // One sweep: requests ahead of the head first.
         let by_sweep = |it: &Request| (it.sector < before, it.sector);
         self.outgoing.make_contiguous().sort_by_key(by_sweep);
         self.after_sending(index, now);
@@ -128,23 +137,23 @@ impl Cfq {
         let slice = self.slice.as_mut()?;
         let queue = &mut self.queues[index];
         let expire = match queue.is_sync {
-            true => self.settings.fifo_expire_sync,
-            false => self.settings.fifo_expire_async,
+            true => self.tunables.fifo_expire_sync,
+            false => self.tunables.fifo_expire_async,
         };
         let late = queue
-            .lane
+            .requests
             .oldest()
-            .filter(|&it| !slice.checked_age && queue.lane.get(it).arrived + expire < now);
+            .filter(|&it| !slice.checked_age && queue.requests.get(it).arrived + expire < now);
         slice.checked_age |= late.is_some();
-        let next = late.or_else(|| self.settings.elevator.nearest(&queue.lane, self.head))?;
+        let next = late.or_else(|| self.tunables.elevator.nearest(&queue.requests, self.head))?;
         slice.sent += 1;
         slice.idle_until = None;
         queue.in_flight += 1;
-        Some(queue.lane.remove(next))
+        Some(queue.requests.remove(next))
     }
 
     fn after_sending(&mut self, index: usize, now: Time) {
-        if self.queues[index].lane.is_empty() {
+        if self.queues[index].requests.is_empty() {
             self.turns.remove(index, &mut self.queues);
         }
         let queue = &self.queues[index];
@@ -160,10 +169,93 @@ impl Cfq {
     }
 }
 
+/// Slices: which queue has the disk, for how long, and when the disk is kept idle for it.
+impl Cfq {
+    fn slice_length(&self, queue: &Queue) -> Time {
+        let base = match queue.is_sync {
+            true => self.tunables.slice_sync,
+            false => self.tunables.slice_async,
+        };
+        let steps = 4 - i64::from(queue.priority.level);
+        (base as i64 + base as i64 / 5 * steps) as Time
+    }
+
+    /// Requests that the asynchronous queue may send in a slice.
+    fn most_async(&self, queue: &Queue) -> u32 {
+        let base = self.tunables.slice_async_rq;
+        2 * (base + base * (LEVELS as u32 - 1 - u32::from(queue.priority.level)))
+    }
+
+    fn end_slice(&mut self, now: Time) {
+        let Some(slice) = self.slice.take() else {
+            return;
+        };
+        self.queues[slice.queue].last_served = now;
+        if self.queues[slice.queue].listed {
+            self.turns.remove(slice.queue, &mut self.queues);
+            self.turns.add(slice.queue, &mut self.queues);
+        }
+    }
+
+    /// The queue that sends next: the one that has the slice, or the next one. `Err`: the decision if
+    /// there is none.
+    fn choose_queue(&mut self, now: Time) -> Result<usize, Decision> {
+        if let Some(decided) = self.keep_slice(now) {
+            return decided;
+        }
+        self.end_slice(now);
+        let queue = match (self.turns.next_ahead_of_idle(), self.turns.next_idle()) {
+            (Some(queue), _) => queue,
+            (None, None) => return Err(Decision::Nothing),
+            (None, Some(queue)) => {
+                let end = self.last_end + self.tunables.idle_grace;
+                if now < end {
+                    return Err(Decision::IdleUntil(end));
+                }
+                queue
+            }
+        };
+        self.slice = Some(Slice {
+            queue,
+            end: None,
+            sent: 0,
+            idle_until: None,
+            checked_age: false,
+        });
+        Ok(queue)
+    }
+
+    /// `None`: the slice is over, or there is none.
+    fn keep_slice(&mut self, now: Time) -> Option<Result<usize, Decision>> {
+        let slice = self.slice.as_ref()?;
+        let queue = &self.queues[slice.queue];
+        if self.turns.any_above(queue.priority.class) {
+            return None;
+        }
+        let in_time = slice.end.is_none_or(|end| now <= end);
+        if !queue.requests.is_empty() {
+            // The request that the disk was kept idle for is served, even if the slice has ended.
+            let awaited = slice.idle_until.is_some();
+            return (in_time || awaited).then_some(Ok(slice.queue));
+        }
+        if !in_time || !queue.is_sync || !queue.idle_window || self.tunables.slice_idle == 0 {
+            return None;
+        }
+        let until = *self
+            .slice
+            .as_mut()?
+            .idle_until
+            .get_or_insert(now + self.tunables.slice_idle);
+        (now < until).then_some(Err(Decision::IdleUntil(until)))
+    }
+}
+
 impl Scheduler for Cfq {
     fn merge(&mut self, request: &Request, _now: Time) -> Option<Merge> {
         let queue = (*self.index.of(request))?;
-        let merge = self.queues[queue].lane.merge(request, MERGE_LIMIT, true)?;
+        let merge = self.queues[queue]
+            .requests
+            .merge(request, MERGE_LIMIT, true)?;
         if merge.bridged.is_some() {
             self.waiting -= 1;
         }
@@ -172,7 +264,7 @@ impl Scheduler for Cfq {
 
     fn add(&mut self, request: Request, now: Time) {
         let index = self.queue_of(&request);
-        let most = 2 * self.settings.slice_idle;
+        let most = 2 * self.tunables.slice_idle;
         let queue = &mut self.queues[index];
         if request.sync {
             queue.think_time.asked(now, most);
@@ -181,10 +273,10 @@ impl Scheduler for Cfq {
                 && weight > 80.0 / 256.0
                 && queue.priority.class != Class::Idle
             {
-                queue.idle_window = mean <= self.settings.slice_idle as f64;
+                queue.idle_window = mean <= self.tunables.slice_idle as f64;
             }
         }
-        queue.lane.add(request);
+        queue.requests.add(request);
         self.waiting += 1;
         if !queue.listed {
             self.turns.add(index, &mut self.queues);
@@ -200,7 +292,7 @@ impl Scheduler for Cfq {
                 Ok(queue) => queue,
                 Err(decision) => return decision,
             };
-            if !self.queues[queue].idle_window && in_flight >= self.settings.max_depth {
+            if !self.queues[queue].idle_window && in_flight >= self.tunables.max_depth {
                 return Decision::Nothing;
             }
             self.send_from(queue, now);

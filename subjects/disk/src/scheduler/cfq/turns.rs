@@ -1,10 +1,48 @@
-//! Whose turn it is: the queues that have requests, by class and level.
+//! The queues of processes, and whose turn it is: the queues that have requests, by class and
+//! level.
 
 use std::collections::VecDeque;
 
-use super::LEVELS;
-use super::queue::Queue;
 use crate::request::{Class, Priority};
+use crate::scheduler::per_process::ThinkTime;
+use crate::scheduler::request_queue::RequestQueue;
+use crate::time::Time;
+
+/// Levels within the best-effort class.
+pub const LEVELS: usize = 8;
+
+/// The synchronous requests of one process, or all asynchronous ones.
+#[derive(Debug)]
+pub struct Queue {
+    pub requests: RequestQueue,
+    /// Whether it is the queue of a process; else it is the common asynchronous one.
+    pub is_sync: bool,
+    pub priority: Priority,
+    pub think_time: ThinkTime,
+    /// Whether the disk may be kept idle for it.
+    pub idle_window: bool,
+    /// Requests of it with the device.
+    pub in_flight: usize,
+    /// When it was served last: the queue that waits longest comes first.
+    pub last_served: Time,
+    /// Whether it is in one of the lists of queues that have requests.
+    pub listed: bool,
+}
+
+impl Queue {
+    pub fn new(is_sync: bool, priority: Priority) -> Self {
+        Self {
+            requests: RequestQueue::default(),
+            is_sync,
+            priority,
+            think_time: ThinkTime::default(),
+            idle_window: is_sync && priority.class != Class::Idle,
+            in_flight: 0,
+            last_served: 0,
+            listed: false,
+        }
+    }
+}
 
 /// The places of queues that have requests.
 #[derive(Debug, Default)]
@@ -20,7 +58,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Puts a queue in its list: who was served longest ago comes first.
+    /// Puts a queue in its list: the one that was served longest ago comes first.
     pub fn add(&mut self, index: usize, queues: &mut [Queue]) {
         let queue = &mut queues[index];
         queue.listed = true;
@@ -51,7 +89,7 @@ impl Turns {
         }
     }
 
-    /// The queue that is next, if it is no idle one.
+    /// The next queue of the real-time and best-effort classes.
     pub fn next_ahead_of_idle(&mut self) -> Option<usize> {
         match self.real_time.front().copied() {
             Some(queue) => Some(queue),
@@ -59,7 +97,7 @@ impl Turns {
         }
     }
 
-    /// The idle queue that is next.
+    /// The next queue of the idle class.
     pub fn next_idle(&self) -> Option<usize> {
         self.idle.front().copied()
     }
@@ -73,7 +111,7 @@ impl Turns {
         self.turn.front().copied()
     }
 
-    /// 0; 0, 1; 0, 1, 2; … 0 to 7; and again. Levels without requests are passed over.
+    /// 0; 0, 1; 0, 1, 2; … 0 to 7; and again. Levels without requests are skipped.
     fn next_level(&mut self) -> Option<usize> {
         if self.levels.iter().all(VecDeque::is_empty) {
             return None;
@@ -91,7 +129,7 @@ impl Turns {
         }
     }
 
-    /// Does a higher class have requests?
+    /// Whether a higher class has requests.
     pub fn any_above(&self, class: Class) -> bool {
         let best_effort = || !self.turn.is_empty() || self.levels.iter().any(|it| !it.is_empty());
         match class {

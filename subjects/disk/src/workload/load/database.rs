@@ -1,14 +1,43 @@
 //! The database: its cache of changed pages, where they go, and its savepoints.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::plan::{Assumptions, Load};
 use super::tables::{self, File};
-use super::{Assumptions, Load, PAGE_SECTORS, Places};
 use crate::error::Error;
 use crate::page_cache::PageCache;
 use crate::request::SECTOR_BYTES;
-use crate::workload::Asked;
+use crate::workload::Actions;
+
+/// Shared by the processes of one load.
+pub type Shared = Rc<RefCell<Database>>;
+
+/// Pages of the database: 8 KiB.
+const PAGE_SECTORS: u64 = 16;
+
+/// The indexes of the database's processes.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub writers: Vec<usize>,
+    pub write_back: usize,
+    pub closing: Vec<usize>,
+}
+
+impl Places {
+    pub fn of(load: &Load) -> Self {
+        let (loaders, volumes) = (load.loaders as usize, load.volumes as usize);
+        let write_back = loaders + volumes;
+        Self {
+            writers: (loaders..write_back).collect(),
+            write_back,
+            closing: (write_back + 1..write_back + 3).collect(),
+        }
+    }
+}
 
 /// Sectors of the host's volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,14 +52,14 @@ pub type Changed = Vec<(u64, u64)>;
 pub struct Database {
     pub assumptions: Assumptions,
     pub places: Places,
-    /// Files that no loader has taken yet; the next one is the last.
+    /// Files that no loader has taken yet; they are taken from the end.
     files: Vec<File>,
     pub exports: Region,
     pub volumes: Vec<Region>,
     pub log: Region,
     /// Sectors used of each volume; new pages go there.
     used: Vec<u64>,
-    /// The volume that gets the next pages: they take turns.
+    /// The volume that gets the next pages, round robin.
     turn: usize,
     changed: Vec<Changed>,
     pub cache: PageCache,
@@ -69,7 +98,7 @@ impl Database {
             next += region.sectors;
             region
         };
-        // In the order in which the document's author made them.
+        // In the order in which the document's author created them.
         let exports = region(export_bytes.max(1 << 20));
         let volumes: Vec<Region> = (0..load.volumes)
             .map(|_| region(load.volume_bytes))
@@ -102,12 +131,12 @@ impl Database {
         })
     }
 
-    /// The next file that nobody has taken.
+    /// The next file that no loader has taken.
     pub fn take_file(&mut self) -> Option<File> {
         self.files.pop()
     }
 
-    /// New pages of a table: spread evenly over the volumes, each time behind the last.
+    /// Adds pages of a table: spread evenly over the volumes, each time after the last ones.
     pub fn insert(&mut self, bytes: u64) {
         let mut left = bytes.div_ceil(PAGE_SECTORS * SECTOR_BYTES);
         // Clusters of up to 64 pages stay together.
@@ -124,7 +153,7 @@ impl Database {
         }
     }
 
-    /// Pages all over what is used.
+    /// Changes random pages among those in use.
     fn scatter(&mut self) {
         for _ in 0..self.assumptions.scattered_pages {
             let volume = self.random.random_range(0..self.volumes.len());
@@ -137,56 +166,56 @@ impl Database {
 
     // -- savepoints ---------------------------------------------------------------------------
 
-    /// A loader has ended a table and waits for a savepoint; one is made at a time, and who comes
-    /// meanwhile waits for the next one.
-    pub fn want_savepoint(&mut self, loader: usize, asked: &mut Asked) {
+    /// A loader has ended a table and waits for a savepoint. One is made at a time; a loader that
+    /// asks during one waits for the next.
+    pub fn want_savepoint(&mut self, loader: usize, actions: &mut Actions) {
         self.scatter();
         self.savepoint.next.push(loader);
         if self.savepoint.waiting.is_empty() {
-            self.begin_savepoint(asked);
+            self.begin_savepoint(actions);
         }
     }
 
-    fn begin_savepoint(&mut self, asked: &mut Asked) {
+    fn begin_savepoint(&mut self, actions: &mut Actions) {
         self.savepoint.waiting = std::mem::take(&mut self.savepoint.next);
         if !self.savepoint.waiting.is_empty() {
             self.savepoint.writers_busy = self.places.writers.len();
-            asked.wake.extend(&self.places.writers);
+            actions.wake.extend(&self.places.writers);
         }
     }
 
-    /// What a writer has to write for the savepoint that has begun.
+    /// The pages that a writer has to write for the current savepoint.
     pub fn take_changed(&mut self, volume: usize) -> Changed {
         let mut changed = std::mem::take(&mut self.changed[volume]);
         changed.sort_unstable();
         changed
     }
 
-    /// A writer is done; the last one lets those go on who waited, and begins the next savepoint.
-    pub fn writer_done(&mut self, asked: &mut Asked) {
+    /// A writer is done; the last one wakes the waiting loaders and begins the next savepoint.
+    pub fn writer_done(&mut self, actions: &mut Actions) {
         self.savepoint.writers_busy -= 1;
         if self.savepoint.writers_busy == 0 {
-            asked.wake.append(&mut self.savepoint.waiting);
-            self.begin_savepoint(asked);
+            actions.wake.append(&mut self.savepoint.waiting);
+            self.begin_savepoint(actions);
         }
     }
 
     // -- the end ------------------------------------------------------------------------------
 
-    /// A loader has nothing more to do; the last one lets the closing jobs begin.
-    pub fn loader_done(&mut self, asked: &mut Asked) {
+    /// A loader has ended; the last one wakes the closing jobs.
+    pub fn loader_done(&mut self, actions: &mut Actions) {
         self.loaders_left -= 1;
         if self.loaders_left == 0 {
-            asked.wake.extend(&self.places.closing);
+            actions.wake.extend(&self.places.closing);
         }
     }
 
-    /// The last closing job lets the writers and write-back end.
-    pub fn closing_done(&mut self, asked: &mut Asked) {
+    /// A closing job has ended; the last one ends the writers and write-back.
+    pub fn closing_done(&mut self, actions: &mut Actions) {
         self.closing_left -= 1;
         if self.is_over() {
-            asked.wake.extend(&self.places.writers);
-            asked.wake.push(self.places.write_back);
+            actions.wake.extend(&self.places.writers);
+            actions.wake.push(self.places.write_back);
         }
     }
 
@@ -194,7 +223,7 @@ impl Database {
         self.closing_left == 0
     }
 
-    /// A place to read for a closing job: what is used, anywhere.
+    /// A random used place, for a closing job to read.
     pub fn any_used(&mut self, sectors: u64) -> u64 {
         let volume = self.random.random_range(0..self.volumes.len());
         let used = self.used[volume].min(self.volumes[volume].sectors);

@@ -1,10 +1,11 @@
-//! Export files and their tables: very unequal, as exports of such systems are.
+//! Export files and their tables: of very unequal sizes, as in exports of such systems. The program
+//! that loads real databases draws the same ones.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, LogNormal};
 
-use super::Load;
+use super::plan::Load;
 
 /// The tables of one file, in bytes of the database.
 pub type File = Vec<u64>;

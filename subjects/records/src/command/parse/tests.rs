@@ -1,4 +1,4 @@
-//! Statements as words, and what is said of those that are none.
+//! Parsing of statements, and messages for invalid ones.
 
 use crate::command::{AnswerForm, Command, Field, Refusal, Wanted};
 use crate::definition::{Key, Segment, SegmentKind};
@@ -86,7 +86,7 @@ fn files_are_defined_by_words() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn messages_say_what_is_wrong() {
     for (text, why) in [
         ("", "ends where an operation is needed"),
         ("FETCH f", "'FETCH' is no operation"),

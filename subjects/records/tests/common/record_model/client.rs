@@ -1,10 +1,10 @@
-//! A session of the engine that is asked what the model is asked.
+//! A session of the engine that does the steps of the model.
 
 use concurve_records::{
     Engine, FileDefinition, FileHandle, Get, Key, LockBias, SegmentKind, Session, Status, Waiting,
 };
 
-use super::steps::{Asked, Record, Step};
+use super::steps::{Read, Record, Step};
 
 /// Long records, so that files have several pages.
 const RECORD_BYTES: usize = 700;
@@ -27,33 +27,33 @@ impl Client {
         }
     }
 
-    pub fn get(&mut self, asked: Asked, bias: LockBias) -> Result<Record, Status> {
+    pub fn get(&mut self, read: Read, bias: LockBias) -> Result<Record, Status> {
         let value;
-        let get = match asked {
-            Asked::Equal(key, it) => {
+        let get = match read {
+            Read::Equal(key, it) => {
                 value = [it];
                 Get::Equal(key, &value)
             }
-            Asked::Greater(key, it) => {
+            Read::Greater(key, it) => {
                 value = [it];
                 Get::Greater(key, &value)
             }
-            Asked::AtLeast(key, it) => {
+            Read::AtLeast(key, it) => {
                 value = [it];
                 Get::AtLeast(key, &value)
             }
-            Asked::Less(key, it) => {
+            Read::Less(key, it) => {
                 value = [it];
                 Get::Less(key, &value)
             }
-            Asked::AtMost(key, it) => {
+            Read::AtMost(key, it) => {
                 value = [it];
                 Get::AtMost(key, &value)
             }
-            Asked::Next => Get::Next,
-            Asked::Previous => Get::Previous,
-            Asked::First(key) => Get::First(key),
-            Asked::Last(key) => Get::Last(key),
+            Read::Next => Get::Next,
+            Read::Previous => Get::Previous,
+            Read::First(key) => Get::First(key),
+            Read::Last(key) => Get::Last(key),
         };
         let record = self.session.get(self.file, get, bias)?;
         Ok(record[..3].try_into().unwrap())
@@ -70,12 +70,12 @@ impl Client {
             Step::Update(record) => session.update(file, &whole(*record))?,
             Step::Delete => session.delete(file)?,
             Step::Checkpoint => engine.checkpoint().unwrap(),
-            Step::Get(asked, bias) => return self.get(*asked, *bias).map(Some),
+            Step::Get(read, bias) => return self.get(*read, *bias).map(Some),
         }
         Ok(None)
     }
 
-    /// Where a record is; only the engine knows.
+    /// The position of a record, which only the engine knows.
     pub fn position(&mut self, record: Record) -> u64 {
         let get = Get::Equal(0, &record[..1]);
         self.session.get(self.probe, get, LockBias::None).unwrap();
@@ -89,7 +89,7 @@ fn whole(record: Record) -> [u8; RECORD_BYTES] {
     whole
 }
 
-/// A unique key, a key with duplicates, and something else.
+/// A unique key, a key with duplicates, and other bytes.
 pub fn definition() -> FileDefinition {
     FileDefinition {
         record_bytes: RECORD_BYTES as u16,

@@ -1,6 +1,6 @@
-//! The engine beside a model that is obviously right, with several sessions that never wait. Where the
-//! engine says that something is in use, another session must have locks, and nothing may have
-//! happened.
+//! Compares the engine with a simple model, with several sessions that never wait. If the engine
+//! refuses an operation because of a lock, another session must have locks, and nothing may have
+//! changed.
 
 mod client;
 mod model;
@@ -10,51 +10,51 @@ use std::path::{Path, PathBuf};
 
 use concurve_engines::Mode;
 use concurve_records::{
-    Durability, Engine, Fault, Latching, LockBias, Recovered, Settings, Status,
+    Durability, Engine, EngineOptions, Fault, Latching, LockBias, Recovered, Status,
 };
 use tempfile::TempDir;
 
-use crate::turns::Tried;
+use crate::schedule::Compared;
 use client::{Client, definition};
 use model::Model;
-use steps::Asked;
+use steps::Read;
 pub use steps::{Step, step};
 
 /// One for each engine.
 pub const SESSIONS: usize = 3;
 
 /// A way to open an engine.
-type Open = fn(&Path, Settings) -> Result<(Engine, Recovered), Fault>;
+type Open = fn(&Path, EngineOptions) -> Result<(Engine, Recovered), Fault>;
 
-/// Where an engine has its files, and how it is opened.
+/// The folder and the options of an engine.
 pub struct Case {
     folder: TempDir,
-    settings: Settings,
+    options: EngineOptions,
     restarts: bool,
 }
 
 impl Case {
-    /// With `restarts`, it is compared after one.
+    /// With `restarts`, the engine is restarted before the last comparison.
     pub fn new(latching: Latching, restarts: bool) -> Self {
-        let settings = Settings {
+        let options = EngineOptions {
             latching,
             durability: Durability::None,
-            // Small, so that pages are written for want of room, and checkpoints are many.
+            // Small, so that pages are evicted, and there are many checkpoints.
             cache_pages: 64,
             checkpoint_bytes: 1 << 16,
         };
         Self {
             folder: tempfile::tempdir().unwrap(),
-            settings,
+            options,
             restarts,
         }
     }
 
-    pub fn open(&self, open: Open) -> Beside {
-        let (engine, _) = open(self.folder.path(), self.settings.clone()).unwrap();
+    pub fn open(&self, open: Open) -> EngineAndModel {
+        let (engine, _) = open(self.folder.path(), self.options.clone()).unwrap();
         engine.create_file("file", &definition()).unwrap();
-        let restart = (self.folder.path().to_owned(), self.settings.clone());
-        Beside {
+        let restart = (self.folder.path().to_owned(), self.options.clone());
+        EngineAndModel {
             engine,
             model: Model::default(),
             clients: Default::default(),
@@ -63,54 +63,57 @@ impl Case {
     }
 }
 
-/// Both.
-pub struct Beside {
+/// An engine and its model.
+pub struct EngineAndModel {
     engine: Engine,
     model: Model,
     clients: [Option<Client>; SESSIONS],
-    restart: Option<(PathBuf, Settings)>,
+    restart: Option<(PathBuf, EngineOptions)>,
 }
 
-impl Tried for Beside {
+impl Compared for EngineAndModel {
     type Step = Step;
 
     fn step(&mut self, engine: u32, step: &Step) {
         let session = engine as usize - 1;
-        // By the engine whose session it is.
+        // Created by the engine to which the session belongs.
         let client = self.clients[session].get_or_insert_with(|| Client::new(&self.engine));
         let done = client.step(&self.engine, step);
         if done.is_err_and(is_in_use) {
-            assert!(self.model.others_may_have_locks(session), "by nobody");
+            assert!(
+                self.model.others_may_have_locks(session),
+                "in use by no session"
+            );
             return;
         }
         let expected = self.model.step(client, session, step);
         assert_eq!(done, expected);
     }
 
-    fn bury(&mut self, engine: u32, died_as: Mode) {
+    fn engine_died(&mut self, engine: u32, died_as: Mode) {
         let session = engine as usize - 1;
         let client = self.clients[session].take();
         match died_as {
             Mode::Threads => drop(client),
             Mode::Processes => {
-                // What a killed process had is never dropped.
+                // Values of a killed process are never dropped.
                 std::mem::forget(client);
                 self.engine.end_sessions_of(engine);
             }
         }
-        self.model.lose(session);
+        self.model.end_session(session);
     }
 
     fn end(mut self) {
         for session in 0..SESSIONS {
-            self.model.lose(session);
+            self.model.end_session(session);
         }
-        let Some((folder, settings)) = self.restart else {
+        let Some((folder, options)) = self.restart else {
             drop(self.clients);
             assert_eq!(self.engine.locks(), 0);
             return compare(&self.engine, &self.model);
         };
-        // What the sessions have not ended is undone by the next start.
+        // The next start undoes the running transactions.
         std::mem::forget(self.clients);
         drop(self.engine);
         let copy = tempfile::tempdir().unwrap();
@@ -118,7 +121,7 @@ impl Tried for Beside {
             let entry = entry.unwrap();
             std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
         }
-        let (engine, _) = Engine::open_shared(copy.path(), settings).unwrap();
+        let (engine, _) = Engine::open_shared(copy.path(), options).unwrap();
         compare(&engine, &self.model);
     }
 }
@@ -133,11 +136,11 @@ fn compare(engine: &Engine, model: &Model) {
     for key in 0..2 {
         let mut entries: Vec<_> = model.records.iter().collect();
         entries.sort_by_key(|(position, record)| (record[key], **position));
-        let mut asked = Asked::First(key);
+        let mut read = Read::First(key);
         for (_, record) in entries {
-            assert_eq!(client.get(asked, LockBias::None), Ok(*record));
-            asked = Asked::Next;
+            assert_eq!(client.get(read, LockBias::None), Ok(*record));
+            read = Read::Next;
         }
-        assert_eq!(client.get(asked, LockBias::None), Err(Status::EndOfFile));
+        assert_eq!(client.get(read, LockBias::None), Err(Status::EndOfFile));
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's files as a list of records, looked through whole: obviously right.
+//! The model: a list of records that is searched completely.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use concurve_records::{LockBias, Status};
 
 use super::SESSIONS;
 use super::client::Client;
-use super::steps::{Asked, Record, Step};
+use super::steps::{Read, Record, Step};
 
 #[derive(Debug, Clone)]
 struct Current {
@@ -21,7 +21,7 @@ struct Current {
 pub struct ModelSession {
     pub transaction: bool,
     current: Option<Current>,
-    /// What to put back, in order.
+    /// Old contents for an undo, in order.
     undo: Vec<(u64, Option<Record>)>,
     pub may_keep_locks: bool,
 }
@@ -53,7 +53,7 @@ impl Model {
         }
     }
 
-    fn get(&mut self, session: usize, asked: Asked) -> Result<Record, Status> {
+    fn get(&mut self, session: usize, read: Read) -> Result<Record, Status> {
         let current = self.sessions[session].current.clone();
         let entries = |key: usize| {
             let entries = self.records.iter().map(|(at, it)| (it[key], *at));
@@ -69,25 +69,25 @@ impl Model {
             let found = entries(key).into_iter().rev().find(|it| holds(*it));
             found.map(|it| (key, it))
         };
-        let found = match asked {
-            Asked::Equal(key, value) => first(key, &|it| it.0 == value),
-            Asked::AtLeast(key, value) => first(key, &|it| it.0 >= value),
-            Asked::Greater(key, value) => first(key, &|it| it.0 > value),
-            Asked::Less(key, value) => last(key, &|it| it.0 < value),
-            Asked::AtMost(key, value) => last(key, &|it| it.0 <= value),
-            Asked::First(key) => first(key, &|_| true),
-            Asked::Last(key) => last(key, &|_| true),
-            Asked::Next | Asked::Previous => {
+        let found = match read {
+            Read::Equal(key, value) => first(key, &|it| it.0 == value),
+            Read::AtLeast(key, value) => first(key, &|it| it.0 >= value),
+            Read::Greater(key, value) => first(key, &|it| it.0 > value),
+            Read::Less(key, value) => last(key, &|it| it.0 < value),
+            Read::AtMost(key, value) => last(key, &|it| it.0 <= value),
+            Read::First(key) => first(key, &|_| true),
+            Read::Last(key) => last(key, &|_| true),
+            Read::Next | Read::Previous => {
                 let current = current.ok_or(Status::InvalidPosition)?;
                 let from = (current.value, current.position);
-                match asked {
-                    Asked::Next => first(current.key, &|it| it > from),
+                match read {
+                    Read::Next => first(current.key, &|it| it > from),
                     _ => last(current.key, &|it| it < from),
                 }
             }
         };
-        let nothing = match asked {
-            Asked::Equal(..) => Status::KeyNotFound,
+        let nothing = match read {
+            Read::Equal(..) => Status::KeyNotFound,
             _ => Status::EndOfFile,
         };
         let (key, (value, position)) = found.ok_or(nothing)?;
@@ -131,8 +131,8 @@ impl Model {
         Ok(())
     }
 
-    /// A session has ended, however: what it had not committed is undone.
-    pub fn lose(&mut self, session: usize) {
+    /// Ends a session: what it had not committed is undone.
+    pub fn end_session(&mut self, session: usize) {
         if self.sessions[session].transaction {
             self.abort(session);
         }
@@ -151,7 +151,7 @@ impl Model {
         }
     }
 
-    /// What a session is answered. Where a new record is, only the engine knows: `client` says it.
+    /// Does a step; the result of the session. The position of a new record is that of `client`.
     pub fn step(
         &mut self,
         client: &mut Client,
@@ -179,9 +179,9 @@ impl Model {
             }
             Step::Update(record) => self.update(session, *record)?,
             Step::Delete => self.delete(session)?,
-            Step::Get(asked, bias) => {
+            Step::Get(read, bias) => {
                 own.may_keep_locks |= *bias != LockBias::None;
-                return self.get(session, *asked).map(Some);
+                return self.get(session, *read).map(Some);
             }
         }
         Ok(None)

@@ -1,9 +1,9 @@
-//! What is asked of the engine, at random.
+//! Random operations.
 
 use concurve_records::{LockBias, TransactionKind};
 use proptest::prelude::*;
 
-/// The values of the keys, and something else.
+/// The values of the keys, and another byte.
 pub type Record = [u8; 3];
 
 #[derive(Debug, Clone)]
@@ -15,13 +15,13 @@ pub enum Step {
     Insert(Record),
     Update(Record),
     Delete,
-    Get(Asked, LockBias),
-    /// Nobody sees it.
+    Get(Read, LockBias),
+    /// Without a visible effect.
     Checkpoint,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Asked {
+pub enum Read {
     Equal(usize, u8),
     Next,
     Previous,
@@ -37,18 +37,18 @@ fn value() -> impl Strategy<Value = u8> {
     0..24_u8
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn read() -> impl Strategy<Value = Read> {
     let key = || 0..2_usize;
     prop_oneof![
-        4 => (key(), value()).prop_map(|(key, value)| Asked::Equal(key, value)),
-        3 => Just(Asked::Next),
-        2 => Just(Asked::Previous),
-        1 => (key(), value()).prop_map(|(key, value)| Asked::Greater(key, value)),
-        1 => (key(), value()).prop_map(|(key, value)| Asked::AtLeast(key, value)),
-        1 => (key(), value()).prop_map(|(key, value)| Asked::Less(key, value)),
-        1 => (key(), value()).prop_map(|(key, value)| Asked::AtMost(key, value)),
-        1 => key().prop_map(Asked::First),
-        1 => key().prop_map(Asked::Last),
+        4 => (key(), value()).prop_map(|(key, value)| Read::Equal(key, value)),
+        3 => Just(Read::Next),
+        2 => Just(Read::Previous),
+        1 => (key(), value()).prop_map(|(key, value)| Read::Greater(key, value)),
+        1 => (key(), value()).prop_map(|(key, value)| Read::AtLeast(key, value)),
+        1 => (key(), value()).prop_map(|(key, value)| Read::Less(key, value)),
+        1 => (key(), value()).prop_map(|(key, value)| Read::AtMost(key, value)),
+        1 => key().prop_map(Read::First),
+        1 => key().prop_map(Read::Last),
     ]
 }
 
@@ -75,6 +75,6 @@ pub fn step() -> impl Strategy<Value = Step> {
         5 => record().prop_map(Step::Update),
         3 => Just(Step::Delete),
         1 => Just(Step::Checkpoint),
-        12 => (asked(), bias()).prop_map(|(asked, bias)| Step::Get(asked, bias)),
+        12 => (read(), bias()).prop_map(|(read, bias)| Step::Get(read, bias)),
     ]
 }

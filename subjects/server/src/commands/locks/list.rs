@@ -1,11 +1,12 @@
 //! Lists of locks, a page at a time.
 
-use super::owners::find_owner;
-use crate::commands::{Call, Fault, Flow, number, shown};
+use crate::commands::call::{Call, Fault, number, shown};
 use crate::locks::argument::overlap;
 use crate::locks::entry::OwnerId;
 use crate::locks::mode::Mode;
 use crate::locks::request::{Counts, Listed};
+use crate::locks::service::LockService;
+use crate::request::Flow;
 
 /// The most locks on a page.
 const PAGE_MAX: u64 = 1000;
@@ -26,7 +27,7 @@ fn held_mode(letter: &[u8]) -> Result<Mode, Fault> {
     mode.ok_or_else(|| Fault::usage(format!("mode '{}' is none of S, E, X, O", shown(letter))))
 }
 
-pub fn list(call: &mut Call) -> Result<Flow, Fault> {
+pub fn list(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let (mut filter, mut cursor, mut page) = (Filter::default(), 0, 100);
     let mut options = call.arguments.from(1);
     while let Some(option) = options.next() {
@@ -49,7 +50,9 @@ pub fn list(call: &mut Call) -> Result<Flow, Fault> {
             }
         }
     }
-    let owner = filter.owner.map(|name| find_owner(call, name));
+    let owner = filter
+        .owner
+        .map(|name| call.service.owners.lock().find(name));
     let mut rows = Vec::new();
     let next = walk(call, cursor, page as usize, &mut |listed| {
         let subject = listed.subject;
@@ -74,30 +77,39 @@ pub fn list(call: &mut Call) -> Result<Flow, Fault> {
 }
 
 /// Calls with locks from a cursor on, until `page` of them were taken or enough were looked at.
-/// Returns the cursor to go on with, 0 at the end. It says in which book, and from which place on.
-fn walk(call: &Call, cursor: u64, page: usize, take: &mut dyn FnMut(Listed) -> bool) -> u64 {
-    let (first_book, first_place) = ((cursor >> 32) as usize, cursor as u32);
-    let (mut taken, mut looked_at, mut book_number, mut next) = (0, 0, 0, 0);
-    call.hall.locks.each_book(|book| {
-        let number = book_number;
-        book_number += 1;
-        if number < first_book || next != 0 {
+/// Returns the next cursor, 0 at the end: the number of a partition, and of a place in it.
+fn walk(
+    call: &Call<LockService>,
+    cursor: u64,
+    page: usize,
+    take: &mut dyn FnMut(Listed) -> bool,
+) -> u64 {
+    let (first_partition, first_place) = ((cursor >> 32) as usize, cursor as u32);
+    let (mut taken, mut looked_at, mut partition_number, mut next) = (0, 0, 0, 0);
+    call.service.table.each_partition(|partition| {
+        let number = partition_number;
+        partition_number += 1;
+        if number < first_partition || next != 0 {
             return;
         }
-        let start = if number == first_book { first_place } else { 0 };
-        for place in start..book.places() as u32 {
+        let start = if number == first_partition {
+            first_place
+        } else {
+            0
+        };
+        for place in start..partition.places() as u32 {
             if taken == page || looked_at == LOOKED_AT_MAX {
                 next = (number as u64) << 32 | u64::from(place);
                 return;
             }
             looked_at += 1;
-            taken += usize::from(book.listed(place).is_some_and(&mut *take));
+            taken += usize::from(partition.listed(place).is_some_and(&mut *take));
         }
     });
     next
 }
 
-/// A lock, copied out while its book was latched.
+/// A lock, copied while its partition was latched.
 struct Row {
     table: Box<[u8]>,
     argument: Box<[u8]>,
@@ -119,9 +131,9 @@ impl Row {
         }
     }
 
-    fn write(&self, call: &mut Call) {
+    fn write(&self, call: &mut Call<LockService>) {
         let owner = {
-            let owners = call.hall.owners.lock();
+            let owners = call.service.owners.lock();
             owners.name(self.owner).to_owned()
         };
         let reply = &mut call.reply;

@@ -1,25 +1,24 @@
 //! The lock service's commands.
 
-mod figures;
-mod list;
-mod owners;
+pub mod list;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-pub use figures::{overflows, statistics};
-pub use list::list;
-pub use owners::{owner, unlock_all};
-
-use super::{Call, Fault, Flow, number, shown};
-use crate::hall::{Notes, count};
+use super::call::{Call, Fault, number, shown};
 use crate::locks::argument::LENGTH_MAX;
+use crate::locks::entry::OwnerId;
 use crate::locks::mode::{Mode, Scope};
-use crate::locks::overflow::picture;
 use crate::locks::owners::Part;
 use crate::locks::request::{Counts, Holder, Refusal, Request, Subject};
+use crate::locks::service::LockService;
+use crate::request::Flow;
 
 /// Longest wait for a lock.
 const WAIT_MS_MAX: u64 = 60_000;
+
+/// Most owners that one connection may speak for.
+const OWNERS_MAX: usize = 1024;
 
 struct Asked<'a> {
     request: Request<'a>,
@@ -27,25 +26,24 @@ struct Asked<'a> {
     wait: Duration,
 }
 
-pub fn lock(call: &mut Call) -> Result<Flow, Fault> {
+pub fn lock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let asked = parse(call)?;
-    let hall = call.hall;
+    let service = call.service;
     let result = if asked.promote {
-        count(&hall.counters.promotions);
-        let promoted = hall.locks.promote(&asked.request, &mut Notes(hall));
-        promoted.map(|(counts, _)| counts)
+        count(&service.counters.promotions);
+        service.promote(&asked.request)
     } else {
-        hall.locks.lock(&asked.request, &mut Notes(hall))
+        service.lock(&asked.request)
     };
     if let Err(Refusal::Collision(_)) = result
         && must_wait(call, asked.wait)
     {
         return Ok(Flow::Wait);
     }
-    call.session.waits_until = None;
+    call.session.locks.waits_until = None;
     match result {
         Ok(counts) => {
-            count(&hall.counters.granted);
+            count(&service.counters.granted);
             call.reply.integer(held(counts, asked.request.scope));
             Ok(Flow::Done)
         }
@@ -53,15 +51,15 @@ pub fn lock(call: &mut Call) -> Result<Flow, Fault> {
     }
 }
 
-pub fn unlock(call: &mut Call) -> Result<Flow, Fault> {
+pub fn unlock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let asked = parse(call)?;
     if asked.promote {
         return Err(Fault::usage("R is no mode that is held: unlock O or E"));
     }
-    let hall = call.hall;
-    match hall.locks.unlock(&asked.request, &mut Notes(hall)) {
+    let service = call.service;
+    match service.unlock(&asked.request) {
         Ok(counts) => {
-            count(&hall.counters.unlocks);
+            count(&service.counters.unlocks);
             call.reply.integer(held(counts, Scope::BOTH));
             Ok(Flow::Done)
         }
@@ -70,7 +68,7 @@ pub fn unlock(call: &mut Call) -> Result<Flow, Fault> {
 }
 
 /// `LOCK` and `UNLOCK` have the same shape.
-fn parse<'a>(call: &mut Call<'a>) -> Result<Asked<'a>, Fault> {
+fn parse<'a>(call: &mut Call<'a, LockService>) -> Result<Asked<'a>, Fault> {
     let arguments = call.arguments;
     let subject = Subject {
         table: text(arguments.at(1), "table")?,
@@ -84,7 +82,7 @@ fn parse<'a>(call: &mut Call<'a>) -> Result<Asked<'a>, Fault> {
             Fault::usage(format!("mode '{}' is none of S, E, X, O, R", shown(letter)))
         })?,
     };
-    let (owner, part) = call.session.owner(call.hall);
+    let (owner, part) = call.session.locks.owner(call.service);
     let mut asked = Asked {
         request: Request {
             subject,
@@ -121,11 +119,11 @@ fn parse<'a>(call: &mut Call<'a>) -> Result<Asked<'a>, Fault> {
     Ok(asked)
 }
 
-fn check_backup(call: &Call, request: &Request) -> Result<(), Fault> {
+fn check_backup(call: &Call<LockService>, request: &Request) -> Result<(), Fault> {
     if !request.backup {
         return Ok(());
     }
-    if !call.hall.has_backup() {
+    if call.service.backup.is_none() {
         let message = "BACKUP: the server keeps no backup file; start it with --backup FILE";
         return Err(Fault::new("NOBACKUP", message));
     }
@@ -135,6 +133,10 @@ fn check_backup(call: &Call, request: &Request) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
 }
 
 fn text<'a>(text: &'a [u8], what: &str) -> Result<&'a [u8], Fault> {
@@ -147,33 +149,33 @@ fn text<'a>(text: &'a [u8], what: &str) -> Result<&'a [u8], Fault> {
     Ok(text)
 }
 
-/// The cumulation that the client cares about.
+/// How often the parts in `scope` hold the lock.
 fn held(counts: Counts, scope: Scope) -> i64 {
     let dialog = if scope.dialog { counts.dialog } else { 0 };
     let update = if scope.update { counts.update } else { 0 };
     i64::from(dialog.max(update))
 }
 
-fn must_wait(call: &mut Call, wait: Duration) -> bool {
+fn must_wait(call: &mut Call<LockService>, wait: Duration) -> bool {
     let now = Instant::now();
-    let until = *call.session.waits_until.get_or_insert(now + wait);
+    let until = *call.session.locks.waits_until.get_or_insert(now + wait);
     now < until
 }
 
-fn refused(call: &Call, refusal: Refusal, asked: &Asked) -> Fault {
-    let hall = call.hall;
+fn refused(call: &Call<LockService>, refusal: Refusal, asked: &Asked) -> Fault {
+    let service = call.service;
     let Subject { table, argument } = asked.request.subject;
     let what = || format!("{} {}", shown(table), shown(argument));
     match refusal {
         Refusal::Collision(holder) => {
-            count(&hall.counters.collisions);
+            count(&service.counters.collisions);
             let who = holder.map_or("another owner holds it".to_owned(), |it| by(call, it));
             Fault::new("COLLISION", format!("{}: {who}", what()))
         }
         Refusal::Full => {
-            count(&hall.counters.full);
-            note_overflow(call);
-            let capacity = hall.room.capacity();
+            count(&service.counters.full);
+            service.note_overflow();
+            let capacity = service.usage.capacity();
             let remedy = "OVERFLOWS says who holds most; --capacity makes it larger";
             Fault::new(
                 "FULL",
@@ -181,7 +183,7 @@ fn refused(call: &Call, refusal: Refusal, asked: &Asked) -> Fault {
             )
         }
         Refusal::NotHeld => {
-            count(&hall.counters.not_held);
+            count(&service.counters.not_held);
             let mode = if asked.promote {
                 Mode::Optimistic
             } else {
@@ -192,20 +194,109 @@ fn refused(call: &Call, refusal: Refusal, asked: &Asked) -> Fault {
     }
 }
 
-fn by(call: &Call, holder: Holder) -> String {
-    let owners = call.hall.owners.lock();
+fn by(call: &Call<LockService>, holder: Holder) -> String {
+    let owners = call.service.owners.lock();
     let name = shown(owners.name(holder.owner));
     format!("{} held by {name}", holder.mode.letter())
 }
 
-fn note_overflow(call: &Call) {
-    let hall = call.hall;
-    // The table is latched while it is looked at: the overflows must not be, meanwhile.
-    let begins = hall.overflows.lock().refused(hall.now_ms());
-    if begins {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let unix_ms = since_epoch.map_or(0, |it| it.as_millis() as u64);
-        let overflow = picture(&hall.locks, unix_ms);
-        hall.overflows.lock().begin(overflow);
+pub fn unlock_all(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let (own, part) = call.session.locks.owner(call.service);
+    let (mut owner, mut scope) = (Some(own), None);
+    let mut options = call.arguments.from(1);
+    while let Some(option) = options.next() {
+        match &option.to_ascii_uppercase()[..] {
+            b"DIALOG" => scope = Some(Scope::DIALOG),
+            b"UPDATE" => scope = Some(Scope::UPDATE),
+            b"BOTH" => scope = Some(Scope::BOTH),
+            b"OWNER" => {
+                let name = options.next().unwrap_or_default();
+                owner = call.service.owners.lock().find(name);
+            }
+            _ => {
+                let option = shown(option);
+                let allowed = "DIALOG, UPDATE, BOTH, OWNER";
+                return Err(Fault::usage(format!(
+                    "option '{option}' is none of {allowed}"
+                )));
+            }
+        }
     }
+    let own_part = match part {
+        Part::Dialog => Scope::DIALOG,
+        Part::Update => Scope::UPDATE,
+    };
+    let freed = owner.map_or(0, |owner| release(call, owner, scope.unwrap_or(own_part)));
+    call.reply.integer(freed as i64);
+    Ok(Flow::Done)
+}
+
+fn release(call: &Call<LockService>, owner: OwnerId, scope: Scope) -> u64 {
+    let freed = call.service.release_all(owner, scope);
+    call.service.counters.unlocks.fetch_add(freed, Relaxed);
+    freed
+}
+
+pub fn owner(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let arguments = call.arguments;
+    let Some(name) = arguments.get(1) else {
+        let (owner, part) = call.session.locks.owner(call.service);
+        let name = call.service.owners.lock().name(owner).to_owned();
+        call.reply.array(2);
+        call.reply.bulk(&name);
+        call.reply.bulk(match part {
+            Part::Dialog => b"dialog",
+            Part::Update => b"update",
+        });
+        return Ok(Flow::Done);
+    };
+    let part = match arguments.get(2).map(<[u8]>::to_ascii_uppercase).as_deref() {
+        None | Some(b"DIALOG") => Part::Dialog,
+        Some(b"UPDATE") => Part::Update,
+        _ => return Err(Fault::usage("the part of an owner is DIALOG or UPDATE")),
+    };
+    if text(name, "name of the owner")?.is_empty() {
+        return Err(Fault::usage("an owner needs a name"));
+    }
+    if call.session.locks.owners() >= OWNERS_MAX {
+        return Err(Fault::usage(format!(
+            "this connection holds locks of {OWNERS_MAX} owners; UNLOCKALL for some of them first"
+        )));
+    }
+    call.session.locks.speak_for(name, part, call.service);
+    call.reply.status("OK");
+    Ok(Flow::Done)
+}
+
+pub fn overflows(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let kept: Vec<_> = {
+        let overflows = call.service.overflows.lock();
+        overflows.kept().cloned().collect()
+    };
+    call.reply.array(kept.len());
+    for overflow in kept.iter().rev() {
+        let reply = &mut call.reply;
+        reply.map(4);
+        reply.bulk(b"unix_ms");
+        reply.integer(overflow.unix_ms as i64);
+        reply.bulk(b"refused");
+        reply.integer(overflow.refused as i64);
+        reply.bulk(b"owners");
+        reply.array(overflow.owners.len());
+        for (owner, locks) in &overflow.owners {
+            let owners = call.service.owners.lock();
+            reply.array(2);
+            reply.bulk(owners.name(*owner));
+            reply.integer(*locks as i64);
+        }
+        reply.bulk(b"arguments");
+        reply.array(overflow.arguments.len());
+        for (table, argument, locks) in &overflow.arguments {
+            reply.array(3);
+            reply.bulk(table);
+            reply.bulk(argument);
+            reply.integer(*locks as i64);
+        }
+    }
+    Ok(Flow::Done)
 }

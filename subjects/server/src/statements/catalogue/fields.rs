@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use concurve_records::{FileDefinition, Get, Key, LockBias, Segment, SegmentKind, Session, Status};
 
-use super::names::NAME_BYTES;
-
+/// Longest name of a file with its database, and of a field.
+pub const NAME_BYTES: usize = 64;
 const NUMBER_BYTES: usize = 2;
-/// No name of a file can be this one.
+/// The name of that file; no other file can have it.
 pub const OWN_FILE: &str = "catalogue--fields";
 
-/// How they stand in that file.
+/// The definition of that file.
 pub fn definition() -> FileDefinition {
     let part = |offset: usize, bytes: usize| Segment {
         offset: offset as u16,
@@ -41,7 +41,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The fields of all files, in order.
+/// The fields of all files, in their order.
 pub fn read_all(session: &mut Session) -> Result<BTreeMap<String, Vec<String>>, Status> {
     let own = session.open(OWN_FILE)?;
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -58,8 +58,8 @@ pub fn read_all(session: &mut Session) -> Result<BTreeMap<String, Vec<String>>, 
     }
 }
 
-/// Puts in those of a file.
-pub fn put_in(session: &mut Session, file: &str, fields: &[String]) -> Result<(), Status> {
+/// Inserts the fields of a file.
+pub fn insert(session: &mut Session, file: &str, fields: &[String]) -> Result<(), Status> {
     let own = session.open(OWN_FILE)?;
     for (number, field) in fields.iter().enumerate() {
         let mut record = key(file, number);
@@ -70,8 +70,8 @@ pub fn put_in(session: &mut Session, file: &str, fields: &[String]) -> Result<()
     Ok(())
 }
 
-/// Takes out those of a file, if there are any.
-pub fn take_out(session: &mut Session, file: &str) -> Result<(), Status> {
+/// Removes the fields of a file, if there are any.
+pub fn remove(session: &mut Session, file: &str) -> Result<(), Status> {
     let own = session.open(OWN_FILE)?;
     for number in 0.. {
         match session.get(own, Get::Equal(0, &key(file, number)), LockBias::SingleWait) {

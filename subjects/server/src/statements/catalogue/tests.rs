@@ -1,8 +1,7 @@
 //! A catalogue over an engine in a folder.
 
-use concurve_records::Settings;
+use concurve_records::EngineOptions;
 
-use super::names::FIELDS_MAX;
 use super::*;
 
 fn names(fields: &[&str]) -> Vec<String> {
@@ -19,7 +18,7 @@ fn files_are_there_again_after_another_start_with_their_fields_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let many: Vec<String> = (0..FIELDS_MAX).map(|it| format!("f{it}")).collect();
     for start in 0..2 {
-        let (engine, _) = Engine::open(folder.path(), Settings::default()).unwrap();
+        let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         let catalogue = Catalogue::open(&engine).unwrap();
         if start == 0 {
             assert_eq!(create(&catalogue, &engine, "b", &["id", "x"]), "OK");
@@ -50,9 +49,9 @@ fn files_are_there_again_after_another_start_with_their_fields_in_order() {
 #[test]
 fn what_a_crash_left_of_a_file_is_none_and_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), Settings::default()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
     Catalogue::open(&engine).unwrap();
-    fields::put_in(&mut engine.session(), "half", &names(&["a", "b", "c"])).unwrap();
+    fields::insert(&mut engine.session(), "half", &names(&["a", "b", "c"])).unwrap();
     let catalogue = Catalogue::open(&engine).unwrap();
     let view = View {
         catalogue: &catalogue,
@@ -67,7 +66,7 @@ fn what_a_crash_left_of_a_file_is_none_and_is_replaced() {
 #[test]
 fn what_cannot_be_is_refused_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = Engine::open(folder.path(), Settings::default()).unwrap();
+    let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
     engine.create_file("records", &definition(8)).unwrap();
     let catalogue = Catalogue::open(&engine).unwrap();
     for (name, fields, why) in [

@@ -10,17 +10,17 @@ use concurve_engines::Mode as Engines;
 use concurve_server::locks::latched::{Latching, LockTable};
 use concurve_server::locks::mode::{Mode, Rules, Scope};
 use concurve_server::locks::request::{Counts, Journal, Refusal, Subject};
-use concurve_server::locks::room::Room;
+use concurve_server::locks::usage::TableUsage;
 
-use crate::turns::Tried;
+use crate::schedule::Compared;
 use model::{Answer, CAPACITY, Key, Model};
 use steps::OWNERS;
 pub use steps::{Step, step};
 
-/// Both, and what the table told its journal.
+/// Both, and what the table wrote to its journal.
 pub struct Beside {
     table: LockTable,
-    room: Arc<Room>,
+    usage: Arc<TableUsage>,
     kept: Kept,
     model: Model,
     peak: usize,
@@ -31,10 +31,10 @@ impl Beside {
         let rules = Rules {
             optimistic_blocks_exclusive,
         };
-        let room = Arc::new(Room::new(CAPACITY as u64));
+        let usage = Arc::new(TableUsage::new(CAPACITY as u64));
         Self {
-            table: LockTable::new(latching, rules, Arc::clone(&room)),
-            room,
+            table: LockTable::new(latching, rules, Arc::clone(&usage)),
+            usage,
             kept: Kept::default(),
             model: Model {
                 rules,
@@ -45,10 +45,10 @@ impl Beside {
     }
 }
 
-impl Tried for Beside {
+impl Compared for Beside {
     type Step = Step;
 
-    /// Owners are not bound to engines: whoever has the turn asks in anybody's name.
+    /// Owners are not bound to engines: the engine whose turn it is acts for any owner.
     fn step(&mut self, _: u32, step: &Step) {
         let expected = self.model.step(step);
         let found = real_step(&self.table, step, &mut self.kept);
@@ -56,29 +56,29 @@ impl Tried for Beside {
         assert_eq!(real_listed(&self.table), self.model.listed());
         assert_eq!(self.kept.0, self.model.kept);
         let held = self.model.held.len();
-        assert_eq!(self.room.locks().now() as usize, held);
+        assert_eq!(self.usage.locks().now() as usize, held);
         self.peak = self.peak.max(held);
     }
 
     /// The dialog parts of its own clients end; those of the update owner stay.
-    fn bury(&mut self, engine: u32, _: Engines) {
+    fn engine_died(&mut self, engine: u32, _: Engines) {
         self.step(engine, &Step::ReleaseAll(engine, Scope::DIALOG));
     }
 
     fn end(mut self) {
         // A promotion passes through no more locks than it leaves.
-        assert_eq!(self.room.locks().peak() as usize, self.peak);
+        assert_eq!(self.usage.locks().peak() as usize, self.peak);
         for owner in 0..OWNERS {
             self.table.release_all(owner, Scope::BOTH, &mut self.kept);
             assert!(!self.table.holds(owner));
         }
         assert!(self.kept.0.is_empty());
-        let left = (self.room.locks().now(), self.room.arguments().now());
+        let left = (self.usage.locks().now(), self.usage.arguments().now());
         assert_eq!(left, (0, 0));
     }
 }
 
-/// Replays what the lock table tells its journal.
+/// Replays what the lock table writes to its journal.
 #[derive(Default)]
 struct Kept(BTreeMap<Key, u32>);
 

@@ -4,16 +4,16 @@ use super::*;
 
 #[test]
 fn an_answer_is_done_or_a_number_or_nothing() {
-    let mut connection = ready();
-    let out = ask(&mut *connection, UPDATE..UPDATE + 1);
+    let mut conversation = ready();
+    let out = request(&mut *conversation, UPDATE..UPDATE + 1);
     assert_eq!(out[4..9], [0x17, 2, 0, 0, 0]);
-    assert_eq!(say(&mut *connection, &packet(1, &ok(2))).0, [done(None)]);
+    assert_eq!(say(&mut *conversation, &packet(1, &ok(2))).0, [done(None)]);
     let no_row: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
     let nothing = || Message::Answer(Answer::Nothing);
-    let answered = answer_to(&mut *connection, UPDATE, &[no_row]).0;
+    let answered = answer_to(&mut *conversation, UPDATE, &[no_row]).0;
     assert_eq!(answered, [nothing()]);
     assert_eq!(
-        answer_to(&mut *connection, BEGIN, &[no_row]).0,
+        answer_to(&mut *conversation, BEGIN, &[no_row]).0,
         [done(None)]
     );
     for (rows, answer) in [
@@ -22,89 +22,92 @@ fn an_answer_is_done_or_a_number_or_nothing() {
         (&[None], done(None)),
         (&[], nothing()),
     ] {
-        ask(&mut *connection, SELECT..SELECT + 1);
-        assert_eq!(say(&mut *connection, &selected(rows)).0, [answer]);
+        request(&mut *conversation, SELECT..SELECT + 1);
+        assert_eq!(say(&mut *conversation, &selected(rows)).0, [answer]);
     }
 }
 
 #[test]
-fn what_is_asked_once_is_a_text_and_its_error_is_told_in_full() {
-    let mut connection = ready();
+fn a_single_statement_is_a_text_and_its_error_is_reported_in_full() {
+    let mut conversation = ready();
     let mut out = Vec::new();
-    connection.ask_once("SELECT 1", &mut out);
+    conversation.request_once("SELECT 1", &mut out);
     assert_eq!(out, packet(0, b"\x03SELECT 1"));
     let columns = columns(1);
     let said: [&[u8]; 5] = [&[1], &columns[0], &columns[1], b"\x011", &end(2)];
-    assert_eq!(say(&mut *connection, &packets(1, &said)).0, [done(Some(1))]);
-    connection.ask_once("SELEC 1", &mut out);
     assert_eq!(
-        say(&mut *connection, &packet(1, SYNTAX)).0,
+        say(&mut *conversation, &packets(1, &said)).0,
+        [done(Some(1))]
+    );
+    conversation.request_once("SELEC 1", &mut out);
+    assert_eq!(
+        say(&mut *conversation, &packet(1, SYNTAX)).0,
         [error("1064 You have an error")]
     );
 }
 
 #[test]
 fn several_statements_have_one_answer() {
-    let mut connection = ready();
-    let out = ask(&mut *connection, BEGIN..COMMIT + 1);
+    let mut conversation = ready();
+    let out = request(&mut *conversation, BEGIN..COMMIT + 1);
     let text = b"\x03BEGIN;UPDATE a SET b = -7 WHERE c = 42;SELECT b FROM a WHERE c = 42;COMMIT";
     assert_eq!(out, packet(0, text));
     let (columns, row) = (columns(1), b"\x0212");
     let said: [&[u8]; 7] = [&ok(9), &ok(9), &[1], &columns[0], &columns[1], row, &end(9)];
     let said = [packets(1, &said), packet(8, &ok(2))].concat();
-    assert_eq!(say(&mut *connection, &said).0, [done(None)]);
-    // The connection goes on.
-    ask(&mut *connection, SELECT..SELECT + 1);
+    assert_eq!(say(&mut *conversation, &said).0, [done(None)]);
+    // The conversation goes on.
+    request(&mut *conversation, SELECT..SELECT + 1);
     assert_eq!(
-        say(&mut *connection, &selected(&[Some(1)])).0,
+        say(&mut *conversation, &selected(&[Some(1)])).0,
         [done(Some(1))]
     );
 }
 
 #[test]
-fn an_error_in_a_transaction_is_rolled_back_before_it_is_told() {
-    let mut connection = ready();
+fn an_error_in_a_transaction_is_rolled_back_before_it_is_reported() {
+    let mut conversation = ready();
     assert_eq!(
-        answer_to(&mut *connection, BEGIN, &[&ok(3)]).0,
+        answer_to(&mut *conversation, BEGIN, &[&ok(3)]).0,
         [done(None)]
     );
-    let (messages, out) = answer_to(&mut *connection, UPDATE, &[DEADLOCK]);
+    let (messages, out) = answer_to(&mut *conversation, UPDATE, &[DEADLOCK]);
     assert_eq!((messages, out), (vec![], packet(0, b"\x03ROLLBACK")));
-    let (messages, _) = say(&mut *connection, &packet(1, &ok(2)));
+    let (messages, _) = say(&mut *conversation, &packet(1, &ok(2)));
     assert_eq!(messages, [error("1213 deadlock")]);
     // Outside of one there is nothing to roll back.
-    let (messages, out) = answer_to(&mut *connection, UPDATE, &[SYNTAX]);
+    let (messages, out) = answer_to(&mut *conversation, UPDATE, &[SYNTAX]);
     assert_eq!((messages, out), (vec![error("1064 42000")], vec![]));
 }
 
 #[test]
 fn an_error_among_several_statements_is_rolled_back_too() {
-    let mut connection = ready();
-    ask(&mut *connection, BEGIN..COMMIT + 1);
-    let (messages, out) = say(&mut *connection, &packets(1, &[&ok(9), DEADLOCK]));
+    let mut conversation = ready();
+    request(&mut *conversation, BEGIN..COMMIT + 1);
+    let (messages, out) = say(&mut *conversation, &packets(1, &[&ok(9), DEADLOCK]));
     assert_eq!((messages, out), (vec![], packet(0, b"\x03ROLLBACK")));
-    let (messages, _) = say(&mut *connection, &packet(1, &ok(2)));
+    let (messages, _) = say(&mut *conversation, &packet(1, &ok(2)));
     assert_eq!(messages, [error("1213 deadlock")]);
 }
 
 #[test]
 fn trips_one_behind_the_other_are_answered_in_turn() {
-    let mut connection = ready();
-    ask(&mut *connection, SELECT..SELECT + 1);
-    ask(&mut *connection, UPDATE..SELECT + 1);
-    ask(&mut *connection, UPDATE..UPDATE + 1);
+    let mut conversation = ready();
+    request(&mut *conversation, SELECT..SELECT + 1);
+    request(&mut *conversation, UPDATE..SELECT + 1);
+    request(&mut *conversation, UPDATE..UPDATE + 1);
     let columns = columns(1);
     let texts: [&[u8]; 6] = [&ok(10), &[1], &columns[0], &columns[1], b"\x0288", &end(2)];
     let said = [selected(&[Some(5)]), packets(1, &texts), packet(1, SYNTAX)].concat();
     let expected = [done(Some(5)), done(Some(88)), error("1064 42000")];
-    assert_eq!(say(&mut *connection, &said).0, expected);
+    assert_eq!(say(&mut *conversation, &said).0, expected);
 }
 
 #[test]
 fn a_server_that_takes_its_leave_leaves_in_doubt_what_was_under_way() {
-    let mut connection = ready();
-    ask(&mut *connection, COMMIT..COMMIT + 1);
-    assert_eq!(say(&mut *connection, &packet(1, KILLED)).0, []);
+    let mut conversation = ready();
+    request(&mut *conversation, COMMIT..COMMIT + 1);
+    assert_eq!(say(&mut *conversation, &packet(1, KILLED)).0, []);
     let mut idle = ready();
     assert_eq!(say(&mut *idle, &packet(0, KILLED)).0, []);
     for said in [packet(0, SYNTAX), packet(0, &ok(2)), packet(1, &ok(2))] {
@@ -115,10 +118,13 @@ fn a_server_that_takes_its_leave_leaves_in_doubt_what_was_under_way() {
 #[test]
 fn the_answer_to_a_long_statement_goes_on_with_its_count_of_packets() {
     let long = format!("SELECT '{}'", "x".repeat(40_000_000));
-    let mut connection = ready();
+    let mut conversation = ready();
     let mut out = Vec::new();
-    connection.ask_once(&long, &mut out);
+    conversation.request_once(&long, &mut out);
     let columns = columns(1);
     let said: [&[u8]; 5] = [&[1], &columns[0], &columns[1], b"\x011", &end(2)];
-    assert_eq!(say(&mut *connection, &packets(3, &said)).0, [done(Some(1))]);
+    assert_eq!(
+        say(&mut *conversation, &packets(3, &said)).0,
+        [done(Some(1))]
+    );
 }

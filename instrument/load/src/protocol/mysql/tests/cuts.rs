@@ -27,7 +27,7 @@ fn all_said() -> Vec<Vec<u8>> {
 }
 
 fn play(step: usize) -> (Vec<Message>, Vec<u8>) {
-    let mut connection = connection(greeting("secret"));
+    let mut conversation = conversation(login("secret"));
     let asked = [
         (4, BEGIN..BEGIN + 1),
         (5, SELECT..COMMIT),
@@ -37,10 +37,10 @@ fn play(step: usize) -> (Vec<Message>, Vec<u8>) {
     let (mut messages, mut out) = (Vec::new(), Vec::new());
     for (turn, said) in all_said().iter().enumerate() {
         if let Some((_, statements)) = asked.iter().find(|(at, _)| *at == turn) {
-            out.extend(ask(&mut *connection, statements.clone()));
+            out.extend(request(&mut *conversation, statements.clone()));
         }
-        let (heard, written) = say_in_steps(&mut *connection, said, step).unwrap();
-        messages.extend(heard);
+        let (received, written) = say_in_steps(&mut *conversation, said, step).unwrap();
+        messages.extend(received);
         out.extend(written);
     }
     (messages, out)
@@ -50,7 +50,7 @@ fn play(step: usize) -> (Vec<Message>, Vec<u8>) {
 fn it_does_not_matter_where_the_bytes_are_cut() {
     let whole = play(usize::MAX);
     let answers = [
-        Message::Greeted,
+        Message::Ready,
         done(None),
         done(Some(7)),
         done(None),
@@ -69,17 +69,17 @@ proptest! {
         at in 0_usize..200,
         noise in proptest::collection::vec(any::<u8>(), 1..60),
     ) {
-        let mut connection = connection(greeting("secret"));
+        let mut conversation = conversation(login("secret"));
         let said = all_said();
         for said in &said[..turn.min(4)] {
-            say(&mut *connection, said);
+            say(&mut *conversation, said);
         }
         if turn >= 4 {
-            ask(&mut *connection, SELECT..SELECT + 1);
+            request(&mut *conversation, SELECT..SELECT + 1);
         }
         let mut said = said[turn].clone();
         let at = at % said.len();
         said.splice(at.., noise);
-        let _ = say_in_steps(&mut *connection, &said, 7);
+        let _ = say_in_steps(&mut *conversation, &said, 7);
     }
 }

@@ -1,12 +1,12 @@
 //! How connections begin, and why they do not.
 
 use super::*;
-use crate::protocol::mysql::password::Method;
+use crate::protocol::mysql::handshake::Method;
 
 #[test]
 fn a_log_in_to_mariadb() {
-    let mut connection = connection(greeting("secret"));
-    let (_, out) = say(&mut *connection, &mariadb());
+    let mut conversation = conversation(login("secret"));
+    let (_, out) = say(&mut *conversation, &mariadb());
     let scramble = b">%;:Qi;*`&<9ICT[LKt)";
     let mut expected = b"\x0e\xa2\x0f\0\0\0\0\x40\x2d".to_vec();
     expected.extend_from_slice(&[0; 23]);
@@ -15,7 +15,7 @@ fn a_log_in_to_mariadb() {
     expected.extend_from_slice(b"bank\0mysql_native_password\0");
     assert_eq!(out, packet(1, &expected));
 
-    let (_, out) = say(&mut *connection, &packet(2, &ok(2)));
+    let (_, out) = say(&mut *conversation, &packet(2, &ok(2)));
     for statement in [
         "BEGIN",
         "UPDATE a SET b = ? WHERE c = ?",
@@ -32,42 +32,42 @@ fn a_log_in_to_mariadb() {
 
 #[test]
 fn the_server_may_ask_for_the_password_in_another_way() {
-    let mut connection = connection(greeting("secret"));
-    let (_, out) = say(&mut *connection, &mysql());
+    let mut conversation = conversation(login("secret"));
+    let (_, out) = say(&mut *conversation, &mysql());
     assert!(out.ends_with(b"bank\0caching_sha2_password\0"));
     let request = [b"\xfemysql_native_password\0".as_slice(), SCRAMBLE, b"\0"].concat();
-    let (_, out) = say(&mut *connection, &packet(2, &request));
+    let (_, out) = say(&mut *conversation, &packet(2, &request));
     assert_eq!(out, packet(3, &Method::Native.answer("secret", SCRAMBLE)));
-    say(&mut *connection, &packet(4, &ok(2)));
-    assert_eq!(say(&mut *connection, &prepared()).0, [Message::Greeted]);
+    say(&mut *conversation, &packet(4, &ok(2)));
+    assert_eq!(say(&mut *conversation, &prepared()).0, [Message::Ready]);
 }
 
 #[test]
 fn caching_sha2_sends_the_password_only_where_nobody_reads_along() {
-    let mut known = connection(greeting("secret"));
+    let mut known = conversation(login("secret"));
     say(&mut *known, &mysql());
     let said = packets(2, &[&[1, 3], &ok(2)]);
     let (_, out) = say(&mut *known, &said);
     assert!(out.ends_with(&packet(0, b"\x16COMMIT")));
 
-    let mut remote = connection(greeting("secret"));
+    let mut remote = conversation(login("secret"));
     say(&mut *remote, &mysql());
     let refused = remote.receive(&packet(2, &[1, 4]), &mut Vec::new());
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("by the Unix socket"), "{refused}");
 
-    let local = Greeting {
+    let local = Login {
         local: true,
-        ..greeting("secret")
+        ..login("secret")
     };
-    let mut local = connection(local);
+    let mut local = conversation(local);
     say(&mut *local, &mysql());
     let (_, out) = say(&mut *local, &packet(2, &[1, 4]));
     assert_eq!(out, packet(3, b"secret\0"));
 }
 
 #[test]
-fn who_is_not_let_in_is_told_what_to_try() {
+fn a_refused_log_in_has_a_remedy() {
     for (said, why) in [
         (
             packet(2, b"\xff\x15\x04#28000Access denied for user"),
@@ -79,7 +79,7 @@ fn who_is_not_let_in_is_told_what_to_try() {
         ),
         (
             packet(2, b"\xff\x57\x0c#HY000insecure transport"),
-            "TLS is not spoken here",
+            "TLS is not supported",
         ),
         (
             packet(2, b"\xfeclient_ed25519\0abc"),
@@ -90,12 +90,12 @@ fn who_is_not_let_in_is_told_what_to_try() {
             "by mysql_clear_password",
         ),
     ] {
-        let mut connection = connection(greeting("x"));
-        say(&mut *connection, &mariadb());
-        let refused = connection.receive(&said, &mut Vec::new()).unwrap_err();
+        let mut conversation = conversation(login("x"));
+        say(&mut *conversation, &mariadb());
+        let refused = conversation.receive(&said, &mut Vec::new()).unwrap_err();
         assert!(refused.to_string().contains(why), "{refused}");
     }
-    let mut full = connection(greeting("x"));
+    let mut full = conversation(login("x"));
     let said = packet(0, b"\xff\x10\x04Too many connections");
     let refused = full
         .receive(&said, &mut Vec::new())
@@ -114,7 +114,7 @@ fn another_service_is_noticed_by_its_first_bytes() {
         b"-ERR unknown command",
         b"HTTP/1.1 400 Bad",
     ] {
-        let refused = connection(greeting("")).receive(said, &mut Vec::new());
+        let refused = conversation(login("")).receive(said, &mut Vec::new());
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("is this the right port?"), "{refused}");
     }
@@ -122,12 +122,12 @@ fn another_service_is_noticed_by_its_first_bytes() {
 
 #[test]
 fn a_statement_that_the_server_does_not_take_is_named() {
-    let mut connection = connection(greeting(""));
-    say(&mut *connection, &mariadb());
-    say(&mut *connection, &packet(2, &ok(2)));
-    say(&mut *connection, &packet(1, &ok(2)));
+    let mut conversation = conversation(login(""));
+    say(&mut *conversation, &mariadb());
+    say(&mut *conversation, &packet(2, &ok(2)));
+    say(&mut *conversation, &packet(1, &ok(2)));
     let missing = packet(1, b"\xff\x7a\x04#42S02Table 'bank.a' doesn't exist");
-    let refused = connection
+    let refused = conversation
         .receive(&missing, &mut Vec::new())
         .unwrap_err()
         .to_string();
@@ -139,20 +139,20 @@ fn a_statement_that_the_server_does_not_take_is_named() {
 
 #[test]
 fn a_statement_with_values_that_nobody_gives_is_named() {
-    let mut connection = connection(greeting(""));
-    say(&mut *connection, &mariadb());
-    say(&mut *connection, &packet(2, &ok(2)));
-    say(&mut *connection, &packet(1, &ok(2)));
+    let mut conversation = conversation(login(""));
+    say(&mut *conversation, &mariadb());
+    say(&mut *conversation, &packet(2, &ok(2)));
+    say(&mut *conversation, &packet(1, &ok(2)));
     let two = packet(1, &[0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]);
-    let refused = connection.receive(&two, &mut Vec::new()).unwrap_err();
+    let refused = conversation.receive(&two, &mut Vec::new()).unwrap_err();
     assert!(refused.to_string().contains("it takes 2 values"));
 }
 
 #[test]
 fn what_cannot_be_prepared_is_sent_as_text() {
-    let mut connection = connection(greeting(""));
-    say(&mut *connection, &mariadb());
-    say(&mut *connection, &packet(2, &ok(2)));
+    let mut conversation = conversation(login(""));
+    say(&mut *conversation, &mariadb());
+    say(&mut *conversation, &packet(2, &ok(2)));
     let begin = packets(1, &[&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]);
     let cannot: Vec<u8> = packet(
         1,
@@ -161,28 +161,28 @@ fn what_cannot_be_prepared_is_sent_as_text() {
     let set = packet(1, &ok(2));
     let rest = &prepared()[set.len() + begin.len()..];
     let said = [&set, &cannot, rest].concat();
-    assert_eq!(say(&mut *connection, &said).0, [Message::Greeted]);
+    assert_eq!(say(&mut *conversation, &said).0, [Message::Ready]);
     assert_eq!(
-        ask(&mut *connection, BEGIN..BEGIN + 1),
+        request(&mut *conversation, BEGIN..BEGIN + 1),
         packet(0, b"\x03BEGIN")
     );
 }
 
 #[test]
 fn variables_are_set_before_anything_is_prepared() {
-    let settings = vec![("wait_timeout".to_owned(), "5".to_owned())];
-    let greeting = Greeting {
-        settings,
-        ..greeting("")
+    let variables = vec![("wait_timeout".to_owned(), "5".to_owned())];
+    let login = Login {
+        variables,
+        ..login("")
     };
-    let mut accepted = connection(greeting.clone());
+    let mut accepted = conversation(login.clone());
     say(&mut *accepted, &mariadb());
     let (_, out) = say(&mut *accepted, &packet(2, &ok(2)));
     let set = b"\x03SET SESSION autocommit = 1, completion_type = 0, wait_timeout = 5";
     assert!(out.starts_with(&packet(0, set)));
-    assert_eq!(say(&mut *accepted, &prepared()).0, [Message::Greeted]);
+    assert_eq!(say(&mut *accepted, &prepared()).0, [Message::Ready]);
 
-    let mut refused = connection(greeting);
+    let mut refused = conversation(login);
     say(&mut *refused, &mariadb());
     say(&mut *refused, &packet(2, &ok(2)));
     let unknown = packet(1, b"\xff\xa9\x04#HY000Unknown system variable");

@@ -7,15 +7,17 @@ mod login;
 use std::ops::Range;
 
 use super::*;
-use crate::protocol::Message;
-use crate::workload::statement::Piece;
-use crate::workload::{Answer, Numbers};
+use crate::protocol::{Message, ProtocolError};
+use crate::workload::{Answer, Parameters, Piece};
 
-const NUMBERS: Numbers = [42, -7, 0, 0, 0, 0, 0, 0, 0];
 const BEGIN: usize = 0;
 const UPDATE: usize = 1;
 const SELECT: usize = 2;
 const COMMIT: usize = 3;
+
+fn parameters() -> Parameters {
+    [42, -7].into()
+}
 
 const SCRAMBLE: &[u8; 20] = b"0123456789abcdefghij";
 /// A deadlock, in which the server has rolled back everything.
@@ -25,28 +27,28 @@ const KILLED: &[u8] = b"\xff\x87\x07#70100Connection was killed";
 
 fn statements() -> Vec<Statement> {
     let text = |text: &str| Piece::Text(text.to_owned());
-    let number = Piece::Number;
+    let parameter = Piece::Parameter;
     [
         vec![text("BEGIN")],
         vec![
             text("UPDATE a SET b = "),
-            number(1),
+            parameter(1),
             text(" WHERE c = "),
-            number(0),
+            parameter(0),
         ],
-        vec![text("SELECT b FROM a WHERE c = "), number(0)],
+        vec![text("SELECT b FROM a WHERE c = "), parameter(0)],
         vec![text("COMMIT")],
     ]
     .map(Statement::of)
     .to_vec()
 }
 
-fn greeting(password: &str) -> Greeting {
-    Greeting {
+fn login(password: &str) -> Login {
+    Login {
         user: "me".to_owned(),
         password: Some(password.to_owned()),
         database: Some("bank".to_owned()),
-        ..Greeting::default()
+        ..Login::default()
     }
 }
 
@@ -128,7 +130,7 @@ fn prepared() -> Vec<u8> {
 
 /// Says it in pieces of `step` bytes; what was understood, and what was written.
 fn say_in_steps(
-    connection: &mut dyn Conversation,
+    conversation: &mut dyn Conversation,
     said: &[u8],
     step: usize,
 ) -> Result<(Vec<Message>, Vec<u8>), ProtocolError> {
@@ -138,11 +140,11 @@ fn say_in_steps(
         .filter(|it| it % step == 0 || *it == said.len())
     {
         loop {
-            let received = connection.receive(&said[used..come], &mut out)?;
+            let received = conversation.receive(&said[used..come], &mut out)?;
             used += received.consumed;
             match received.message {
                 Message::Partial => break,
-                Message::Aside => {}
+                Message::Intermediate => {}
                 message => messages.push(message),
             }
         }
@@ -150,40 +152,40 @@ fn say_in_steps(
     Ok((messages, out))
 }
 
-fn say(connection: &mut dyn Conversation, said: &[u8]) -> (Vec<Message>, Vec<u8>) {
-    say_in_steps(connection, said, usize::MAX).unwrap()
+fn say(conversation: &mut dyn Conversation, said: &[u8]) -> (Vec<Message>, Vec<u8>) {
+    say_in_steps(conversation, said, usize::MAX).unwrap()
 }
 
-fn connection(greeting: Greeting) -> Box<dyn Conversation> {
-    let mut connection = MySql::new(&statements(), greeting).conversation();
-    assert!(connection.greet(&mut Vec::new()));
-    connection
+fn conversation(login: Login) -> Box<dyn Conversation> {
+    let mut conversation = MySql::new(&statements(), login).conversation();
+    assert!(conversation.begin(&mut Vec::new()));
+    conversation
 }
 
-/// A connection that is greeted.
+/// A connection that is ready.
 fn ready() -> Box<dyn Conversation> {
-    let mut connection = connection(greeting(""));
-    say(&mut *connection, &mariadb());
-    say(&mut *connection, &packet(2, &ok(2)));
-    let (messages, _) = say(&mut *connection, &prepared());
-    assert_eq!(messages, [Message::Greeted]);
-    connection
+    let mut conversation = conversation(login(""));
+    say(&mut *conversation, &mariadb());
+    say(&mut *conversation, &packet(2, &ok(2)));
+    let (messages, _) = say(&mut *conversation, &prepared());
+    assert_eq!(messages, [Message::Ready]);
+    conversation
 }
 
-fn ask(connection: &mut dyn Conversation, statements: Range<usize>) -> Vec<u8> {
+fn request(conversation: &mut dyn Conversation, statements: Range<usize>) -> Vec<u8> {
     let mut out = Vec::new();
-    connection.ask(statements, &NUMBERS, &mut out);
+    conversation.request(statements, &parameters(), &mut out);
     out
 }
 
 /// The answer to a statement, and what was written while it came.
 fn answer_to(
-    connection: &mut dyn Conversation,
+    conversation: &mut dyn Conversation,
     statement: usize,
     said: &[&[u8]],
 ) -> (Vec<Message>, Vec<u8>) {
-    ask(connection, statement..statement + 1);
-    say(connection, &packets(1, said))
+    request(conversation, statement..statement + 1);
+    say(conversation, &packets(1, said))
 }
 
 fn error(kind: &str) -> Message {

@@ -35,7 +35,7 @@ fn coverage(servers: usize, rates: &[f64], shares: &[f64]) -> (f64, f64, f64) {
 /// The searches are seeded: these figures are the same each time. 0.90 is 2.3 standard
 /// deviations below 0.95 for a hundred searches.
 #[test]
-fn the_interval_holds_the_truth_as_often_as_it_says() {
+fn the_interval_contains_the_true_rate_as_often_as_promised() {
     for (servers, rates, shares, width_max) in [
         (1, vec![0.8], vec![0.01], 0.15),
         (1, vec![0.5], vec![0.01], 0.40),
@@ -72,7 +72,7 @@ fn the_objective_that_is_reached_first_limits() {
 }
 
 #[test]
-fn what_is_never_or_always_kept_is_said() {
+fn objectives_that_are_never_or_always_kept_are_reported() {
     let mut failing = queue(1, &[1e9], 40, 2500.0);
     failing.failing = 0.1;
     let found = search(&mut failing, &[0.01], 2500.0).unwrap();

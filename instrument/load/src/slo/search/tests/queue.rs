@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::Exp1;
 
-use super::super::{Server, Window};
+use super::super::{SystemUnderTest, Window};
 
 /// Poisson arrivals, exponential service of mean 1 (M/M/c).
 pub struct Queue {
@@ -42,10 +42,10 @@ pub fn limit(servers: usize, rate: f64, share: f64) -> f64 {
     low
 }
 
-impl Server for Queue {
+impl SystemUnderTest for Queue {
     type Error = Infallible;
 
-    fn closed(&mut self) -> Result<Option<f64>, Infallible> {
+    fn closed_loop(&mut self) -> Result<Option<f64>, Infallible> {
         Ok(Some(self.servers as f64))
     }
 

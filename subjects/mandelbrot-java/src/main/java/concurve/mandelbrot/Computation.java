@@ -4,9 +4,9 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * One computation of the whole picture.
+ * One computation of the whole image.
  *
- * @param beginNs {@link Clock} just before the workers were let go
+ * @param beginNs {@link Clock} just before the start barrier opened
  * @param endNs {@link Clock} when the last worker was done
  * @param workers in the order in which they were done
  * @param pixelSum sum of the iteration counts of all pixels
@@ -18,11 +18,11 @@ record Computation(
     static Computation of(long beginNs, List<WorkerResult> results, Handout handout)
             throws Failure {
         long counted = results.stream().mapToLong(WorkerResult::pixels).sum();
-        long booked = handout.pixelsBooked() < 0 ? counted : handout.pixelsBooked();
+        long underLock = handout.pixelsCounted() < 0 ? counted : handout.pixelsCounted();
         long expected = handout.cut.view().pixels();
-        if (counted != expected || booked != expected) {
+        if (counted != expected || underLock != expected) {
             throw Failure.of(
-                    "internal: " + (booked == expected ? counted : booked) + " of " + expected
+                    "internal: " + (underLock == expected ? counted : underLock) + " of " + expected
                             + " pixels were computed; please report this with the command line");
         }
         List<WorkerResult> byEnd =

@@ -1,7 +1,7 @@
 package concurve.mandelbrot;
 
 /**
- * The picture cut into units of work, numbered row by row.
+ * The image cut into units of work, numbered row by row.
  *
  * @param unitWidth pixels a line of a unit; those at the right edge may be smaller
  * @param unitHeight lines of a unit; those at the lower edge may be fewer
@@ -39,7 +39,7 @@ record Cut(View view, int unitWidth, int unitHeight, int columns, int rows) {
      * turn.
      *
      * <p>Lines are dealt from top to bottom. Where a row has several units, each row begins one unit
-     * further right than the row above: otherwise a thread would get whole columns of the picture
+     * further right than the row above: otherwise a thread would get whole columns of the image
      * whenever the number of threads divides the number of units in a row, and columns differ in
      * cost.
      */

@@ -3,11 +3,11 @@ package concurve.mandelbrot;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
- * Hands out every unit of a picture exactly once.
+ * Hands out every unit of an image exactly once.
  *
- * <p>Document 002 compares synchronisation methods but never says what is locked. Here the hand-out
- * of work is, and the grain says how much work one hand-out gives, so that the contention is a factor
- * of its own. A synchronized method and a synchronized block on the same object take the same
+ * <p>Document 002 compares synchronisation methods but never says what is locked. Here it is the
+ * hand-out of work, and the grain says how much work one hand-out gives, so that the contention is a
+ * factor of its own. A synchronized method and a synchronized block on the same object take the same
  * monitor, so {@code METHOD} and {@code OBJECT} differ in how much is inside.
  */
 abstract class Handout {
@@ -50,7 +50,7 @@ abstract class Handout {
     abstract int claim(int worker, int place, int pixelsDone);
 
     /** Pixels counted under the coarse lock; −1 where each worker keeps its own count. */
-    long pixelsBooked() {
+    long pixelsCounted() {
         return -1;
     }
 
@@ -89,7 +89,7 @@ abstract class Handout {
         }
 
         @Override
-        synchronized long pixelsBooked() {
+        synchronized long pixelsCounted() {
             return pixels;
         }
     }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 
-/** What is worth knowing about the virtual machine that runs this. */
+/** Facts about the virtual machine that runs this program. */
 final class Jvm {
     private Jvm() {}
 

@@ -8,12 +8,12 @@ import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Stream;
 
-/** Which limit stops the creation of threads, for an error message that helps. */
+/** Which limit prevents the creation of threads, for the error message. */
 final class Limits {
     /** Memory mappings of one platform thread: its stack and the guard pages. Seen in /proc/PID/maps. */
     private static final long MAPS_PER_THREAD = 2;
 
-    /** Mappings that the JVM itself may need: it dies where it gets none. */
+    /** Mappings that the JVM itself may need: it aborts if it gets none. */
     private static final long MAPS_SPARE = 4000;
 
     /** Heap of one waiting virtual thread, its stack included. */
@@ -38,7 +38,7 @@ final class Limits {
         if (text.contains("heap")) {
             return failure(requested, created, text, heap());
         }
-        return failure(requested, created, text, thatBit());
+        return failure(requested, created, text, exhaustedLimit());
     }
 
     private static Failure failure(long requested, long created, String cause, String limit) {
@@ -77,8 +77,8 @@ final class Limits {
         return "the heap of " + Runtime.getRuntime().maxMemory() + " bytes (-Xmx)";
     }
 
-    /** The limit with the least room left. */
-    private static String thatBit() {
+    /** The limit with the least capacity left. */
+    private static String exhaustedLimit() {
         return Stream.of(pidsCgroup(), userProcesses(), systemThreads(), pidMax())
                 .filter(Objects::nonNull)
                 .min(Comparator.comparingLong(Limit::left))

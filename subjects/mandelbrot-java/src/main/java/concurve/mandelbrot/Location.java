@@ -2,7 +2,6 @@ package concurve.mandelbrot;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,9 +12,9 @@ import java.util.Map;
 /**
  * The bookmark: which part of the plane is computed, and how deeply.
  *
- * <p>Lines of {@code key = value}, {@code #} comments and empty lines: the same file as the native
- * kernel reads, with the same refusals. The heir of the {@code benchmark-location.xml} of document
- * 002, §7.1.1.
+ * <p>Lines of {@code key = number}, {@code #} comments and empty lines: the part of TOML that the
+ * bookmark files of the native kernel use. Decision 21 says why no library reads them. It replaces
+ * the {@code benchmark-location.xml} of document 002, §7.1.1.
  *
  * @param iterations greatest number of iterations of a pixel at each depth, unsigned
  */
@@ -78,7 +77,7 @@ record Location(
             throw Failure.of("location file " + path + ": " + fault.getMessage());
         } catch (IOException error) {
             throw Failure.of(
-                    "location file " + path + ": cannot be read: " + Errors.text(error)
+                    "location file " + path + ": cannot be read: " + Failure.reason(error)
                             + "; name a readable file with --location, or leave the option out for"
                             + " the built-in one",
                     error);
@@ -184,14 +183,14 @@ record Location(
         long integer(String key, long max) throws FaultException {
             Pair pair = get(key);
             String wanted = "a whole number from 1 to " + max;
-            if (!pair.value.matches("\\+?\\d+")) {
+            if (!pair.value.matches("\\+?\\d{1,18}")) {
                 throw pair.badValue(wanted);
             }
-            BigInteger number = new BigInteger(pair.value);
-            if (number.signum() == 0 || number.compareTo(BigInteger.valueOf(max)) > 0) {
+            long number = Long.parseLong(pair.value);
+            if (number < 1 || number > max) {
                 throw pair.badValue(wanted);
             }
-            return number.longValue();
+            return number;
         }
     }
 }

@@ -40,15 +40,15 @@ public final class Main {
         Reporter reporter = Reporter.of(System.getenv(Reporter.VARIABLE));
         Output output = new Output(options, reporter, System.out);
         output.facts();
-        int[] counts = picture(options.view());
-        try (Crew crew = Crew.of(options.setting())) {
-            crew.hire();
+        int[] counts = allocateCounts(options.view());
+        try (Workers workers = Workers.of(options.computeOptions())) {
+            workers.start();
             output.ready();
-            boolean created = options.setting().create() == Setting.Create.START;
+            boolean created = options.computeOptions().create() == ComputeOptions.Create.START;
             if (created) {
                 output.kernelThreads();
             }
-            computeAll(options, crew, counts, output);
+            computeAll(options, workers, counts, output);
             if (!created) {
                 output.kernelThreads();
             }
@@ -60,18 +60,18 @@ public final class Main {
         }
     }
 
-    /** Without workers there is nobody to compute; the JVM's own threads can still be looked at. */
-    private static void computeAll(Options options, Crew crew, int[] counts, Output output)
+    /** With no workers nothing is computed; the JVM's own threads can still be observed. */
+    private static void computeAll(Options options, Workers workers, int[] counts, Output output)
             throws Failure {
-        Setting setting = options.setting();
-        Cut cut = Cut.of(options.view(), setting.grain(), setting.tileSize());
-        for (int i = 0; i < options.computations() && setting.threads() > 0; i++) {
-            Handout handout = Handout.of(cut, setting.sync(), setting.threads());
-            output.end(crew.compute(handout, counts, output::begin));
+        ComputeOptions computeOptions = options.computeOptions();
+        Cut cut = Cut.of(options.view(), computeOptions.grain(), computeOptions.tileSize());
+        for (int i = 0; i < options.computations() && computeOptions.threads() > 0; i++) {
+            Handout handout = Handout.of(cut, computeOptions.sync(), computeOptions.threads());
+            output.end(workers.compute(handout, counts, output::begin));
         }
     }
 
-    private static int[] picture(View view) throws Failure {
+    private static int[] allocateCounts(View view) throws Failure {
         try {
             return new int[(int) view.pixels()];
         } catch (OutOfMemoryError refused) {
@@ -84,7 +84,7 @@ public final class Main {
         }
     }
 
-    /** Keeps the workers alive for whoever looks at them. */
+    /** Keeps the workers alive so that they can be observed. */
     private static void hold(long milliseconds, Output output) throws Failure {
         if (milliseconds == 0) {
             return;

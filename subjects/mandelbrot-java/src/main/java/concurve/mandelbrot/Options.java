@@ -13,7 +13,7 @@ import java.util.Set;
  * @param listing print the lines of Listing 1
  */
 record Options(
-        View view, Setting setting, int computations, long holdMs, Path png, boolean listing) {
+        View view, ComputeOptions computeOptions, int computations, long holdMs, Path png, boolean listing) {
 
     static final String HELP =
             """
@@ -76,43 +76,43 @@ record Options(
                             + " pixel");
         }
         given.excludes(List.of("--computations", "--repeat"));
-        Setting setting = setting(given);
+        ComputeOptions computeOptions = computeOptions(given);
         String computations = given.has("--repeat") ? "--repeat" : "--computations";
         return new Options(
                 view(given),
-                setting,
+                computeOptions,
                 given.number(computations, 1, Integer.MAX_VALUE).orElse(1L).intValue(),
                 given.number("--hold-ms", 0, HOLD_MS_MAX).orElse(0L),
                 given.text("--png").map(Path::of).orElse(null),
                 given.has("--listing"));
     }
 
-    private static Setting setting(Arguments given) throws Failure {
-        Setting setting =
-                new Setting(
+    private static ComputeOptions computeOptions(Arguments given) throws Failure {
+        ComputeOptions computeOptions =
+                new ComputeOptions(
                         threads(given),
-                        given.choice("--kind", Setting.Kind.class, Setting.Kind.PLATFORM),
+                        given.choice("--kind", ComputeOptions.Kind.class, ComputeOptions.Kind.PLATFORM),
                         given.number("--priority", 1, 10).orElse(5L).intValue(),
-                        given.choice("--create", Setting.Create.class, Setting.Create.START),
-                        given.choice("--after-loop", Setting.AfterLoop.class, Setting.AfterLoop.PARK),
+                        given.choice("--create", ComputeOptions.Create.class, ComputeOptions.Create.START),
+                        given.choice("--after-loop", ComputeOptions.AfterLoop.class, ComputeOptions.AfterLoop.PARK),
                         given.choice("--sync", Handout.Sync.class, Handout.Sync.NONE),
                         given.choice("--grain", Cut.Grain.class, Cut.Grain.LINE),
                         given.number("--tile-size", 1, Location.SIDE_MAX).orElse(32L).intValue());
-        if (setting.kind() == Setting.Kind.VIRTUAL && setting.priority() != Thread.NORM_PRIORITY) {
+        boolean virtual = computeOptions.kind() == ComputeOptions.Kind.VIRTUAL;
+        if (virtual && computeOptions.priority() != Thread.NORM_PRIORITY) {
             throw Arguments.invalid(
                     "--priority",
-                    String.valueOf(setting.priority()),
+                    String.valueOf(computeOptions.priority()),
                     "virtual threads always have priority 5; use --kind platform");
         }
-        if (setting.kind() == Setting.Kind.VIRTUAL
-                && setting.afterLoop() == Setting.AfterLoop.SPIN) {
+        if (virtual && computeOptions.afterLoop() == ComputeOptions.AfterLoop.SPIN) {
             throw Arguments.invalid(
                     "--after-loop",
                     "spin",
                     "a virtual thread that busy-waits keeps its carrier, and others never begin;"
                             + " use park, or --kind platform");
         }
-        return setting;
+        return computeOptions;
     }
 
     /** As many as the native kernel takes on its command line; more than an int are refused as it does. */

@@ -37,21 +37,21 @@ final class Output {
         if (!reporter.isConnected()) {
             return;
         }
-        Setting setting = options.setting();
+        ComputeOptions computeOptions = options.computeOptions();
         reporter.fact("path", "scalar-jvm");
-        reporter.fact("sync", Names.of(setting.sync()));
-        reporter.fact("grain", Names.of(setting.grain()));
-        if (setting.grain() == Cut.Grain.TILE) {
-            reporter.fact("tile_size", setting.tileSize());
+        reporter.fact("sync", Names.of(computeOptions.sync()));
+        reporter.fact("grain", Names.of(computeOptions.grain()));
+        if (computeOptions.grain() == Cut.Grain.TILE) {
+            reporter.fact("tile_size", computeOptions.tileSize());
         }
-        reporter.fact("threads", setting.threads());
+        reporter.fact("threads", computeOptions.threads());
         reporter.fact("width", options.view().width());
         reporter.fact("height", options.view().height());
         reporter.fact("iterations", Integer.toUnsignedLong(options.view().iterations()));
-        reporter.fact("thread_kind", Names.of(setting.kind()));
-        reporter.fact("priority", setting.priority());
-        reporter.fact("create", Names.of(setting.create()));
-        reporter.fact("after_loop", Names.of(setting.afterLoop()));
+        reporter.fact("thread_kind", Names.of(computeOptions.kind()));
+        reporter.fact("priority", computeOptions.priority());
+        reporter.fact("create", Names.of(computeOptions.create()));
+        reporter.fact("after_loop", Names.of(computeOptions.afterLoop()));
         reporter.fact("computations", options.computations());
         for (Map.Entry<String, Object> fact : Jvm.facts().entrySet()) {
             reporter.fact(fact.getKey(), fact.getValue());
@@ -62,14 +62,14 @@ final class Output {
     }
 
     private boolean isVirtual() {
-        return options.setting().kind() == Setting.Kind.VIRTUAL;
+        return options.computeOptions().kind() == ComputeOptions.Kind.VIRTUAL;
     }
 
     void ready() throws Failure {
         reporter.ready();
     }
 
-    /** The kernel's threads at a moment when all workers are alive. */
+    /** The kernel's threads; to be called while all workers are alive. */
     void kernelThreads() throws Failure {
         if (!reporter.isConnected()) {
             return;
@@ -159,7 +159,7 @@ final class Output {
     }
 
     private void print(Computation computation) throws Failure {
-        out.print(options.listing() ? Listing.of(options.view(), computation) : figures(computation));
+        out.print(options.listing() ? listing(options.view(), computation) : figures(computation));
         out.flush();
         if (out.checkError()) {
             throw Failure.of(
@@ -174,5 +174,20 @@ final class Output {
                 computation.pixelSum(),
                 computation.pixels(),
                 computation.seconds());
+    }
+
+    /** Listing 1 of document 002, §9.2.2, line for line. */
+    static String listing(View view, Computation computation) {
+        StringBuilder text = new StringBuilder(". . . . .\nCalculating...\n");
+        text.append("X: 1 to ").append(view.width()).append('\n');
+        text.append("Y: 1 to ").append(view.height()).append('\n');
+        for (WorkerResult worker : computation.workers()) {
+            text.append("Thread ").append(worker.name());
+            text.append(" done (Priority ").append(worker.priority()).append(")\n");
+        }
+        long milliseconds = (computation.endNs() - computation.beginNs()) / 1_000_000;
+        text.append("Run time: ").append(milliseconds).append("ms\n");
+        text.append("Number of pixels rendered: ").append(computation.pixels()).append('\n');
+        return text.toString();
     }
 }

@@ -61,7 +61,7 @@ final class PngFile {
 
     private static Failure failure(Path path, String what, IOException error) {
         return Failure.of(
-                "picture " + path + ": cannot be " + what + ": " + Errors.text(error)
+                "picture " + path + ": cannot be " + what + ": " + Failure.reason(error)
                         + "; name a writable file with --png",
                 error);
     }

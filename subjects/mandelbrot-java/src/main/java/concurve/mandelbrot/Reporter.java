@@ -32,7 +32,7 @@ final class Reporter {
                     VARIABLE + "=\"" + value + "\" is not the number of a descriptor: unset it, or"
                             + " run the program under concurve");
         }
-        // Opening it anew needs no trust in the number: a wrong one is an error.
+        // The pipe is opened anew through /proc: with a wrong number that is an error.
         Path path = Path.of("/proc/self/fd/" + value);
         try {
             return new Reporter(
@@ -41,7 +41,7 @@ final class Reporter {
         } catch (IOException error) {
             throw Failure.of(
                     "cannot open the report channel " + path + " (from " + VARIABLE + "): "
-                            + Errors.text(error)
+                            + Failure.reason(error)
                             + "; unset the variable, or leave the descriptor open for writing",
                     error);
         }
@@ -52,12 +52,12 @@ final class Reporter {
         return new Reporter(channel);
     }
 
-    /** Whether somebody listens; lets a program skip what is costly to prepare. */
+    /** Whether there is a channel; lets a program skip what is costly to prepare. */
     boolean isConnected() {
         return channel != null;
     }
 
-    /** Says that the program is up. */
+    /** Reports that the program is ready. */
     void ready() throws Failure {
         line(Map.of("ready", true));
     }
@@ -74,7 +74,7 @@ final class Reporter {
         line(members("phase", phase, "edge", edge, "at_ns", atNs));
     }
 
-    /** Something worth knowing that is no indicator. */
+    /** A fact about the program that is no indicator. */
     void fact(String name, Object value) throws Failure {
         line(members("fact", name, "value", value));
     }
@@ -112,7 +112,7 @@ final class Reporter {
         try {
             channel.write((Json.object(members) + "\n").getBytes(StandardCharsets.UTF_8));
         } catch (IOException error) {
-            throw Failure.of("cannot write to the report channel: " + Errors.text(error), error);
+            throw Failure.of("cannot write to the report channel: " + Failure.reason(error), error);
         }
     }
 }

@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
-/** How a worker's thread is made. */
+/** How workers' threads are created. */
 final class Threads {
     /** Stack of a platform thread: the kernel needs a few frames. */
     private static final long STACK_BYTES = 256 * 1024;
@@ -23,23 +23,23 @@ final class Threads {
         return "Thread-" + (worker + 1);
     }
 
-    static Maker maker(Setting setting) throws Failure {
-        if (setting.kind() == Setting.Kind.VIRTUAL) {
+    static Maker maker(ComputeOptions options) throws Failure {
+        if (options.kind() == ComputeOptions.Kind.VIRTUAL) {
             return virtualMaker();
         }
         return (name, work) -> {
             Thread thread = new Thread(null, work, name, STACK_BYTES);
-            thread.setPriority(setting.priority());
+            thread.setPriority(options.priority());
             return thread;
         };
     }
 
-    /** Refuses before anything is created what this machine cannot hold. */
-    static void check(Setting setting) throws Failure {
-        if (setting.kind() == Setting.Kind.VIRTUAL) {
-            Limits.checkHeap(setting.threads());
+    /** Refuses more threads than this machine can hold, before any is created. */
+    static void check(ComputeOptions options) throws Failure {
+        if (options.kind() == ComputeOptions.Kind.VIRTUAL) {
+            Limits.checkHeap(options.threads());
         } else {
-            Limits.checkMemoryMaps(setting.threads());
+            Limits.checkMemoryMaps(options.threads());
         }
     }
 
@@ -85,7 +85,7 @@ final class Threads {
         }
     }
 
-    /** Waits for the end of a thread; this program interrupts nobody. */
+    /** Waits for the end of a thread; this program interrupts no threads. */
     static void join(Thread thread) {
         try {
             thread.join();

@@ -4,7 +4,7 @@
  *
  * <p>What is computed stands in {@link concurve.mandelbrot.View} and {@link
  * concurve.mandelbrot.Kernel}, how it is shared in {@link concurve.mandelbrot.Handout}, who computes
- * it in {@link concurve.mandelbrot.Crew}. {@code docs/programs/mandelbrot-java.md} is the user's page
+ * it in {@link concurve.mandelbrot.Workers}. {@code docs/programs/mandelbrot-java.md} is the user's page
  * and {@code docs/decisions/0008-kernel-recurrence.md} defines the arithmetic to the bit. The native
  * twin is {@code subjects/mandelbrot}.
  */

@@ -31,7 +31,7 @@ class HandoutTest {
                 assertEquals(1, times, sync::toString);
             }
             assertEquals(37 * 29, pixels);
-            assertEquals(sync == Handout.Sync.METHOD ? pixels : -1, handout.pixelsBooked());
+            assertEquals(sync == Handout.Sync.METHOD ? pixels : -1, handout.pixelsCounted());
         }
     }
 

@@ -39,7 +39,7 @@ class TextTest {
     @Test
     void optionsMayBeJoinedWithTheirValues() throws Failure {
         Options options = Options.parse(new String[] {"--threads=3", "--iterations", "4294967295"});
-        assertEquals(3, options.setting().threads());
+        assertEquals(3, options.computeOptions().threads());
         assertEquals(-1, options.view().iterations());
     }
 
@@ -79,7 +79,7 @@ class TextTest {
                 ". . . . .\nCalculating...\nX: 1 to 1016\nY: 1 to 718\n"
                         + "Thread Thread-2 done (Priority 5)\nThread Thread-1 done (Priority 5)\n"
                         + "Run time: 4930ms\nNumber of pixels rendered: 729488\n",
-                Listing.of(view, computation));
+                Output.listing(view, computation));
     }
 
     @Test

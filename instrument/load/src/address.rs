@@ -1,0 +1,126 @@
+//! Addresses on the command line: of a server, or of an engine in this process.
+
+use std::sync::Arc;
+
+use crate::admin::AdminAccess;
+use crate::connection::ServerAdmin;
+use crate::engine::{self, NamedEngine};
+use crate::error::Error;
+use crate::plan::{ServerTarget, Target};
+use crate::protocol::{self, AddressError, Endpoint, NamedProtocol};
+use crate::workload::{Language, Workload};
+
+/// What the load is put on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Server {
+        endpoint: Endpoint,
+        protocol: NamedProtocol,
+    },
+    /// An engine in this process.
+    Engine(NamedEngine),
+}
+
+impl Address {
+    /// # Errors
+    /// It is not an address; the error says what may be written instead.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |why: String, forms: &str| {
+            Err(Error::Usage(format!("server {text:?}: {why}; {forms}")))
+        };
+        match NamedEngine::parse(text) {
+            Some(Ok(engine)) => return Ok(Self::Engine(engine)),
+            Some(Err(why)) => return wrong(why, &engine::forms()),
+            None => {}
+        }
+        match NamedProtocol::parse(text) {
+            Some(Ok((endpoint, protocol))) => Ok(Self::Server { endpoint, protocol }),
+            Some(Err(AddressError { why, forms })) => wrong(why, forms),
+            None => {
+                let scheme = text.split("://").next().unwrap_or(text);
+                let known = format!("{}, {} are", protocol::SCHEMES, engine::SCHEMES);
+                wrong(format!("{scheme} is not a known scheme"), &known)
+            }
+        }
+    }
+
+    /// # Errors
+    /// A password is given for an engine.
+    pub fn set_password(&mut self, password: Option<String>) -> Result<(), Error> {
+        match (self, password) {
+            (Self::Server { protocol, .. }, password) => protocol.set_password(password),
+            (Self::Engine(_), None) => {}
+            (Self::Engine(_), Some(_)) => {
+                return Err(Error::Usage(
+                    "--password-from is for servers: an engine in this process asks for none"
+                        .to_owned(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The target, with the statements of a workload.
+    pub fn target(self, workload: &dyn Workload, connect_timeout_ns: u64) -> Target {
+        match self {
+            Self::Server { endpoint, protocol } => {
+                let sets = 0..workload.sets();
+                let protocols = sets.map(|set| protocol.protocol(workload.statements(set)));
+                Target::Server(ServerTarget {
+                    endpoint,
+                    protocols: protocols.collect(),
+                    connect_timeout_ns,
+                })
+            }
+            Self::Engine(engine) => Target::Engine(engine.engine(workload)),
+        }
+    }
+
+    /// Access for administrative connections.
+    pub fn admin(&self, connect_timeout_ns: u64) -> Arc<dyn AdminAccess> {
+        match self {
+            Self::Server { endpoint, protocol } => Arc::new(ServerAdmin {
+                endpoint: endpoint.clone(),
+                protocol: protocol.protocol(&[]),
+                connect_timeout_ns,
+            }),
+            Self::Engine(engine) => engine.admin(),
+        }
+    }
+
+    /// Whether it may be a concurve-server, which knows the command `PHASE`.
+    pub fn may_know_phases(&self) -> bool {
+        match self {
+            Self::Server { protocol, .. } => protocol.may_know_phases(),
+            Self::Engine(_) => false,
+        }
+    }
+
+    /// What statements are written in.
+    pub fn language(&self) -> Language {
+        match self {
+            Self::Server { protocol, .. } => protocol.language(),
+            Self::Engine(engine) => engine.language(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, why) in [
+            ("nowhere", "write redis://HOST:PORT"),
+            ("rediss://127.0.0.1", "TLS"),
+            ("http://127.0.0.1", "http is not a known scheme"),
+            ("redis://me:secret@127.0.0.1", "--password-from"),
+            ("redis://127.0.0.1/x", "no number"),
+            ("redis://127.0.0.1?resp=3", "protocol=3"),
+        ] {
+            let error = Address::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Administrative connections: they make and verify data, and tell a server of the measured phase.
+//! Each statement is answered before the next is sent.
+
+use std::fmt::Debug;
+
+use crate::stop::Stop;
+
+/// A connection that executes one statement at a time.
+pub trait AdminConnection {
+    /// Executes a statement; returns the number in the answer, if it contains one.
+    ///
+    /// # Errors
+    /// The server refuses, in its own words, or the connection is lost.
+    fn execute(&mut self, statement: &str) -> Result<Option<i64>, AdminError>;
+}
+
+/// Opens administrative connections to one server or engine.
+pub trait AdminAccess: Debug + Send + Sync {
+    /// Opens a connection; `create` makes the files of an engine if they are missing.
+    ///
+    /// # Errors
+    /// The server or the engine cannot be reached.
+    fn open(&self, create: bool, stop: &Stop) -> Result<Box<dyn AdminConnection>, AdminError>;
+}
+
+/// Why there is no connection, or no answer to a statement.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    #[error("{server}: {why}")]
+    Connect { server: String, why: String },
+    /// The statement, and the server's words.
+    #[error("{0:?}: {1}")]
+    Refused(String, String),
+    #[error("{0:?}: the connection is lost: {1}")]
+    Lost(String, String),
+    #[error("stopped before it was done")]
+    Stopped,
+}
+
+impl AdminError {
+    pub fn refused(statement: &str, why: String) -> Self {
+        Self::Refused(shortened(statement), why)
+    }
+
+    pub fn lost(statement: &str, why: &impl ToString) -> Self {
+        Self::Lost(shortened(statement), why.to_string())
+    }
+}
+
+fn shortened(statement: &str) -> String {
+    const CHARACTERS: usize = 80;
+    match statement.char_indices().nth(CHARACTERS) {
+        None => statement.to_owned(),
+        Some((end, _)) => format!("{}…", &statement[..end]),
+    }
+}

@@ -1,0 +1,165 @@
+//! The plan of a run, from the options.
+
+use std::sync::Arc;
+
+use super::Arguments;
+use crate::address::Address;
+use crate::admin::AdminAccess;
+use crate::dataset::DatasetInDatabase;
+use crate::engine::EmbeddedEngine;
+use crate::error::Error;
+use crate::plan::{End, Pace, Plan, Runners, Spread, Target};
+use crate::workload::Selection;
+
+/// More processes than this are refused as a mistake.
+const PROCESSES_MAX: u64 = 2000;
+const DURATION_NS: u64 = 10_000_000_000;
+const SEARCH_NS: u64 = 60_000_000_000;
+
+impl Arguments {
+    /// Checks everything that can be checked before connecting.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        let mut address = Address::parse(&self.server)?;
+        address.set_password(self.password()?)?;
+        let Selection { workload, dataset } =
+            self.workload.select(address.language(), self.pipeline)?;
+        if dataset.is_none() && self.dataset.is_any() {
+            return Err(Error::Usage(
+                "--init, --verify and --ledger are for the named workloads of databases: others have no data of their own".to_owned(),
+            ));
+        }
+        let dataset = dataset.map(|dataset| DatasetInDatabase {
+            dataset,
+            admin: address.admin(self.connect_timeout),
+        });
+        let phase_marking = self.phase_marking(&address)?;
+        let target = address.target(&*workload, self.connect_timeout);
+        Ok(Plan {
+            workload,
+            dataset,
+            phase_marking,
+            sessions: self.sessions,
+            runners: match &target {
+                Target::Server(_) => self.runners()?,
+                Target::Engine(engine) => self.engine_runners(&**engine)?,
+            },
+            target,
+            pipeline: self.pipeline,
+            pace: self.pace()?,
+            end: self.end(),
+            warm_up_ns: self.warm_up,
+            ramp_ns: self.ramp,
+            seed: self.seed,
+        })
+    }
+
+    /// Access to the server that is told of the measured phase, if it is.
+    fn phase_marking(&self, address: &Address) -> Result<Option<Arc<dyn AdminAccess>>, Error> {
+        if self.mark_phase && !address.may_know_phases() {
+            return Err(Error::Usage(
+                "--mark-phase is for concurve-server: no other server is asked about the phase"
+                    .to_owned(),
+            ));
+        }
+        Ok(self.mark_phase.then(|| address.admin(self.connect_timeout)))
+    }
+
+    fn runners(&self) -> Result<Runners, Error> {
+        if self.processes {
+            return match self.sessions {
+                ..=PROCESSES_MAX => Ok(Runners::Processes),
+                many => Err(Error::Usage(format!(
+                    "--processes for {many} sessions; at most {PROCESSES_MAX}"
+                ))),
+            };
+        }
+        let threads = self.threads.unwrap_or(1);
+        if threads > self.sessions {
+            return Err(Error::Usage(format!(
+                "--threads {threads} for {} sessions leaves threads without any; at most one thread a session",
+                self.sessions
+            )));
+        }
+        Ok(Runners::Threads(threads))
+    }
+
+    /// A session of an engine is a thread, or a process.
+    fn engine_runners(&self, engine: &dyn EmbeddedEngine) -> Result<Runners, Error> {
+        let name = engine.name();
+        if self.pipeline > 1 {
+            return Err(Error::Usage(format!(
+                "--pipeline: a session of {name} does one transaction after the other; more --sessions"
+            )));
+        }
+        if let Some(threads) = self.threads.filter(|it| *it != self.sessions) {
+            return Err(Error::Usage(format!(
+                "--threads {threads}: each session of {name} is a thread; leave it out, or take --processes"
+            )));
+        }
+        match engine.refuses_processes() {
+            Some(why) if self.processes => {
+                Err(Error::Usage(format!("--processes for {name}: {why}")))
+            }
+            _ if self.processes => self.runners(),
+            _ => Ok(Runners::Threads(self.sessions)),
+        }
+    }
+
+    fn password(&self) -> Result<Option<String>, Error> {
+        let Some(variable) = &self.password_from else {
+            return Ok(None);
+        };
+        match std::env::var(variable) {
+            Ok(password) => Ok(Some(password)),
+            Err(_) => Err(Error::Usage(format!(
+                "--password-from {variable}: this environment variable is not set"
+            ))),
+        }
+    }
+
+    fn pace(&self) -> Result<Pace, Error> {
+        if !self.slo.is_empty() {
+            // The search sets the rates.
+            return Ok(Pace::Open {
+                rate_per_second: f64::NAN,
+                spread: self.arrivals.unwrap_or(Spread::Poisson),
+                backlog_max: self.backlog,
+            });
+        }
+        let Some(rate_per_second) = self.rate else {
+            if self.arrivals.is_some() {
+                return Err(Error::Usage(
+                    "--arrivals is for an open loop: give it a --rate or an --slo".to_owned(),
+                ));
+            }
+            let think_ns = self.think;
+            return Ok(Pace::Closed { think_ns });
+        };
+        if !(rate_per_second.is_finite() && rate_per_second > 0.0) {
+            return Err(Error::Usage(format!(
+                "--rate {rate_per_second}: a rate above 0 is needed"
+            )));
+        }
+        Ok(Pace::Open {
+            rate_per_second,
+            spread: self.arrivals.unwrap_or(Spread::Constant),
+            backlog_max: self.backlog,
+        })
+    }
+
+    fn end(&self) -> End {
+        match self.transactions {
+            Some(total) => End::Transactions(total),
+            None => {
+                let default_ns = if self.slo.is_empty() {
+                    DURATION_NS
+                } else {
+                    SEARCH_NS
+                };
+                End::After {
+                    ns: self.duration.unwrap_or(default_ns),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Counts: of a thread, of a kind of transaction, of a session; and their sums.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::histogram::histogram;
+use crate::workload::Ending;
+
+/// Counts of one session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTally {
+    pub transactions: u64,
+    pub latency_ns_sum: u64,
+    pub latency_ns_max: u64,
+    /// From the beginning of measuring to its last answer.
+    pub last_ns: u64,
+}
+
+/// All counts of one worker, or their sum.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tally {
+    /// By kind of transaction.
+    pub kinds: Vec<KindTally>,
+    /// By session, in the order of their numbers.
+    pub sessions: Vec<SessionTally>,
+    pub usage: ResourceUsage,
+    /// Open loop: transactions that became due.
+    pub due: u64,
+    /// Open loop: transactions that began more than the tolerance after they were due.
+    pub late: u64,
+    /// Open loop: transactions that were due but not begun, because too many were waiting.
+    pub skipped: u64,
+    /// Longest time from when a transaction was due to its beginning.
+    pub lag_ns_max: u64,
+    /// Transactions that succeeded, also before and after the measured phase: the server must have
+    /// committed them.
+    pub acknowledged: u64,
+    /// Transactions that were begun but not answered: the server may have committed them.
+    pub in_doubt: u64,
+    /// Sessions that lost their connection, by reason.
+    pub lost: BTreeMap<String, u64>,
+    /// Transactions of lost sessions that were not begun, if the run ends by a number.
+    pub not_begun: u64,
+    #[serde(with = "super::histogram")]
+    pub connection_ns: Histogram<u64>,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Tally {
+    pub fn new(kinds: usize, sessions: usize) -> Self {
+        Self {
+            kinds: vec![KindTally::default(); kinds],
+            sessions: vec![SessionTally::default(); sessions],
+            usage: ResourceUsage::default(),
+            due: 0,
+            late: 0,
+            skipped: 0,
+            lag_ns_max: 0,
+            acknowledged: 0,
+            in_doubt: 0,
+            lost: BTreeMap::new(),
+            not_begun: 0,
+            connection_ns: histogram(),
+            begin_ns: u64::MAX,
+            end_ns: 0,
+        }
+    }
+
+    /// Counts a success, whether it is measured or not.
+    pub fn note_end(&mut self, ending: &Ending) {
+        self.acknowledged += u64::from(*ending == Ending::Ok);
+    }
+
+    /// Takes the counts by kind as those of an interval, and begins new ones.
+    pub fn take_interval(&mut self, number: u64) -> Interval {
+        let new = vec![KindTally::default(); self.kinds.len()];
+        let kinds = std::mem::replace(&mut self.kinds, new);
+        Interval { number, kinds }
+    }
+
+    /// Adds counts that were reported as an interval.
+    pub fn add_interval(&mut self, interval: &Interval) {
+        add_kinds(&mut self.kinds, &interval.kinds);
+    }
+
+    /// Counts a measured transaction.
+    pub fn end(&mut self, kind: usize, session: usize, latency_ns: u64, ending: Ending) {
+        let tally = &mut self.kinds[kind];
+        tally.latency_ns.saturating_record(latency_ns.max(1));
+        match ending {
+            Ending::Ok => tally.ok += 1,
+            Ending::Refused => tally.refused += 1,
+            Ending::Error(name) => *tally.errors.entry(name).or_default() += 1,
+        }
+        let session = &mut self.sessions[session];
+        session.transactions += 1;
+        session.latency_ns_sum += latency_ns;
+        session.latency_ns_max = session.latency_ns_max.max(latency_ns);
+    }
+
+    /// Counts a measured transaction that was lost with its connection.
+    pub fn lose(&mut self, kind: usize, error: String) {
+        *self.kinds[kind].errors.entry(error).or_default() += 1;
+    }
+
+    /// The sum of all workers; their sessions one after the other.
+    pub fn merged(tallies: Vec<Self>) -> Self {
+        let kinds = tallies.first().map_or(0, |tally| tally.kinds.len());
+        let mut all = Self::new(kinds, 0);
+        for tally in tallies {
+            add_kinds(&mut all.kinds, &tally.kinds);
+            all.sessions.extend(tally.sessions);
+            all.usage.add(&tally.usage);
+            all.due += tally.due;
+            all.late += tally.late;
+            all.skipped += tally.skipped;
+            all.lag_ns_max = all.lag_ns_max.max(tally.lag_ns_max);
+            all.acknowledged += tally.acknowledged;
+            all.in_doubt += tally.in_doubt;
+            add_counts(&mut all.lost, &tally.lost);
+            all.not_begun += tally.not_begun;
+            all.connection_ns += &tally.connection_ns;
+            all.begin_ns = all.begin_ns.min(tally.begin_ns);
+            all.end_ns = all.end_ns.max(tally.end_ns);
+        }
+        all
+    }
+
+    /// The sum of all kinds.
+    pub fn total(&self) -> KindTally {
+        let mut total = KindTally::default();
+        for kind in &self.kinds {
+            total.add(kind);
+        }
+        total
+    }
+
+    /// From the first worker's beginning to the last one's end.
+    pub fn wall_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+/// Counts of one kind of transaction.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KindTally {
+    /// Latencies in ns, from when a transaction was due; of answered transactions, also refused ones.
+    #[serde(with = "super::histogram")]
+    pub latency_ns: Histogram<u64>,
+    pub ok: u64,
+    pub refused: u64,
+    /// By kind of error: answered with an error, or not answered because the connection was lost.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// The counts of one interval of the measured time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Interval {
+    /// Its number, from 0 when measuring began.
+    pub number: u64,
+    pub kinds: Vec<KindTally>,
+}
+
+impl Interval {
+    pub fn add(&mut self, other: &Self) {
+        add_kinds(&mut self.kinds, &other.kinds);
+    }
+}
+
+/// Adds counts of the same kinds of transactions.
+fn add_kinds(own: &mut [KindTally], other: &[KindTally]) {
+    for (own, other) in own.iter_mut().zip(other) {
+        own.add(other);
+    }
+}
+
+impl Default for KindTally {
+    fn default() -> Self {
+        Self {
+            latency_ns: histogram(),
+            ok: 0,
+            refused: 0,
+            errors: BTreeMap::new(),
+        }
+    }
+}
+
+impl KindTally {
+    /// Transactions that were answered, whatever the answer was.
+    pub fn answered(&self) -> u64 {
+        self.latency_ns.len()
+    }
+
+    /// Answered, or lost with their connection.
+    pub fn ended(&self) -> u64 {
+        self.ok + self.refused + self.failed()
+    }
+
+    /// Those that ended with an error.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.latency_ns += &other.latency_ns;
+        self.ok += other.ok;
+        self.refused += other.refused;
+        add_counts(&mut self.errors, &other.errors);
+    }
+}
+
+/// Adds counts by kind to others.
+pub fn add_counts(own: &mut BTreeMap<String, u64>, other: &BTreeMap<String, u64>) {
+    for (kind, count) in other {
+        *own.entry(kind.clone()).or_default() += count;
+    }
+}
+
+/// Counts by kind, for people.
+pub fn by_kind(counts: &BTreeMap<String, u64>) -> String {
+    let counts = counts
+        .iter()
+        .map(|(kind, count)| format!("{count} × {kind}"));
+    Vec::from_iter(counts).join(", ")
+}
+
+/// What a worker has used, sent and received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceUsage {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// How often a session of an engine waited for another one.
+    pub waits: u64,
+}
+
+impl ResourceUsage {
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns - before.user_ns,
+            system_ns: self.system_ns - before.system_ns,
+            bytes_sent: self.bytes_sent - before.bytes_sent,
+            bytes_received: self.bytes_received - before.bytes_received,
+            waits: self.waits - before.waits,
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.waits += other.waits;
+    }
+
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_loses_nothing() {
+        let mut first = Tally::new(2, 1);
+        first.end(0, 0, 1_000, Ending::Ok);
+        first.end(1, 0, 3_000, Ending::Error("ERR".to_owned()));
+        (first.begin_ns, first.end_ns) = (5, 20);
+        let mut second = Tally::new(2, 2);
+        second.end(0, 1, 2_000, Ending::Refused);
+        (second.begin_ns, second.end_ns) = (6, 30);
+        let all = Tally::merged(vec![first, second]);
+        assert_eq!(all.wall_ns(), 25);
+        assert_eq!(all.sessions.len(), 3);
+        assert_eq!(all.sessions[2].transactions, 1);
+        let total = all.total();
+        assert_eq!((total.ok, total.refused, total.failed()), (1, 1, 1));
+        assert_eq!((total.answered(), total.ended()), (3, 3));
+        assert_eq!(total.latency_ns.max(), 3_001);
+    }
+
+    #[test]
+    fn a_tally_goes_from_process_to_process() {
+        let mut tally = Tally::new(2, 1);
+        tally.end(1, 0, 1_234_567, Ending::Error("BUSY".to_owned()));
+        tally.connection_ns.record(777).unwrap();
+        let text = serde_json::to_string(&tally).unwrap();
+        let back: Tally = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), text);
+        assert_eq!(
+            back.total().latency_ns.max(),
+            tally.total().latency_ns.max()
+        );
+    }
+
+    #[test]
+    fn counts_reported_in_intervals_are_not_lost() {
+        let mut tally = Tally::new(1, 1);
+        tally.end(0, 0, 1_000, Ending::Ok);
+        let mut sum = tally.take_interval(0);
+        tally.end(0, 0, 2_000, Ending::Refused);
+        sum.add(&tally.take_interval(1));
+        tally.end(0, 0, 3_000, Ending::Ok);
+        assert_eq!(tally.total().answered(), 1);
+        tally.add_interval(&sum);
+        assert_eq!((tally.total().ok, tally.total().refused), (2, 1));
+        assert_eq!(tally.total().latency_ns.len(), 3);
+    }
+
+    #[test]
+    fn what_is_beyond_the_scale_is_counted_at_its_end() {
+        let mut tally = Tally::new(1, 1);
+        tally.end(0, 0, u64::MAX / 2, Ending::Ok);
+        tally.end(0, 0, 0, Ending::Ok);
+        assert_eq!(tally.kinds[0].latency_ns.len(), 2);
+    }
+}

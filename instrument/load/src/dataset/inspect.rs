@@ -1,0 +1,100 @@
+//! What is at the location of a dataset.
+
+use std::sync::Arc;
+
+use super::definition::Dataset;
+use crate::admin::{AdminConnection, AdminError};
+
+/// What was found there.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found {
+    Nothing,
+    /// Data of others.
+    Foreign,
+    /// Made by another version of this program, with this format.
+    OtherFormat(i64),
+    /// Making it was interrupted.
+    Incomplete,
+    /// Complete, with these metadata.
+    Made(Vec<i64>),
+}
+
+/// Why a load does not begin.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Refusal {
+    #[error("there is no data yet ({0}): --init makes it, for {1}")]
+    Missing(&'static str, String),
+    #[error(
+        "what is there ({0}) was not made here: it is left alone, also by --init; name another database or file in the address, or rename it"
+    )]
+    Foreign(&'static str),
+    #[error("the data ({0}) was made by another version (format {1}): --init makes it anew")]
+    OtherFormat(&'static str, i64),
+    #[error("the data ({0}) is half made: --init makes it anew")]
+    Incomplete(&'static str),
+    #[error("the data ({0}) is for {1}, and not for {2}: ask for that, or --init makes it anew")]
+    Different(&'static str, String, String),
+}
+
+impl Found {
+    /// Looks, and changes nothing.
+    pub fn at(
+        connection: &mut dyn AdminConnection,
+        dataset: &dyn Dataset,
+    ) -> Result<Self, AdminError> {
+        let mut count = |statement: &str| {
+            let counted = connection.execute(statement);
+            counted.map(Option::unwrap_or_default)
+        };
+        if count(&dataset.count_objects())? == 0 {
+            return Ok(Self::Nothing);
+        }
+        if count(&dataset.count_metadata_tables())? == 0 {
+            return Ok(Self::Foreign);
+        }
+        // A table of the same name that is not ours has other columns, or other rows.
+        match connection.execute(&dataset.read_metadata("format")) {
+            Ok(Some(format)) if format == dataset.format() => {}
+            Ok(Some(other)) if other > 0 => return Ok(Self::OtherFormat(other)),
+            Ok(_) | Err(AdminError::Refused(..)) => return Ok(Self::Foreign),
+            Err(error) => return Err(error),
+        }
+        let mut metadata = Vec::new();
+        for name in dataset.metadata_names() {
+            metadata.extend(connection.execute(&dataset.read_metadata(name))?);
+        }
+        let is_complete = metadata.len() == dataset.metadata_names().len();
+        match is_complete && dataset.described_by(&metadata).is_some() {
+            true => Ok(Self::Made(metadata)),
+            false => Ok(Self::Incomplete),
+        }
+    }
+
+    /// The dataset that was found, if it is what is needed.
+    pub fn expect(self, needed: &dyn Dataset) -> Result<Arc<dyn Dataset>, Refusal> {
+        let location = needed.location();
+        match self {
+            Self::Made(metadata) => match needed.described_by(&metadata) {
+                None => Err(Refusal::Incomplete(location)),
+                Some(found) if needed.is_served_by(&metadata) => Ok(found),
+                Some(found) => {
+                    let (found, needed) = (found.options(), needed.options());
+                    Err(Refusal::Different(location, found, needed))
+                }
+            },
+            Self::Nothing => Err(Refusal::Missing(location, needed.options())),
+            Self::Foreign => Err(Refusal::Foreign(location)),
+            Self::OtherFormat(format) => Err(Refusal::OtherFormat(location, format)),
+            Self::Incomplete => Err(Refusal::Incomplete(location)),
+        }
+    }
+
+    /// Whether there is something of ours to drop before new data is made.
+    pub fn may_be_replaced(self, location: &'static str) -> Result<bool, Refusal> {
+        match self {
+            Self::Foreign => Err(Refusal::Foreign(location)),
+            Self::Nothing => Ok(false),
+            Self::OtherFormat(_) | Self::Incomplete | Self::Made(_) => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a load records of its transactions, so that the data can be verified afterwards: also by
+//! another process, and after the server was killed.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::Dataset;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// The options that ask for the dataset.
+    data: String,
+    /// Transactions that the data contained before; `None` if they leave no trace.
+    before: Option<i64>,
+    /// Known when the load has ended.
+    pub counts: Option<Counts>,
+}
+
+/// What a load has counted of its transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    pub acknowledged: u64,
+    pub in_doubt: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error("--ledger {0}: cannot be written: {1}; name another file, or free disk space")]
+    Write(PathBuf, #[source] io::Error),
+    #[error("--ledger {0}: {1}; a load with the same --ledger writes it")]
+    Read(PathBuf, String),
+    #[error("--ledger {0}: is of {1}, and this is {2}")]
+    Other(PathBuf, String, String),
+}
+
+impl Ledger {
+    pub fn begin(dataset: &dyn Dataset, before: Option<i64>) -> Self {
+        Self {
+            data: dataset.options(),
+            before,
+            counts: None,
+        }
+    }
+
+    pub fn end(&mut self, acknowledged: u64, in_doubt: u64) {
+        self.counts = Some(Counts {
+            acknowledged,
+            in_doubt,
+        });
+    }
+
+    /// The counts of the load, and the transactions before it; `None` if one of them is missing.
+    pub fn to_compare(&self) -> Option<(Counts, i64)> {
+        self.counts.zip(self.before)
+    }
+
+    /// Writes it whole, or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), LedgerError> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".part");
+        let text = serde_json::to_string_pretty(self).expect("texts and numbers are JSON");
+        let write = || {
+            let mut file = std::fs::File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, path)
+        };
+        write().map_err(|error| LedgerError::Write(path.to_owned(), error))
+    }
+
+    /// Reads what a load of this dataset has written.
+    pub fn read(path: &Path, dataset: &dyn Dataset) -> Result<Self, LedgerError> {
+        let wrong = |why: String| LedgerError::Read(path.to_owned(), why);
+        let text = std::fs::read_to_string(path).map_err(|it| wrong(it.to_string()))?;
+        let ledger: Self = serde_json::from_str(&text).map_err(|it| wrong(it.to_string()))?;
+        if ledger.data != dataset.options() {
+            let path = path.to_owned();
+            return Err(LedgerError::Other(path, ledger.data, dataset.options()));
+        }
+        Ok(ledger)
+    }
+}

@@ -1,0 +1,189 @@
+//! The data of a workload: inspected before a load, made if that is asked for, never overwritten
+//! otherwise, and verified after it. A workload says what its data is ([`Dataset`]).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+mod definition;
+mod inspect;
+mod ledger;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use definition::{Check, Dataset};
+pub use verify::Verified;
+
+use crate::admin::{AdminAccess, AdminConnection, AdminError};
+use crate::stop::Stop;
+use crate::terminal_line::TerminalLine;
+use inspect::{Found, Refusal};
+use ledger::{Ledger, LedgerError};
+use verify::{VerifyError, committed, verify};
+
+/// What is done with the data beside the load.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Data of databases")]
+pub struct DatasetOptions {
+    /// Make the data, in a schema of its own, also if it is there already
+    #[arg(long)]
+    init: bool,
+    /// Make the data, and no load
+    #[arg(long, conflicts_with_all = ["verify", "verify_only", "ledger"])]
+    pub init_only: bool,
+    /// Hold the data against what was counted, after the load
+    #[arg(long, conflicts_with = "slo")]
+    pub verify: bool,
+    /// Hold the data against the --ledger of an earlier load, and no load
+    #[arg(long, conflicts_with_all = ["init", "verify"])]
+    pub verify_only: bool,
+    /// Where the load notes what --verify-only must find
+    #[arg(long, value_name = "FILE", conflicts_with = "slo")]
+    ledger: Option<PathBuf>,
+}
+
+impl DatasetOptions {
+    /// Whether anything is to be done with the data.
+    pub fn is_any(&self) -> bool {
+        self.makes_data() || self.verify || self.verify_only || self.ledger.is_some()
+    }
+
+    fn makes_data(&self) -> bool {
+        self.init || self.init_only
+    }
+}
+
+/// Why the data cannot be used, made or verified.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+}
+
+/// A dataset, and how to reach the database that holds it.
+#[derive(Debug)]
+pub struct DatasetInDatabase {
+    pub dataset: Arc<dyn Dataset>,
+    pub admin: Arc<dyn AdminAccess>,
+}
+
+/// A dataset that is as it must be, while a load changes it.
+pub struct DatasetUnderLoad<'a> {
+    dataset: &'a DatasetInDatabase,
+    options: &'a DatasetOptions,
+    stop: &'a Stop,
+    /// As the metadata describe it.
+    found: Arc<dyn Dataset>,
+    ledger: Ledger,
+}
+
+impl DatasetInDatabase {
+    /// Inspects the data, or makes it, and counts the transactions that it contains.
+    ///
+    /// # Errors
+    /// It is missing, not ours, or not what the workload needs; or it cannot be made.
+    pub fn prepare<'a>(
+        &'a self,
+        options: &'a DatasetOptions,
+        stop: &'a Stop,
+    ) -> Result<DatasetUnderLoad<'a>, DatasetError> {
+        let mut connection = self.admin.open(options.makes_data(), stop)?;
+        let found = match options.makes_data() {
+            true => self.make(&mut *connection)?,
+            false => self.inspect(&mut *connection)?,
+        };
+        let before = match options.verify || options.ledger.is_some() {
+            true => committed(&mut *connection, &*self.dataset)?,
+            false => None,
+        };
+        let ledger = Ledger::begin(&*self.dataset, before);
+        if let Some(path) = &options.ledger {
+            ledger.write(path)?;
+        }
+        Ok(DatasetUnderLoad {
+            dataset: self,
+            options,
+            stop,
+            found,
+            ledger,
+        })
+    }
+
+    /// Verifies the data without a load, by the ledger of an earlier one if there is one.
+    ///
+    /// # Errors
+    /// Something does not hold.
+    pub fn verify(&self, options: &DatasetOptions, stop: &Stop) -> Result<Verified, DatasetError> {
+        let mut connection = self.admin.open(false, stop)?;
+        let found = self.inspect(&mut *connection)?;
+        let ledger = match &options.ledger {
+            Some(path) => Some(Ledger::read(path, &*self.dataset)?),
+            None => None,
+        };
+        Ok(verify(&mut *connection, &*found, ledger.as_ref())?)
+    }
+
+    /// How much data there is, in the options that ask for it.
+    pub fn size(&self) -> String {
+        self.dataset.size()
+    }
+
+    fn inspect(
+        &self,
+        connection: &mut dyn AdminConnection,
+    ) -> Result<Arc<dyn Dataset>, DatasetError> {
+        let found = Found::at(connection, &*self.dataset)?;
+        Ok(found.expect(&*self.dataset)?)
+    }
+
+    /// Makes the data, and replaces data of ours; refuses to if what is there is not ours.
+    fn make(&self, connection: &mut dyn AdminConnection) -> Result<Arc<dyn Dataset>, DatasetError> {
+        let found = Found::at(connection, &*self.dataset)?;
+        if found.may_be_replaced(self.dataset.location())? {
+            for statement in self.dataset.drop_all() {
+                connection.execute(&statement)?;
+            }
+        }
+        let mut line = TerminalLine::on_terminal();
+        for (number, statement) in (1..).zip(self.dataset.make()) {
+            if let Some(line) = &mut line {
+                line.show(&format!("making {}: statement {number}", self.size()));
+            }
+            connection.execute(&statement)?;
+        }
+        Ok(self.dataset.clone())
+    }
+}
+
+impl DatasetUnderLoad<'_> {
+    /// Records the counts of the load in the ledger.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn record(&mut self, acknowledged: u64, in_doubt: u64) -> Result<(), DatasetError> {
+        self.ledger.end(acknowledged, in_doubt);
+        if let Some(path) = &self.options.ledger {
+            self.ledger.write(path)?;
+        }
+        Ok(())
+    }
+
+    /// Verifies the data by the ledger, if that is asked for.
+    ///
+    /// # Errors
+    /// Something does not hold.
+    pub fn verify(&self) -> Result<Option<Verified>, DatasetError> {
+        if !self.options.verify {
+            return Ok(None);
+        }
+        let mut connection = self.dataset.admin.open(false, self.stop)?;
+        let verified = verify(&mut *connection, &*self.found, Some(&self.ledger))?;
+        Ok(Some(verified))
+    }
+}

@@ -1,0 +1,304 @@
+//! Data in a database in memory: made, inspected, broken and verified.
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::ledger::Counts;
+use super::*;
+use crate::workload::tpcb::dialect::Dialect;
+use crate::workload::tpcb::{ACCOUNTS, Bank, BankData, Profile, RoundTrips, Tpcb, sql};
+use crate::workload::{Piece, Workload};
+
+const DIALECT: &sql::Sql = &sql::SQLITE;
+
+struct Memory(Connection);
+
+impl AdminConnection for Memory {
+    fn execute(&mut self, statement: &str) -> Result<Option<i64>, AdminError> {
+        let row = self.0.query_row(statement, [], |row| row.get(0));
+        row.optional()
+            .map(Option::flatten)
+            .map_err(|error| AdminError::refused(statement, error.to_string()))
+    }
+}
+
+fn memory() -> Memory {
+    Memory(Connection::open_in_memory().unwrap())
+}
+
+fn data(profile: Profile, scale: u32, files: u32) -> BankData {
+    BankData {
+        profile,
+        scale,
+        accounts: ACCOUNTS,
+        files,
+    }
+}
+
+fn bank(data: BankData) -> Bank {
+    Bank {
+        data,
+        dialect: DIALECT,
+    }
+}
+
+fn made(data: BankData) -> Memory {
+    let mut memory = memory();
+    for statement in DIALECT.make(data) {
+        memory.execute(&statement).unwrap();
+    }
+    memory
+}
+
+/// Executes transactions of the workload, as the sessions of each set do.
+fn execute_transactions(memory: &mut Memory, data: BankData, transactions: u64) {
+    let tpcb = Tpcb::new(data, DIALECT, RoundTrips::Each, 0.0).unwrap();
+    let mut random = SmallRng::seed_from_u64(1);
+    for number in 0..transactions {
+        let set = number as usize % tpcb.sets();
+        let parameters = tpcb.generator(number).begin(0, &mut random);
+        for statement in tpcb.statements(set) {
+            let text = statement.pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Parameter(slot) => parameters[*slot].to_string(),
+                Piece::Bytes(_) => unreachable!("none in SQL"),
+            });
+            memory.execute(&text.collect::<String>()).unwrap();
+        }
+    }
+}
+
+fn found(memory: &mut Memory) -> Found {
+    // Which data is needed does not change what is found.
+    Found::at(memory, &bank(data(Profile::Rw3, 1, 1))).unwrap()
+}
+
+/// The options of the data that was found, if it is what is needed.
+fn expected(memory: &mut Memory, needed: BankData) -> Result<String, Refusal> {
+    let found = found(memory).expect(&bank(needed));
+    found.map(|it| it.options())
+}
+
+fn verified(
+    memory: &mut Memory,
+    data: BankData,
+    ledger: Option<&Ledger>,
+) -> Result<Verified, String> {
+    verify(memory, &bank(data), ledger).map_err(|error| error.to_string())
+}
+
+#[test]
+fn data_is_found_as_it_was_made() {
+    let mut memory = memory();
+    assert_eq!(found(&mut memory), Found::Nothing);
+    let data = data(Profile::Rw3, 1, 2);
+    memory = made(data);
+    assert_eq!(
+        found(&mut memory),
+        Found::Made(vec![1, 1, i64::from(ACCOUNTS), 2])
+    );
+    assert_eq!(expected(&mut memory, data), Ok(bank(data).options()));
+    assert_eq!(verified(&mut memory, data, None).unwrap().checks, 2 * 9);
+    for statement in DIALECT.drop_all() {
+        memory.execute(&statement).unwrap();
+    }
+    assert_eq!(found(&mut memory), Found::Nothing);
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    for table in [
+        "CREATE TABLE concurve_customers (id int)",
+        "CREATE TABLE concurve_marks (school text)",
+        "CREATE TABLE concurve_marks (name text, number int)",
+    ] {
+        let mut memory = memory();
+        memory.execute(table).unwrap();
+        let refusal = found(&mut memory)
+            .may_be_replaced(DIALECT.location())
+            .unwrap_err();
+        assert!(refusal.to_string().contains("left alone"), "{table}");
+    }
+}
+
+#[test]
+fn what_is_missing_half_made_or_other_is_refused_with_what_to_do() {
+    let asked = data(Profile::Strict, 1, 2);
+    let refused = |memory: &mut Memory| expected(memory, asked).unwrap_err().to_string();
+    let words = "--workload tpcb-strict --scale 1 --files 2";
+    let text = refused(&mut memory());
+    assert!(
+        text.contains("--init makes it") && text.contains(words),
+        "{text}"
+    );
+
+    let mut half = memory();
+    for statement in DIALECT.make(asked).take(5) {
+        half.execute(&statement).unwrap();
+    }
+    assert!(refused(&mut half).contains("half made"));
+    let replaced = found(&mut half).may_be_replaced(DIALECT.location());
+    assert_eq!(replaced, Ok(true));
+
+    half.execute("UPDATE concurve_marks SET number = 9")
+        .unwrap();
+    assert!(refused(&mut half).contains("another version (format 9)"));
+
+    let text = refused(&mut made(data(Profile::Like, 1, 1)));
+    let other = "--workload tpcb-like --scale 1 --files 1, and not for --workload tpcb-strict";
+    assert!(text.contains(other), "{text}");
+}
+
+#[test]
+fn branches_may_have_fewer_accounts() {
+    let small = BankData {
+        accounts: 1_000,
+        ..data(Profile::Strict, 3, 1)
+    };
+    let mut memory = made(small);
+    let rows = "SELECT count(*) FROM concurve_accounts_1 WHERE bid = 3";
+    assert_eq!(memory.execute(rows).unwrap(), Some(1_000));
+    assert_eq!(expected(&mut memory, small), Ok(bank(small).options()));
+    let asked = data(Profile::Strict, 3, 1);
+    let text = expected(&mut memory, asked).unwrap_err();
+    let words = "--workload tpcb-strict --scale 3 --accounts 1000 --files 1";
+    assert!(text.to_string().contains(words), "{text}");
+}
+
+#[test]
+fn transactions_keep_what_must_hold_and_are_counted() {
+    for (profile, checks) in [
+        (Profile::Rw3, 9),
+        (Profile::Strict, 9),
+        (Profile::Like, 6),
+        (Profile::Update, 3),
+    ] {
+        let data = data(profile, 1, 2);
+        let mut memory = made(data);
+        execute_transactions(&mut memory, data, 50);
+        let before = committed(&mut memory, &bank(data)).unwrap();
+        assert_eq!(before, Some(50), "{profile:?}");
+        let mut ledger = Ledger::begin(&bank(data), before);
+        execute_transactions(&mut memory, data, 10);
+        ledger.end(8, 2);
+        let found = Verified {
+            checks: 2 * checks,
+            found: Some(10),
+        };
+        assert_eq!(verified(&mut memory, data, Some(&ledger)), Ok(found));
+    }
+}
+
+#[test]
+fn lost_transactions_and_those_that_nobody_asked_for_are_reported() {
+    let data = data(Profile::Strict, 1, 1);
+    let mut memory = made(data);
+    execute_transactions(&mut memory, data, 10);
+    let mut ledger = Ledger::begin(&bank(data), Some(0));
+    for (acknowledged, in_doubt, why) in [(12, 1, "2 lost"), (5, 3, "2 too many")] {
+        ledger.end(acknowledged, in_doubt);
+        let text = verified(&mut memory, data, Some(&ledger)).unwrap_err();
+        assert!(text.contains(why), "{text}");
+    }
+}
+
+#[test]
+fn each_check_finds_what_it_is_for() {
+    let data = data(Profile::Strict, 2, 1);
+    // What is done to the data, and how many of the checks notice it.
+    let breaches = [
+        (
+            "DELETE FROM concurve_accounts_1 WHERE abalance = 0 AND aid > 199990",
+            vec!["has 200000 rows"],
+        ),
+        (
+            "DELETE FROM concurve_tellers_1 WHERE tbalance = 0",
+            vec!["has 20 rows"],
+        ),
+        (
+            "UPDATE concurve_accounts_1 SET abalance = abalance + 1 WHERE aid = 7",
+            vec!["balances of concurve_accounts_1 add up"],
+        ),
+        (
+            "UPDATE concurve_tellers_1 SET tbalance = tbalance + CASE tid WHEN 1 THEN 1 ELSE -1 END WHERE tid IN (1, 2)",
+            vec!["each balance of concurve_tellers_1 is the sum of its deltas"],
+        ),
+        (
+            "UPDATE concurve_branches_1 SET bbalance = bbalance + CASE bid WHEN 1 THEN 1 ELSE -1 END",
+            vec![
+                "each balance of concurve_branches_1 is the sum of its deltas",
+                "each balance of concurve_branches_1 is the sum of its concurve_tellers_1",
+            ],
+        ),
+        (
+            "DELETE FROM concurve_history_1 WHERE delta = (SELECT max(delta) FROM concurve_history_1)",
+            vec![
+                "accounts_1 add up",
+                "tellers_1 add up",
+                "branches_1 add up",
+                "branches_1 is the sum of its deltas",
+                "tellers_1 is the sum of its deltas",
+            ],
+        ),
+    ];
+    let mut memory = made(data);
+    execute_transactions(&mut memory, data, 5);
+    assert_eq!(verified(&mut memory, data, None).unwrap().checks, 9);
+    for (breach, says) in breaches {
+        memory.execute("SAVEPOINT whole").unwrap();
+        memory.execute(breach).unwrap();
+        let text = verified(&mut memory, data, None).unwrap_err();
+        for words in &says {
+            assert!(text.contains(words), "{breach}: {text}");
+        }
+        assert_eq!(text.split("; ").count(), says.len(), "{breach}: {text}");
+        memory.execute("ROLLBACK TO whole").unwrap();
+    }
+}
+
+#[test]
+fn all_dialects_ask_the_same() {
+    let data = data(Profile::Rw3, 1, 2);
+    let claims = |checks: Vec<Check>| -> Vec<String> {
+        let claims = checks.into_iter().map(|it| it.claim);
+        claims
+            .map(|it| it.replace("concurve.", "concurve_"))
+            .collect()
+    };
+    let expected = claims(DIALECT.checks(data));
+    assert_eq!(claims(sql::POSTGRES.checks(data)), expected);
+    assert_eq!(claims(sql::MYSQL.checks(data)), expected);
+}
+
+#[test]
+fn a_ledger_is_read_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger");
+    let (own, other) = (data(Profile::Rw3, 1, 1), data(Profile::Rw3, 2, 1));
+    let mut ledger = Ledger::begin(&bank(own), Some(7));
+    ledger.write(&path).unwrap();
+    assert_eq!(Ledger::read(&path, &bank(own)).unwrap().to_compare(), None);
+    ledger.end(5, 1);
+    ledger.write(&path).unwrap();
+    let read = Ledger::read(&path, &bank(own)).unwrap();
+    let counts = Counts {
+        acknowledged: 5,
+        in_doubt: 1,
+    };
+    assert_eq!((&read, read.to_compare()), (&ledger, Some((counts, 7))));
+
+    let error = Ledger::read(&path, &bank(other)).unwrap_err().to_string();
+    assert!(
+        error.contains("--scale 1") && error.contains("--scale 2"),
+        "{error}"
+    );
+    std::fs::write(&path, "{").unwrap();
+    assert!(
+        Ledger::read(&path, &bank(own))
+            .unwrap_err()
+            .to_string()
+            .contains("same --ledger")
+    );
+    assert!(ledger.write(&folder.path().join("no/ledger")).is_err());
+}

@@ -1,0 +1,388 @@
+//! A client thread of a server: many sessions on one epoll.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, ErrorKind};
+use std::sync::mpsc::Receiver;
+
+use concurve_clock::monotonic_ns;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use super::open_loop::{Due, OpenLoop};
+use super::recorder::{Recorder, Traffic, WorkerMessage};
+use super::session::{ScheduledTransaction, Session};
+use crate::connection::ConnectionError;
+use crate::counts::tally::Tally;
+use crate::error::Error;
+use crate::plan::{End, Pace, Plan, ServerTarget, Task};
+use crate::stop::Stop;
+use crate::workload::draw_kind;
+
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 256;
+/// Event data of the request to stop; other events have the index of a session.
+const STOP: u64 = u64::MAX;
+
+/// Connects the sessions of a client thread, then does one task after the other.
+pub fn run(
+    plan: &Plan,
+    server: &ServerTarget,
+    thread: u64,
+    stop: &Stop,
+    tasks: &Receiver<Task>,
+    send: &mut dyn FnMut(WorkerMessage),
+) -> Result<(), Error> {
+    let mut client = EventLoop::connect(plan, server, thread, stop)?;
+    send(WorkerMessage::Ready);
+    while let Ok(task) = tasks.recv() {
+        client.begin(task);
+        client.serve(send)?;
+        let tally = client.finish(send);
+        send(WorkerMessage::Ended(Box::new(tally)));
+    }
+    Ok(())
+}
+
+struct EventLoop<'a> {
+    plan: &'a Plan,
+    thread: u64,
+    epoll: rustix::fd::OwnedFd,
+    sessions: Vec<Session>,
+    random: SmallRng,
+    recorder: Recorder,
+    stopped: bool,
+    /// Sessions that begin a transaction at a time: after the ramp, after a pause.
+    timers: BinaryHeap<Reverse<(u64, usize)>>,
+    open: Option<OpenLoop>,
+    /// Number of sessions that still have transactions to do, and are not lost.
+    unfinished: usize,
+    out: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> EventLoop<'a> {
+    fn connect(
+        plan: &'a Plan,
+        server: &ServerTarget,
+        thread: u64,
+        stop: &Stop,
+    ) -> Result<Self, Error> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(poll_error)?;
+        let mut client = Self {
+            plan,
+            thread,
+            epoll,
+            sessions: Vec::new(),
+            random: SmallRng::seed_from_u64(plan.seed ^ (thread << 32)),
+            recorder: Recorder::new(plan, &[]),
+            stopped: false,
+            timers: BinaryHeap::new(),
+            open: None,
+            unfinished: 0,
+            out: Vec::new(),
+            scratch: vec![0; READ_BYTES],
+        };
+        let mut taken_ns = Vec::new();
+        for number in plan.sessions_of(thread) {
+            let begin_ns = monotonic_ns();
+            let session = Session::open(plan, server, number, stop)?;
+            taken_ns.push(monotonic_ns() - begin_ns);
+            client.watch(&session.socket, client.sessions.len() as u64)?;
+            client.sessions.push(session);
+        }
+        client.watch(stop, STOP)?;
+        client.recorder = Recorder::new(plan, &taken_ns);
+        Ok(client)
+    }
+
+    fn watch(&self, descriptor: impl std::os::fd::AsFd, data: u64) -> Result<(), Error> {
+        let data = epoll::EventData::new_u64(data);
+        epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN).map_err(poll_error)
+    }
+
+    /// Begins a task: decides when each session begins its first transaction.
+    fn begin(&mut self, task: Task) {
+        let plan = self.plan;
+        self.recorder.begin(task);
+        self.timers.clear();
+        self.open = None;
+        for session in &mut self.sessions {
+            session.remaining = match task.end {
+                _ if session.lost => 0,
+                End::Transactions(total) => plan.transactions_of(session.number, total),
+                End::After { .. } => u64::MAX,
+            };
+        }
+        self.unfinished = self.sessions.iter().filter(|it| it.remaining > 0).count();
+        // Sessions that still wait for an answer of the task before go on when it has come.
+        let free = |it: &(usize, &Session)| it.1.remaining > 0 && it.1.under_way() == 0;
+        let free = self.sessions.iter().enumerate().filter(free);
+        match task.pace {
+            Pace::Closed { .. } => {
+                for (index, session) in free {
+                    let offset = task.ramp_ns * session.number / plan.sessions;
+                    self.timers.push(Reverse((task.begin_ns + offset, index)));
+                }
+            }
+            Pace::Open { .. } => {
+                let idle = free.map(|(index, _)| index).collect();
+                let own = self.sessions.len() as f64 / plan.sessions as f64;
+                self.open = OpenLoop::of(
+                    task.pace,
+                    task.begin_ns,
+                    self.thread,
+                    own,
+                    idle,
+                    &mut self.random,
+                );
+            }
+        }
+    }
+
+    fn serve(&mut self, send: &mut dyn FnMut(WorkerMessage)) -> Result<(), Error> {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let now = monotonic_ns();
+            self.recorder.advance(now, || traffic(&self.sessions), send);
+            let over = now >= self.recorder.task.end_ns();
+            if self.unfinished == 0 || self.stopped || over {
+                return Ok(());
+            }
+            self.send_due(now)?;
+            self.wait(&mut events)?;
+            for event in events.drain(..) {
+                let (data, flags) = (event.data.u64(), event.flags);
+                if data == STOP {
+                    self.stopped = true;
+                    continue;
+                }
+                let index = data as usize;
+                if flags.contains(epoll::EventFlags::OUT) {
+                    self.flush(index)?;
+                }
+                if flags != epoll::EventFlags::OUT && !self.sessions[index].lost {
+                    self.receive(index)?;
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, index: usize) -> Result<(), Error> {
+        let Self {
+            plan,
+            sessions,
+            scratch,
+            recorder,
+            out,
+            ..
+        } = self;
+        let mut now = 0;
+        let mut any_ended = false;
+        let kinds = plan.workload.kinds();
+        let received = sessions[index].receive(kinds, scratch, out, |transaction, ending| {
+            if !any_ended {
+                (any_ended, now) = (true, monotonic_ns());
+            }
+            recorder.ended(index, transaction, now, ending);
+        });
+        if let Err(error) = received {
+            return self.lose(index, error);
+        }
+        if any_ended {
+            self.ended(index, now)?;
+        }
+        self.send(index)
+    }
+
+    /// Transactions of a session have ended: begins its next one, now or later.
+    fn ended(&mut self, index: usize, now: u64) -> Result<(), Error> {
+        let session = &self.sessions[index];
+        if session.under_way() > 0 {
+            return Ok(());
+        }
+        if session.remaining == 0 {
+            self.unfinished -= 1;
+            return Ok(());
+        }
+        match (&mut self.open, self.recorder.task.pace) {
+            (Some(open), _) => {
+                if let Some(due_ns) = open.free(index) {
+                    self.begin_transaction(index, due_ns, now);
+                }
+            }
+            (None, Pace::Closed { think_ns: 0 }) => self.fill(index, now)?,
+            (None, Pace::Closed { think_ns }) => {
+                self.timers.push(Reverse((now + think_ns, index)));
+            }
+            (None, Pace::Open { .. }) => unreachable!("the open loop is made at the beginning"),
+        }
+        Ok(())
+    }
+
+    /// Waits for events, until something is due at the latest.
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
+        let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
+        let arrival = self.open.as_ref().map(|open| open.schedule.due_ns());
+        let due = [timer, arrival, Some(self.recorder.due_ns())];
+        let due_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let timeout = match due_ns {
+            u64::MAX => None,
+            due_ns => {
+                let ns = due_ns.saturating_sub(monotonic_ns());
+                Some(Timespec {
+                    tv_sec: (ns / 1_000_000_000) as i64,
+                    tv_nsec: (ns % 1_000_000_000) as i64,
+                })
+            }
+        };
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(poll_error(error)),
+        }
+    }
+
+    /// Returns the counts of the task.
+    fn finish(&mut self, send: &mut dyn FnMut(WorkerMessage)) -> Tally {
+        let under_way = self.sessions.iter().map(|it| u64::from(it.under_way()));
+        let (under_way, traffic) = (under_way.sum(), traffic(&self.sessions));
+        self.recorder
+            .finish(monotonic_ns(), under_way, traffic, send)
+    }
+
+    /// Begins the transactions that have become due.
+    fn send_due(&mut self, now: u64) -> Result<(), Error> {
+        while let Some(Reverse((due_ns, index))) = self.timers.peek().copied()
+            && due_ns <= now
+        {
+            self.timers.pop();
+            self.fill(index, now)?;
+        }
+        while let Some(open) = &mut self.open
+            && let Some(due) = open.next(now, &mut self.random)
+        {
+            self.recorder.due(due == Due::Skipped);
+            match due {
+                Due::Begin { session, due_ns } => {
+                    self.begin_transaction(session, due_ns, now);
+                    self.send(session)?;
+                }
+                Due::Waits | Due::Skipped => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Closed loop: begins as many transactions as the session may have under way.
+    fn fill(&mut self, index: usize, now: u64) -> Result<(), Error> {
+        while self.sessions[index].under_way() < self.plan.pipeline
+            && self.sessions[index].remaining > 0
+        {
+            self.begin_transaction(index, now, now);
+        }
+        self.send(index)
+    }
+
+    fn begin_transaction(&mut self, index: usize, due_ns: u64, now: u64) {
+        let kind = draw_kind(self.plan.workload.kinds(), &mut self.random);
+        let session = &mut self.sessions[index];
+        // Transactions of the warm-up are not part of the number asked for.
+        if due_ns >= self.recorder.task.measure_ns() {
+            session.remaining -= 1;
+        }
+        let kinds = self.plan.workload.kinds();
+        let transaction = ScheduledTransaction { kind, due_ns };
+        session.begin(transaction, kinds, &mut self.random, &mut self.out);
+        self.recorder.begun(due_ns, now);
+    }
+
+    /// Sends the bytes in `out`.
+    fn send(&mut self, index: usize) -> Result<(), Error> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let sent = self.sessions[index].socket.send(&self.out);
+        self.out.clear();
+        match sent {
+            Ok(done) => self.block(index, !done),
+            Err(source) => self.lose(index, source.into()),
+        }
+    }
+
+    fn flush(&mut self, index: usize) -> Result<(), Error> {
+        let flushed = self.sessions[index].socket.flush();
+        match flushed {
+            Ok(done) => self.block(index, !done),
+            Err(source) => self.lose(index, source.into()),
+        }
+    }
+
+    /// Waits for the socket to become writable as well, or no longer.
+    fn block(&mut self, index: usize, blocked: bool) -> Result<(), Error> {
+        let session = &mut self.sessions[index];
+        if session.blocked == blocked {
+            return Ok(());
+        }
+        session.blocked = blocked;
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, blocked);
+        let data = epoll::EventData::new_u64(index as u64);
+        epoll::modify(&self.epoll, &session.socket, data, flags).map_err(poll_error)
+    }
+
+    /// Removes a session whose connection is lost; it is counted, and the others go on.
+    ///
+    /// # Errors
+    /// The server does not speak the protocol: then none of its answers can be trusted.
+    fn lose(&mut self, index: usize, error: ConnectionError) -> Result<(), Error> {
+        let session = &mut self.sessions[index];
+        let source = match error {
+            ConnectionError::Io(source) => source,
+            ConnectionError::Protocol(source) => {
+                return Err(Error::Protocol {
+                    session: session.number,
+                    server: self.plan.target_name(),
+                    source,
+                });
+            }
+        };
+        let is_unfinished = session.remaining > 0 || session.under_way() > 0;
+        self.unfinished -= usize::from(is_unfinished);
+        let (under_way, remaining) = session.end();
+        let now = monotonic_ns();
+        self.recorder
+            .lost(&reason(&source), under_way.into_iter(), remaining, now);
+        self.out.clear();
+        self.timers.retain(|due| due.0.1 != index);
+        if let Some(open) = &mut self.open {
+            open.remove(index);
+        }
+        epoll::delete(&self.epoll, &session.socket).map_err(poll_error)?;
+        session.socket.close();
+        Ok(())
+    }
+}
+
+fn traffic(sessions: &[Session]) -> Traffic {
+    let sockets = || sessions.iter().map(|it| &it.socket);
+    Traffic {
+        bytes_sent: sockets().map(|it| it.bytes_sent).sum(),
+        bytes_received: sockets().map(|it| it.bytes_received).sum(),
+        waits: 0,
+    }
+}
+
+fn poll_error(error: rustix::io::Errno) -> Error {
+    Error::Poll(error.into())
+}
+
+/// Why a connection was lost; the same reason has the same name.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
+        ErrorKind::ConnectionReset => "reset by peer".to_owned(),
+        kind => kind.to_string(),
+    }
+}

@@ -1,0 +1,129 @@
+//! A run, from connecting to the last answer: start barrier, phases, counts.
+
+use std::sync::Arc;
+
+use concurve_clock::monotonic_ns;
+use concurve_reporter::Reporter;
+use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
+
+use super::workers::Workers;
+use crate::admin::{AdminConnection, AdminError};
+use crate::counts::tally::{Interval, Tally};
+use crate::error::Error;
+use crate::figures::intervals::IntervalObservers;
+use crate::plan::{Plan, Task};
+use crate::stop::Stop;
+
+/// From giving a task to its first transaction: all workers have received it by then.
+pub const HEAD_START_NS: u64 = 5_000_000;
+
+/// Connects all sessions, starts them together, and returns the counts of each worker.
+pub fn run(
+    plan: &Arc<Plan>,
+    reporter: &Reporter,
+    stop: &Stop,
+    mut observers: IntervalObservers,
+) -> Result<Vec<Tally>, Error> {
+    let mut marker = PhaseMarker::open(plan, stop)?;
+    let mut workers = Workers::connect(plan, stop)?;
+    reporter.ready()?;
+    let task = Task {
+        interval_ns: observers.interval_ns(),
+        ..plan.task(monotonic_ns() + HEAD_START_NS)
+    };
+    workers.begin(&task)?;
+    observers.begin(&task, &plan.target_name())?;
+    let mut observe =
+        |worker: usize, interval: Option<&Interval>| observers.observe(worker, interval);
+    begin_measuring(&task, reporter, &mut workers, &mut observe)?;
+    marker.mark("PHASE BEGIN")?;
+    let tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
+    marker.mark("PHASE END")?;
+    workers.end()?;
+    observers.end()?;
+    Ok(tallies)
+}
+
+/// Reports the begin of each phase at its time, so that probes are read then.
+fn begin_measuring(
+    task: &Task,
+    reporter: &Reporter,
+    workers: &mut Workers,
+    observe: &mut dyn FnMut(usize, Option<&Interval>),
+) -> Result<(), Error> {
+    let mut measure_ns = task.measure_ns();
+    if measure_ns > task.begin_ns {
+        report_edge(reporter, "warm-up", Edge::Begin, Some(task.begin_ns))?;
+        workers.receive_until(measure_ns, observe)?;
+        // All workers may have ended before.
+        measure_ns = measure_ns.min(monotonic_ns());
+        report_edge(reporter, "warm-up", Edge::End, Some(measure_ns))?;
+    }
+    report_edge(reporter, "measure", Edge::Begin, Some(measure_ns))
+}
+
+/// Reports the end of measuring at its time, and returns the counts. Sessions may have transactions
+/// under way then: what these use is not measured, and neither is closing an engine.
+fn end_measuring(
+    task: &Task,
+    reporter: &Reporter,
+    workers: &mut Workers,
+    observe: &mut dyn FnMut(usize, Option<&Interval>),
+) -> Result<Vec<Tally>, Error> {
+    workers.receive_until(task.end_ns(), observe)?;
+    if !workers.has_ended() {
+        report_edge(reporter, "measure", Edge::End, Some(task.end_ns()))?;
+        return workers.finish(observe);
+    }
+    let tallies = workers.finish(observe)?;
+    // Workers that lost all sessions before the phase have measured nothing.
+    let end_ns = tallies.iter().map(|it| it.end_ns).max();
+    report_edge(reporter, "measure", Edge::End, end_ns.filter(|it| *it > 0))?;
+    Ok(tallies)
+}
+
+/// Reports the begin or the end of a phase.
+pub fn report_edge(
+    reporter: &Reporter,
+    phase: &str,
+    edge: Edge,
+    at_ns: Option<u64>,
+) -> Result<(), Error> {
+    let phase = phase.to_owned();
+    Ok(reporter.line(&ReportLine::Phase(PhaseLine { phase, edge, at_ns }))?)
+}
+
+/// Tells the reference server when the measured phase begins and ends, so that it reports its counters
+/// of that time alone.
+struct PhaseMarker {
+    /// `None` if the server is not to be told.
+    connection: Option<Box<dyn AdminConnection>>,
+    server: String,
+}
+
+impl PhaseMarker {
+    /// Must be called before the sessions connect: another connection between theirs would change the
+    /// distribution of the sessions over the server's threads.
+    fn open(plan: &Plan, stop: &Stop) -> Result<Self, Error> {
+        let admin = plan.phase_marking.as_ref();
+        Ok(Self {
+            connection: admin.map(|it| it.open(false, stop)).transpose()?,
+            server: plan.target_name(),
+        })
+    }
+
+    fn mark(&mut self, statement: &str) -> Result<(), Error> {
+        let Some(connection) = &mut self.connection else {
+            return Ok(());
+        };
+        match connection.execute(statement) {
+            Ok(_) => Ok(()),
+            // The sessions notice when the server is gone.
+            Err(AdminError::Lost(..) | AdminError::Stopped) => Ok(()),
+            Err(why) => Err(Error::MarkPhase {
+                server: self.server.clone(),
+                why,
+            }),
+        }
+    }
+}

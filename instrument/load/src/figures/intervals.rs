@@ -1,0 +1,177 @@
+//! Counts of intervals, summed over all workers as they come, and shown while the run goes on: on the
+//! terminal, and in a log of histograms.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use concurve_clock::monotonic_ns;
+
+use super::hdr_log::HdrLog;
+use super::progress::Progress;
+use crate::counts::tally::Interval;
+use crate::error::Error;
+use crate::plan::{Plan, Task};
+
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Shows intervals while the run goes on.
+pub struct IntervalObservers {
+    sums: IntervalSums,
+    log: Option<HdrLog>,
+    progress: Option<Progress>,
+    error: Option<Error>,
+}
+
+impl IntervalObservers {
+    /// A log is written to `log`, if that is given.
+    pub fn new(plan: &Plan, log: Option<&Path>) -> Result<Self, Error> {
+        let log = log.map(|path| HdrLog::create(path, plan, INTERVAL_NS));
+        Ok(Self {
+            sums: IntervalSums::of(plan.workers()),
+            log: log.transpose()?,
+            progress: Progress::on_terminal(plan.end, INTERVAL_NS),
+            error: None,
+        })
+    }
+
+    /// The interval at which workers report their counts; `None` if nothing is shown.
+    pub fn interval_ns(&self) -> Option<u64> {
+        (self.log.is_some() || self.progress.is_some()).then_some(INTERVAL_NS)
+    }
+
+    /// Before the first interval.
+    pub fn begin(&mut self, task: &Task, server: &str) -> Result<(), Error> {
+        if let Some(progress) = &mut self.progress
+            && task.measure_ns() > task.begin_ns
+        {
+            progress.show("warming up");
+        }
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let ahead_ns = task.measure_ns().saturating_sub(monotonic_ns());
+        let start = SystemTime::now() + Duration::from_nanos(ahead_ns);
+        log.begin(start, server)
+    }
+
+    /// Takes the counts of a worker in an interval; `None` after its last one.
+    pub fn observe(&mut self, worker: usize, part: Option<&Interval>) {
+        let complete = match part {
+            Some(part) => self.sums.add(worker, part),
+            None => self.sums.end(worker),
+        };
+        for interval in complete {
+            self.show(&interval);
+        }
+    }
+
+    fn show(&mut self, interval: &Interval) {
+        if let Some(progress) = &mut self.progress {
+            progress.interval(interval);
+        }
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.interval(interval)
+        {
+            // Reported at the end: the load goes on, because its figures do not depend on the log.
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// After the last interval.
+    ///
+    /// # Errors
+    /// The log could not be written.
+    pub fn end(mut self) -> Result<(), Error> {
+        let rest = std::mem::replace(&mut self.sums, IntervalSums::of(0));
+        for interval in rest.rest() {
+            self.show(&interval);
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.log.take().map_or(Ok(()), HdrLog::end)
+    }
+}
+
+/// Sums intervals of the same number until every worker has reported its part.
+#[derive(Debug)]
+struct IntervalSums {
+    /// The number of the last interval that each worker reported.
+    last: Vec<Option<u64>>,
+    open: BTreeMap<u64, Interval>,
+}
+
+impl IntervalSums {
+    fn of(workers: u64) -> Self {
+        Self {
+            last: vec![None; workers as usize],
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a worker's part; returns the intervals that are complete, in order.
+    fn add(&mut self, worker: usize, part: &Interval) -> Vec<Interval> {
+        self.last[worker] = Some(part.number);
+        match self.open.get_mut(&part.number) {
+            Some(sum) => sum.add(part),
+            None => drop(self.open.insert(part.number, part.clone())),
+        }
+        self.complete()
+    }
+
+    /// A worker reports no more; returns the intervals that are complete by that.
+    fn end(&mut self, worker: usize) -> Vec<Interval> {
+        self.last[worker] = Some(u64::MAX);
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Vec<Interval> {
+        // Each worker reports its intervals in order.
+        let Some(complete) = self.last.iter().copied().min().flatten() else {
+            return Vec::new();
+        };
+        let rest = match complete.checked_add(1) {
+            Some(next) => self.open.split_off(&next),
+            None => BTreeMap::new(),
+        };
+        let done = std::mem::replace(&mut self.open, rest);
+        done.into_values().collect()
+    }
+
+    /// What is left when all have ended.
+    fn rest(self) -> Vec<Interval> {
+        self.open.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::tally::Tally;
+    use crate::workload::Ending;
+
+    fn part(number: u64) -> Interval {
+        let mut tally = Tally::new(1, 1);
+        tally.end(0, 0, 1_000, Ending::Ok);
+        tally.take_interval(number)
+    }
+
+    fn counts(intervals: &[Interval]) -> Vec<(u64, u64)> {
+        let count = |it: &Interval| (it.number, it.kinds[0].ok);
+        intervals.iter().map(count).collect()
+    }
+
+    #[test]
+    fn an_interval_is_complete_when_all_have_reported_it_or_a_later_one() {
+        let mut sums = IntervalSums::of(2);
+        assert_eq!(counts(&sums.add(0, &part(0))), []);
+        assert_eq!(counts(&sums.add(0, &part(1))), []);
+        assert_eq!(counts(&sums.add(1, &part(0))), [(0, 2)]);
+        assert_eq!(counts(&sums.add(1, &part(2))), [(1, 1)]);
+        assert_eq!(counts(&sums.add(0, &part(3))), [(2, 1)]);
+        assert_eq!(counts(&sums.end(1)), [(3, 1)]);
+        assert_eq!(counts(&sums.add(0, &part(4))), [(4, 1)]);
+        assert_eq!(counts(&sums.rest()), []);
+    }
+}

@@ -1,0 +1,189 @@
+//! Counts, and the figures of a run that follow from them: computed here, shown by the modules of this
+//! folder.
+
+pub mod hdr_log;
+pub mod intervals;
+pub mod json;
+pub mod progress;
+pub mod report;
+pub mod text;
+
+use std::collections::BTreeMap;
+
+use crate::counts::tally::{KindTally, Tally, by_kind};
+use crate::error::Error;
+use crate::plan::{Pace, Plan, Target};
+
+/// A client thread that used more of a CPU than this may limit the rate.
+const BUSY_SHARE_MAX: f64 = 0.85;
+/// Relative deviation from Little's law above which the sessions did not run all the time.
+const LITTLE_TOLERANCE: f64 = 0.05;
+
+/// The figures of a run.
+#[derive(Debug)]
+pub struct Figures {
+    pub wall_seconds: f64,
+    /// The sum of all workers.
+    pub all: Tally,
+    /// Sessions that lost their connection.
+    pub sessions_lost: u64,
+    /// Latencies of each worker, if there are several.
+    pub workers: Vec<KindTally>,
+    /// The sum of all kinds of transactions.
+    pub total: KindTally,
+    pub rate_per_second: f64,
+    /// CPU time of the client per answered transaction; `None` if nothing was answered.
+    pub client_cpu_ns_per_operation: Option<f64>,
+    /// Share of a CPU that the busiest client thread used.
+    pub busiest_thread_share: f64,
+    /// Mean number of transactions under way: rate × mean latency (Little 1961).
+    pub concurrency: f64,
+    /// Jain's index of the transactions of each session: 1 if all did the same number
+    /// (Jain, Chiu, Hawe 1984); `None` if nothing was answered.
+    pub fairness: Option<f64>,
+    pub warnings: Vec<String>,
+}
+
+/// Percentiles that are shown, with their names.
+pub const PERCENTILES: [(&str, f64); 5] = [
+    ("p50", 50.0),
+    ("p90", 90.0),
+    ("p99", 99.0),
+    ("p999", 99.9),
+    ("p9999", 99.99),
+];
+
+impl Figures {
+    /// From the counts of each worker.
+    pub fn of(plan: &Plan, tallies: Vec<Tally>) -> Self {
+        let busiest_thread_share = busiest_share(&tallies);
+        let workers = match tallies.len() {
+            ..=1 => Vec::new(),
+            _ => tallies.iter().map(Tally::total).collect(),
+        };
+        let all = Tally::merged(tallies);
+        let total = all.total();
+        let answered = total.answered();
+        let wall_seconds = all.wall_ns() as f64 / 1e9;
+        let rate_per_second = match all.wall_ns() {
+            0 => 0.0,
+            _ => answered as f64 / wall_seconds,
+        };
+        let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
+        let cpu_ns = all.usage.cpu_ns() as f64;
+        let mut figures = Self {
+            wall_seconds,
+            rate_per_second,
+            client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
+            busiest_thread_share,
+            concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
+            fairness: fairness(&all),
+            sessions_lost: all.lost.values().sum(),
+            all,
+            workers,
+            total,
+            warnings: Vec::new(),
+        };
+        figures.warnings = figures.find_warnings(plan);
+        figures
+    }
+
+    /// Compares with Little's law, in a closed loop: there the number of transactions under way or in
+    /// pauses is known.
+    fn idle_sessions(&self, plan: &Plan) -> Option<String> {
+        let Pace::Closed { think_ns } = plan.pace else {
+            return None;
+        };
+        if self.sessions_lost > 0 {
+            return None;
+        }
+        let asked = plan.sessions as f64 * f64::from(plan.pipeline);
+        let pausing = self.rate_per_second * think_ns as f64 / 1e9;
+        let found = self.concurrency + pausing;
+        let enough = self.total.answered() as f64 > 100.0 * asked;
+        let off = (found / asked - 1.0).abs() > LITTLE_TOLERANCE;
+        (off && enough).then(|| {
+            format!(
+                "by Little's law {found:.1} transactions were under way or in pauses on the average, but {asked} should have been: the sessions did not run all the time"
+            )
+        })
+    }
+
+    fn find_warnings(&self, plan: &Plan) -> Vec<String> {
+        let mut found = Vec::from_iter(lost_sessions(plan, &self.all.lost));
+        if self.all.not_begun > 0 {
+            found.push(format!(
+                "{} of the transactions asked for were not begun: they were those of lost sessions",
+                self.all.not_begun
+            ));
+        }
+        if self.total.answered() == 0 {
+            found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
+            return found;
+        }
+        found.extend(busy_client(plan, self.busiest_thread_share));
+        found.extend(plan.workload.warnings(plan.sessions));
+        found.extend(self.idle_sessions(plan));
+        if self.all.skipped > 0 {
+            found.push(format!(
+                "{} due transactions were skipped: the server is too slow for this rate, and the latencies are those of the others",
+                self.all.skipped
+            ));
+        }
+        if self.total.failed() > 0 {
+            found.push(format!("errors: {}", by_kind(&self.total.errors)));
+        }
+        found
+    }
+}
+
+/// A warning if a client thread was busy. With an embedded engine the engine's work makes it busy.
+pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
+    let is_client = matches!(plan.target, Target::Server(_));
+    (is_client && share > BUSY_SHARE_MAX).then(|| {
+        format!(
+            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+            share * 100.0
+        )
+    })
+}
+
+/// A warning if sessions lost their connection.
+pub fn lost_sessions(plan: &Plan, lost: &BTreeMap<String, u64>) -> Option<String> {
+    let count: u64 = lost.values().sum();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} sessions lost their connection and did no more ({})",
+            plan.sessions,
+            by_kind(lost)
+        )
+    })
+}
+
+/// An error if no session is left.
+pub fn fail_if_all_lost(plan: &Plan, lost: &BTreeMap<String, u64>) -> Result<(), Error> {
+    if lost.values().sum::<u64>() < plan.sessions {
+        return Ok(());
+    }
+    Err(Error::AllLost {
+        sessions: plan.sessions,
+        server: plan.target_name(),
+        why: by_kind(lost),
+    })
+}
+
+/// Share of a CPU that the busiest worker used.
+pub fn busiest_share(tallies: &[Tally]) -> f64 {
+    let measured = tallies.iter().filter(|it| it.wall_ns() > 0);
+    let shares = measured.map(|it| it.usage.cpu_ns() as f64 / it.wall_ns() as f64);
+    shares.fold(0.0, f64::max)
+}
+
+fn fairness(all: &Tally) -> Option<f64> {
+    let counts = || all.sessions.iter().map(|it| it.transactions as f64);
+    let (sum, squares) = (
+        counts().sum::<f64>(),
+        counts().map(|it| it * it).sum::<f64>(),
+    );
+    (squares > 0.0).then(|| sum * sum / (counts().count() as f64 * squares))
+}

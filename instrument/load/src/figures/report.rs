@@ -1,0 +1,142 @@
+//! The figures on the report channel of a trial.
+
+use concurve_reporter::Reporter;
+use concurve_reporter::line::{HistogramLine, ReportLine};
+use hdrhistogram::Histogram;
+
+use super::{Figures, PERCENTILES};
+use crate::counts::histogram::encode;
+use crate::dataset::{DatasetInDatabase, Verified};
+use crate::error::Error;
+use crate::plan::Plan;
+
+/// Reports all figures.
+pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    if !reporter.is_connected() {
+        return Ok(());
+    }
+    let total = &figures.total;
+    let indicators = [
+        ("operations", (total.ok + total.refused) as f64, None),
+        ("refused", total.refused as f64, None),
+        ("errors", total.failed() as f64, None),
+        ("acknowledged", figures.all.acknowledged as f64, None),
+        ("in_doubt", figures.all.in_doubt as f64, None),
+        ("sessions_lost", figures.sessions_lost as f64, None),
+        ("not_begun", figures.all.not_begun as f64, None),
+        ("late", figures.all.late as f64, None),
+        ("skipped", figures.all.skipped as f64, None),
+        ("lag_ns_max", figures.all.lag_ns_max as f64, Some("ns")),
+        ("bytes_sent", figures.all.usage.bytes_sent as f64, Some("B")),
+        (
+            "bytes_received",
+            figures.all.usage.bytes_received as f64,
+            Some("B"),
+        ),
+        ("engine_waits", figures.all.usage.waits as f64, None),
+        (
+            "client_threads_busy_share_max",
+            figures.busiest_thread_share,
+            None,
+        ),
+        ("concurrency_mean", figures.concurrency, None),
+    ];
+    for (name, value, unit) in indicators {
+        reporter.indicator(name, value, unit)?;
+    }
+    if let Some(fairness) = figures.fairness {
+        reporter.indicator("session_fairness", fairness, None)?;
+    }
+    if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
+        reporter.indicator("client_cpu_ns_per_operation", cpu_ns, Some("ns"))?;
+    }
+    latencies(figures, reporter)?;
+    sessions(figures, reporter)?;
+    histogram("latency", None, &figures.total.latency_ns, reporter)?;
+    for (number, worker) in figures.workers.iter().enumerate() {
+        let name = format!("worker-{number}");
+        histogram("latency", Some(name), &worker.latency_ns, reporter)?;
+    }
+    for (kind, tally) in plan.workload.kinds().iter().zip(&figures.all.kinds) {
+        let name = format!("latency {}", kind.name);
+        histogram(&name, None, &tally.latency_ns, reporter)?;
+    }
+    histogram("connection", None, &figures.all.connection_ns, reporter)?;
+    reporter.fact("loop", format!("{:?}", plan.pace))?;
+    let round_trips: Vec<usize> = plan
+        .workload
+        .kinds()
+        .iter()
+        .map(|it| it.round_trips.len())
+        .collect();
+    reporter.fact("round_trips_per_transaction", round_trips)?;
+    if let Some(size) = plan.dataset.as_ref().map(DatasetInDatabase::size) {
+        reporter.fact("data", size)?;
+    }
+    reporter.fact("errors_by_kind", serde_json::json!(total.errors))?;
+    reporter.fact(
+        "sessions_lost_by_reason",
+        serde_json::json!(figures.all.lost),
+    )?;
+    reporter.fact("warnings", serde_json::json!(figures.warnings))?;
+    Ok(())
+}
+
+/// Reports that the data was verified.
+pub fn verified(verified: &Verified, reporter: &Reporter) -> Result<(), Error> {
+    reporter.indicator("checks_held", verified.checks as f64, None)?;
+    if let Some(found) = verified.found {
+        reporter.indicator("transactions_found", found as f64, None)?;
+    }
+    Ok(())
+}
+
+/// The counts of each session.
+fn sessions(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    for (number, session) in figures.all.sessions.iter().enumerate() {
+        let name = format!("session-{number}");
+        let count = session.transactions as f64;
+        reporter.worker_indicator("session_operations", count, None, &name)?;
+        if session.transactions == 0 {
+            continue;
+        }
+        let (mean, max) = (
+            session.latency_ns_sum as f64 / count,
+            session.latency_ns_max as f64,
+        );
+        let seconds = session.last_ns as f64 / 1e9;
+        reporter.worker_indicator("session_latency_ns_mean", mean, Some("ns"), &name)?;
+        reporter.worker_indicator("session_latency_ns_max", max, Some("ns"), &name)?;
+        reporter.worker_indicator("session_seconds", seconds, Some("s"), &name)?;
+    }
+    Ok(())
+}
+
+fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
+    let latency = &figures.total.latency_ns;
+    if latency.is_empty() {
+        return Ok(());
+    }
+    reporter.indicator("latency_ns_mean", latency.mean(), Some("ns"))?;
+    for (name, percentile) in PERCENTILES {
+        let value = latency.value_at_percentile(percentile) as f64;
+        reporter.indicator(&format!("latency_ns_{name}"), value, Some("ns"))?;
+    }
+    reporter.indicator("latency_ns_max", latency.max() as f64, Some("ns"))?;
+    Ok(())
+}
+
+fn histogram(
+    name: &str,
+    worker: Option<String>,
+    of: &Histogram<u64>,
+    reporter: &Reporter,
+) -> Result<(), Error> {
+    reporter.line(&ReportLine::Histogram(HistogramLine {
+        histogram: name.to_owned(),
+        unit: "ns".to_owned(),
+        encoded: encode(of),
+        worker,
+    }))?;
+    Ok(())
+}

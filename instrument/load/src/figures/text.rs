@@ -1,0 +1,171 @@
+//! The figures as a table for people.
+
+use std::fmt::Write;
+
+use hdrhistogram::Histogram;
+
+use super::Figures;
+use crate::dataset::Verified;
+use crate::plan::{Pace, Plan, Runners, Target};
+use crate::units::{bytes, count, time};
+
+/// Width of the first column.
+const NAME_WIDTH: usize = 13;
+const COLUMNS: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9)];
+
+/// The table of a run, 80 columns wide.
+pub fn table(plan: &Plan, figures: &Figures) -> String {
+    let mut text = format!("{}: {}\n\n", plan.target_name(), sessions(plan));
+    latencies(plan, figures, &mut text);
+    text.push('\n');
+    for (name, value) in facts(plan, figures) {
+        let _ = writeln!(text, "{name:<NAME_WIDTH$}{value}");
+    }
+    for warning in &figures.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+/// The line that says that the data was verified.
+pub fn verified(verified: &Verified) -> String {
+    let checks = count(verified.checks as f64);
+    let found = match verified.found {
+        Some(found) => format!(", and {} transactions are found", count(found as f64)),
+        None => String::new(),
+    };
+    format!("{:<NAME_WIDTH$}{checks} checks hold{found}", "verified")
+}
+
+/// A row for all, and one for each kind of transaction if there are several.
+fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
+    let _ = write!(
+        text,
+        "{:<NAME_WIDTH$}{:>11}{:>10}",
+        "", "per second", "mean"
+    );
+    for (name, _) in COLUMNS {
+        let _ = write!(text, "{name:>9}");
+    }
+    let _ = writeln!(text, "{:>9}", "max");
+    let mut row = |name: &str, histogram: &Histogram<u64>| {
+        let rate = match figures.wall_seconds {
+            seconds if seconds > 0.0 => histogram.len() as f64 / seconds,
+            _ => 0.0,
+        };
+        let _ = write!(text, "{:<NAME_WIDTH$}{:>11}", shortened(name), count(rate));
+        if !histogram.is_empty() {
+            let _ = write!(text, "{:>10}", time(histogram.mean()));
+            for (_, percentile) in COLUMNS {
+                let value = histogram.value_at_percentile(percentile) as f64;
+                let _ = write!(text, "{:>9}", time(value));
+            }
+            let _ = write!(text, "{:>9}", time(histogram.max() as f64));
+        }
+        text.push('\n');
+    };
+    let kinds = plan.workload.kinds();
+    if kinds.len() > 1 {
+        for (kind, tally) in kinds.iter().zip(&figures.all.kinds) {
+            row(&kind.name, &tally.latency_ns);
+        }
+        row("all", &figures.total.latency_ns);
+    } else {
+        row(&kinds[0].name, &figures.total.latency_ns);
+    }
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(NAME_WIDTH - 1).collect()
+}
+
+/// The lines below the table of latencies.
+fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
+    let (all, total) = (&figures.all, &figures.total);
+    let number = |value: u64| count(value as f64);
+    let mut facts = vec![(
+        "answered",
+        format!(
+            "{} in {:.2} s ({} refused, {} errors)",
+            number(total.answered()),
+            figures.wall_seconds,
+            number(total.refused),
+            number(total.failed())
+        ),
+    )];
+    if let Pace::Open { .. } = plan.pace {
+        let lag = time(all.lag_ns_max as f64);
+        let late = number(all.late);
+        let value = format!(
+            "{late} late (at most {lag}), {} skipped",
+            number(all.skipped)
+        );
+        facts.push(("schedule", value));
+    }
+    if let Some(fairness) = figures.fairness.filter(|_| plan.sessions > 1) {
+        let counts = || all.sessions.iter().map(|it| it.transactions);
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        let (least, most) = (number(least), number(most));
+        let value = format!("{least} to {most} transactions each (Jain's fairness {fairness:.4})");
+        facts.push(("sessions", value));
+    }
+    let connection = &all.connection_ns;
+    let (p50, max) = (connection.value_at_percentile(50.0), connection.max());
+    let value = format!("p50 {}, slowest {}", time(p50 as f64), time(max as f64));
+    facts.push(("connecting", value));
+    if let Some(data) = &plan.dataset {
+        let trips = plan.workload.kinds()[0].round_trips.len();
+        let noun = if trips == 1 { "trip" } else { "trips" };
+        let value = format!("{}; {trips} round {noun} a transaction", data.size());
+        facts.push(("data", value));
+    }
+    let (sent, received) = (all.usage.bytes_sent as f64, all.usage.bytes_received as f64);
+    if let Target::Server(_) = plan.target {
+        let value = format!("{} sent, {} received", bytes(sent), bytes(received));
+        facts.push(("traffic", value));
+    }
+    if all.usage.waits > 0 {
+        let value = format!("{} for another session", number(all.usage.waits));
+        facts.push(("waits", value));
+    }
+    if let Some(cpu_ns) = figures.client_cpu_ns_per_operation {
+        let busy = figures.busiest_thread_share * 100.0;
+        let value = format!(
+            "{} CPU a transaction, busiest thread {busy:.0} % of a CPU",
+            time(cpu_ns)
+        );
+        facts.push(("client", value));
+    }
+    facts
+}
+
+fn sessions(plan: &Plan) -> String {
+    let pace = match plan.pace {
+        Pace::Closed { think_ns: 0 } => "closed loop".to_owned(),
+        Pace::Closed { think_ns } => format!("closed loop, {} pause", time(think_ns as f64)),
+        Pace::Open {
+            rate_per_second,
+            spread,
+            ..
+        } => {
+            let spread = format!("{spread:?}").to_lowercase();
+            format!("open loop, {} per second, {spread}", count(rate_per_second))
+        }
+    };
+    let pipeline = match plan.pipeline {
+        1 => String::new(),
+        depth => format!(", {depth} under way each"),
+    };
+    let runners = match plan.runners {
+        Runners::Threads(1) => "one thread".to_owned(),
+        Runners::Threads(threads) if threads == plan.sessions => "a thread each".to_owned(),
+        Runners::Threads(threads) => format!("{threads} threads"),
+        Runners::Processes => "a process each".to_owned(),
+    };
+    let noun = if plan.sessions == 1 {
+        "session"
+    } else {
+        "sessions"
+    };
+    format!("{} {noun} on {runners}, {pace}{pipeline}", plan.sessions)
+}

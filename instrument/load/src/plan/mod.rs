@@ -1,0 +1,135 @@
+//! What a run is to do: checked, constant, shared by all threads.
+
+mod task;
+
+use std::sync::Arc;
+
+use crate::admin::AdminAccess;
+use crate::dataset::DatasetInDatabase;
+use crate::engine::EmbeddedEngine;
+use crate::protocol::{Endpoint, Protocol};
+use crate::workload::Workload;
+
+pub use task::{End, Pace, Spread, Task};
+
+/// One run of the load.
+#[derive(Debug)]
+pub struct Plan {
+    pub target: Target,
+    pub workload: Arc<dyn Workload>,
+    /// The data that the workload needs, if it needs any.
+    pub dataset: Option<DatasetInDatabase>,
+    /// Access to the server that is told of the measured phase; `None` if it is not told.
+    pub phase_marking: Option<Arc<dyn AdminAccess>>,
+    pub sessions: u64,
+    pub runners: Runners,
+    /// Transactions that a session has under way at once.
+    pub pipeline: u32,
+    pub pace: Pace,
+    pub end: End,
+    pub warm_up_ns: u64,
+    /// Sessions begin one after the other over this time.
+    pub ramp_ns: u64,
+    pub seed: u64,
+}
+
+/// What the load is put on, with the statements of the workload.
+#[derive(Debug, Clone)]
+pub enum Target {
+    Server(ServerTarget),
+    /// An engine in the client's own process.
+    Engine(Arc<dyn EmbeddedEngine>),
+}
+
+/// A server, and the protocol for it.
+#[derive(Debug, Clone)]
+pub struct ServerTarget {
+    pub endpoint: Endpoint,
+    /// One for each set of the workload's statements.
+    pub protocols: Vec<Arc<dyn Protocol>>,
+    /// For connecting and logging in.
+    pub connect_timeout_ns: u64,
+}
+
+impl ServerTarget {
+    /// The protocol of a session, with the statements of its set.
+    pub fn protocol(&self, session: u64) -> &dyn Protocol {
+        &*self.protocols[session as usize % self.protocols.len()]
+    }
+}
+
+/// What runs the sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runners {
+    /// So many client threads.
+    Threads(u64),
+    /// A process for each session.
+    Processes,
+}
+
+impl Plan {
+    /// The server or the engine, as reports name it.
+    pub fn target_name(&self) -> String {
+        match &self.target {
+            Target::Server(server) => server.endpoint.name(),
+            Target::Engine(engine) => engine.name(),
+        }
+    }
+
+    /// All of the plan as one task.
+    pub fn task(&self, begin_ns: u64) -> Task {
+        Task {
+            begin_ns,
+            ramp_ns: self.ramp_ns,
+            warm_up_ns: self.warm_up_ns,
+            pace: self.pace,
+            end: self.end,
+            interval_ns: None,
+        }
+    }
+
+    /// Threads or processes that share the sessions.
+    pub fn workers(&self) -> u64 {
+        match self.runners {
+            Runners::Threads(threads) => threads,
+            Runners::Processes => self.sessions,
+        }
+    }
+
+    /// The sessions of a worker: evenly divided, the first workers get the remainder.
+    pub fn sessions_of(&self, worker: u64) -> std::ops::Range<u64> {
+        share(self.sessions, self.workers(), worker)
+    }
+
+    /// How many of `total` transactions a session is to do.
+    pub fn transactions_of(&self, session: u64, total: u64) -> u64 {
+        let range = share(total, self.sessions, session);
+        range.end - range.start
+    }
+}
+
+/// The part `index` of `0..total`, divided into `parts`.
+fn share(total: u64, parts: u64, index: u64) -> std::ops::Range<u64> {
+    let (each, rest) = (total / parts, total % parts);
+    let begin = index * each + index.min(rest);
+    begin..begin + each + u64::from(index < rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for (total, parts) in [(10, 3), (3, 10), (0, 2), (100, 1), (99, 100)] {
+            let mut next = 0;
+            for index in 0..parts {
+                let range = share(total, parts, index);
+                assert_eq!(range.start, next);
+                assert!(range.end - range.start <= total / parts + 1);
+                next = range.end;
+            }
+            assert_eq!(next, total);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A stretch of load: what all workers are to do.
+
+use serde::{Deserialize, Serialize};
+
+/// A stretch of load, given to all workers together. Times are those of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub begin_ns: u64,
+    /// Sessions begin one after the other over this time.
+    pub ramp_ns: u64,
+    /// The same load before it is measured.
+    pub warm_up_ns: u64,
+    pub pace: Pace,
+    pub end: End,
+    /// Workers report their counts after each such interval, and not only at the end.
+    pub interval_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Each session has its share of so many transactions.
+    Transactions(u64),
+    After {
+        ns: u64,
+    },
+}
+
+/// What makes a session begin its next transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// The answer to its last one, and a pause.
+    Closed { think_ns: u64 },
+    /// A schedule that does not depend on answers.
+    Open {
+        rate_per_second: f64,
+        spread: Spread,
+        /// Due transactions that may wait for a free session, over all threads.
+        backlog_max: usize,
+    },
+}
+
+/// The distribution of the times between arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// All the same.
+    Constant,
+    /// Exponential: independent users.
+    Poisson,
+}
+
+impl Task {
+    /// When measuring begins.
+    pub fn measure_ns(&self) -> u64 {
+        self.begin_ns + self.ramp_ns + self.warm_up_ns
+    }
+
+    /// When it ends; never, if it ends by a number.
+    pub fn end_ns(&self) -> u64 {
+        match self.end {
+            End::Transactions(_) => u64::MAX,
+            End::After { ns } => self.measure_ns() + ns,
+        }
+    }
+
+    pub fn ends_by_number(&self) -> bool {
+        matches!(self.end, End::Transactions(_))
+    }
+}

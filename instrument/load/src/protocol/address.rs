@@ -1,0 +1,133 @@
+//! The parts of an address: where the server is, and `USER@HOST:PORT/DATABASE?NAME=VALUE`, as the
+//! URLs of databases are written.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use nix::unistd::{Uid, User};
+use percent_encoding::percent_decode_str;
+
+/// Why a password is refused that is part of an address.
+pub const PASSWORD_IN_ADDRESS: &str = "a password on the command line can be seen by others: --password-from VARIABLE names an environment variable with it";
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    Tcp { name: String, address: SocketAddr },
+    Unix(PathBuf),
+}
+
+impl Endpoint {
+    /// As messages name it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Tcp { name, .. } => name.clone(),
+            Self::Unix(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Resolves HOST:PORT; without a port the default port is taken, if there is one.
+///
+/// # Errors
+/// There is no such address.
+pub fn tcp(host: &str, default_port: Option<u16>) -> Result<Endpoint, String> {
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit()))
+        && !host.ends_with(']');
+    let name = match default_port {
+        Some(port) if !has_port => format!("{host}:{port}"),
+        _ => host.to_owned(),
+    };
+    let mut addresses = name.to_socket_addrs().map_err(|error| error.to_string())?;
+    match addresses.next() {
+        Some(address) => Ok(Endpoint::Tcp { name, address }),
+        None => Err("it has no address".to_owned()),
+    }
+}
+
+/// The part of a URL after the scheme.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Url {
+    /// The user who logs in; if none is named, the user of this process, as in the servers' own
+    /// clients.
+    pub user: String,
+    /// `HOST:PORT`, as it is written.
+    pub host: String,
+    pub database: Option<String>,
+    pub options: Vec<(String, String)>,
+}
+
+impl Url {
+    /// # Errors
+    /// What is wrong, without the form to write.
+    pub fn parse(rest: &str) -> Result<Self, String> {
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, host) = match host.rsplit_once('@') {
+            Some((user, _)) if user.contains(':') => return Err(PASSWORD_IN_ADDRESS.to_owned()),
+            Some((user, host)) => (decoded(user)?, host),
+            None => (own_name()?, host),
+        };
+        let options = query.split('&').filter(|it| !it.is_empty());
+        Ok(Self {
+            user,
+            host: decoded(host)?,
+            database: Some(decoded(database)?).filter(|it| !it.is_empty()),
+            options: options.map(option).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} has no value"))?;
+    Ok((decoded(name)?, decoded(value)?))
+}
+
+fn decoded(text: &str) -> Result<String, String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    match decoded {
+        Ok(decoded) if !decoded.contains('\0') => Ok(decoded.into_owned()),
+        _ => Err(format!("{text:?} is no text")),
+    }
+}
+
+fn own_name() -> Result<String, String> {
+    match User::from_uid(Uid::effective()) {
+        Ok(Some(user)) => Ok(user.name),
+        _ => Err("no user is named, and this process's has no name".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_written() {
+        let url = Url::parse("m%40e@[::1]:7000/my%2Fbank?a=1&b=%2Frun").unwrap();
+        assert_eq!((&*url.user, &*url.host), ("m@e", "[::1]:7000"));
+        assert_eq!(url.database.as_deref(), Some("my/bank"));
+        let options = [("a", "1"), ("b", "/run")];
+        assert_eq!(url.options, options.map(|(a, b)| (a.into(), b.into())));
+
+        let url = Url::parse("host").unwrap();
+        assert_eq!((&*url.host, url.database), ("host", None));
+        assert_eq!(url.user, own_name().unwrap());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, why) in [
+            ("me:secret@127.0.0.1", "--password-from"),
+            ("me@127.0.0.1?port", "has no value"),
+            ("me%00@127.0.0.1", "no text"),
+        ] {
+            let error = Url::parse(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

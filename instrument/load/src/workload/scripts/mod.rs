@@ -1,0 +1,276 @@
+//! Commands of a key-value server, one after the other: named ones, and the user's own.
+//!
+//! `SET {key} {value} NX PX 10000` is a command. Placeholders: `{key}`, `{value}` (as many bytes
+//! as asked for), `{session}`, `{count}` (of the session's transactions so far).
+
+mod keys;
+
+use std::sync::Arc;
+
+use rand::rngs::SmallRng;
+
+use super::statement::{Piece, Statement, StatementError};
+use super::transaction::{
+    Answer, Ending, Generator, Language, Parameters, Selection, TransactionKind, Workload,
+    WorkloadError,
+};
+use keys::{KeyPicker, Keys};
+
+/// Slots in [`Parameters`].
+const KEY: usize = 0;
+const SESSION: usize = 1;
+const COUNT: usize = 2;
+
+/// Scripts that have a name: their commands, and whether an answer that nothing was found refuses the
+/// transaction.
+const NAMED: [(&str, &[&str], bool); 5] = [
+    ("ping", &["PING"], false),
+    ("get", &["GET {key}"], false),
+    ("set", &["SET {key} {value}"], false),
+    (
+        "set-nx-del",
+        &["SET {key} {session} NX PX 30000", "DEL {key}"],
+        true,
+    ),
+    ("incr", &["INCR {key}"], false),
+];
+const DEFAULT: &str = "get";
+
+/// Options of scripts.
+#[derive(Debug, clap::Args)]
+pub struct ScriptOptions {
+    /// A command of a transaction of your own; repeat it for several, one after the other
+    #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
+    command: Vec<String>,
+    /// Named workloads with their weights
+    #[arg(long, value_name = "get=9,set=1")]
+    mix: Option<String>,
+    /// uniform:N, zipf:N:S, hot:N:K:SHARE or session
+    #[arg(long, default_value = "uniform:100000")]
+    keys: String,
+    /// Bytes of {value}
+    #[arg(long, value_name = "B", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1 << 26))]
+    value_bytes: u32,
+}
+
+impl ScriptOptions {
+    pub fn has_commands(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    pub fn has_mix(&self) -> bool {
+        self.mix.is_some()
+    }
+
+    /// The user's commands, the mix, or the script of this name.
+    pub fn select(
+        &self,
+        name: Option<&str>,
+        language: Language,
+        pipeline: u32,
+    ) -> Result<Selection, WorkloadError> {
+        let keys: Keys = self
+            .keys
+            .parse()
+            .map_err(|error: keys::KeysError| WorkloadError::Options(error.to_string()))?;
+        let mut scripts = Scripts::new(keys, self.value_bytes as usize);
+        if language.is_database() {
+            if pipeline > 1 && self.command.len() > 1 {
+                return Err(WorkloadError::Options(format!(
+                    "--pipeline {pipeline} with several --command: the transactions of a session would be mixed; one --command, or more --sessions"
+                )));
+            }
+            scripts = scripts.with_bare_keys();
+        }
+        let scripts = match &self.mix {
+            Some(mix) => mix.split(',').try_fold(scripts, with_part)?,
+            None if self.has_commands() => {
+                let commands: Vec<&str> = self.command.iter().map(String::as_str).collect();
+                scripts.with("custom", 1, &commands)?
+            }
+            None => scripts.with_named(name.unwrap_or(DEFAULT), 1)?,
+        };
+        Ok(Selection {
+            workload: Arc::new(scripts),
+            dataset: None,
+        })
+    }
+}
+
+/// Adds a part of a mix, such as `get=9`.
+fn with_part(scripts: Scripts, part: &str) -> Result<Scripts, WorkloadError> {
+    let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
+    let weight = weight
+        .parse::<u32>()
+        .ok()
+        .filter(|it| (1..=1_000_000).contains(it));
+    let weight = weight.ok_or_else(|| {
+        WorkloadError::Options(format!(
+            "--mix {part:?}: a weight from 1 to 1,000,000, as in get=9,set=1"
+        ))
+    })?;
+    scripts.with_named(name, weight)
+}
+
+/// A mix of scripts.
+#[derive(Debug)]
+struct Scripts {
+    kinds: Vec<TransactionKind>,
+    statements: Vec<Statement>,
+    /// By kind: an answer of nothing ends the transaction as refused.
+    refused_by_nothing: Vec<bool>,
+    keys: Keys,
+    placeholders: Vec<(&'static str, Vec<Piece>)>,
+}
+
+impl Scripts {
+    /// No script yet; these keys and values are for all that will be added.
+    fn new(keys: Keys, value_bytes: usize) -> Self {
+        let key = vec![Piece::Text("key:".to_owned()), Piece::Parameter(KEY)];
+        Self {
+            kinds: Vec::new(),
+            statements: Vec::new(),
+            refused_by_nothing: Vec::new(),
+            keys,
+            placeholders: vec![
+                ("key", key),
+                ("value", vec![Piece::Bytes(vec![b'x'; value_bytes])]),
+                ("session", vec![Piece::Parameter(SESSION)]),
+                ("count", vec![Piece::Parameter(COUNT)]),
+            ],
+        }
+    }
+
+    /// `{key}` is a number alone, as keys of database tables are.
+    fn with_bare_keys(mut self) -> Self {
+        self.placeholders[0] = ("key", vec![Piece::Parameter(KEY)]);
+        self
+    }
+
+    /// Adds a transaction of the commands given, each sent when the one before is answered.
+    fn with(mut self, name: &str, weight: u32, commands: &[&str]) -> Result<Self, StatementError> {
+        let first = self.statements.len();
+        for command in commands {
+            self.statements
+                .push(Statement::parse(command, &self.placeholders)?);
+        }
+        self.kinds.push(TransactionKind {
+            name: name.to_owned(),
+            weight,
+            round_trips: (first..self.statements.len())
+                .map(|it| it..it + 1)
+                .collect(),
+        });
+        self.refused_by_nothing.push(false);
+        Ok(self)
+    }
+
+    /// Adds a script by its name.
+    fn with_named(self, name: &str, weight: u32) -> Result<Self, WorkloadError> {
+        let found = NAMED.iter().find(|(known, _, _)| *known == name);
+        let (_, commands, refused_by_nothing) = found.ok_or_else(|| {
+            let known = NAMED.map(|(known, _, _)| known).join(", ");
+            WorkloadError::Options(format!(
+                "no workload {name:?}; one of {known}, or commands of your own by --command"
+            ))
+        })?;
+        let mut scripts = self.with(name, weight, commands)?;
+        if let Some(last) = scripts.refused_by_nothing.last_mut() {
+            *last = *refused_by_nothing;
+        }
+        Ok(scripts)
+    }
+}
+
+impl Workload for Scripts {
+    fn kinds(&self) -> &[TransactionKind] {
+        &self.kinds
+    }
+
+    fn statements(&self, _set: usize) -> &[Statement] {
+        &self.statements
+    }
+
+    fn generator(&self, session: u64) -> Box<dyn Generator> {
+        Box::new(ScriptGenerator {
+            picker: KeyPicker::new(self.keys, session),
+            refused_by_nothing: self.refused_by_nothing.clone(),
+            session: session as i64,
+            count: 0,
+        })
+    }
+}
+
+struct ScriptGenerator {
+    picker: KeyPicker,
+    refused_by_nothing: Vec<bool>,
+    session: i64,
+    count: i64,
+}
+
+impl Generator for ScriptGenerator {
+    fn begin(&mut self, _kind: usize, random: &mut SmallRng) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters[KEY] = self.picker.pick(random) as i64;
+        parameters[SESSION] = self.session;
+        parameters[COUNT] = self.count;
+        self.count += 1;
+        parameters
+    }
+
+    fn answered(
+        &mut self,
+        kind: usize,
+        _round_trip: usize,
+        _parameters: &mut Parameters,
+        answer: &Answer,
+    ) -> Option<Ending> {
+        match answer {
+            Answer::Error(kind) => Some(Ending::Error(kind.clone())),
+            Answer::Nothing if self.refused_by_nothing[kind] => Some(Ending::Refused),
+            Answer::Done(_) | Answer::Nothing => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn every_named_workload_can_be_made() {
+        for (name, commands, _) in NAMED {
+            let scripts = Scripts::new(Keys::Session, 3).with_named(name, 1).unwrap();
+            assert_eq!(scripts.kinds()[0].round_trips.len(), commands.len());
+            assert_eq!(scripts.statements(0).len(), commands.len());
+        }
+        let error = Scripts::new(Keys::Session, 3).with_named("gte", 1);
+        assert!(error.unwrap_err().to_string().contains("one of ping, get"));
+    }
+
+    #[test]
+    fn each_transaction_of_a_session_has_its_parameters() {
+        let scripts = Scripts::new(Keys::Session, 3).with_named("set", 1).unwrap();
+        let mut generator = scripts.generator(42);
+        let mut random = SmallRng::seed_from_u64(1);
+        assert_eq!(generator.begin(0, &mut random), [42, 42, 0].into());
+        assert_eq!(generator.begin(0, &mut random), [42, 42, 1].into());
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_is_refused_and_a_key_that_is_not_there_is_not() {
+        let scripts = Scripts::new(Keys::Session, 3)
+            .with_named("set-nx-del", 1)
+            .and_then(|it| it.with_named("get", 1))
+            .unwrap();
+        let mut generator = scripts.generator(0);
+        let mut parameters = Parameters::default();
+        let mut answered = |kind, answer| generator.answered(kind, 0, &mut parameters, &answer);
+        assert_eq!(answered(0, Answer::Nothing), Some(Ending::Refused));
+        assert_eq!(answered(1, Answer::Nothing), None);
+        let error = Answer::Error("BUSY".to_owned());
+        assert_eq!(answered(1, error), Some(Ending::Error("BUSY".to_owned())));
+    }
+}

@@ -1,0 +1,106 @@
+//! Statements as tokens separated by white space, with parameters of a fixed width: for RESP and the
+//! record language.
+
+use super::statement::{Piece, Statement};
+use super::transaction::Parameters;
+
+/// Parameters are written with leading zeros, so that all instances of a statement have the same
+/// length, and its bytes are built once.
+pub const DIGITS: usize = 12;
+
+/// A token, with the offset and the slot of each parameter in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Token {
+    pub bytes: Vec<u8>,
+    pub parameters: Vec<(usize, usize)>,
+    begun: bool,
+}
+
+impl Token {
+    /// Writes the parameters of a transaction into the token.
+    pub fn fill(&mut self, parameters: &Parameters) {
+        for (at, slot) in &self.parameters {
+            let digits = &mut self.bytes[*at..][..DIGITS];
+            digits.fill(b'0');
+            put_digits(parameters[*slot], digits);
+        }
+    }
+}
+
+/// Splits the text of a statement at white space; values and parameters are part of the token around
+/// them.
+pub fn tokens(statement: &Statement) -> Vec<Token> {
+    let (mut tokens, mut token) = (Vec::new(), Token::default());
+    let mut end = |token: &mut Token| {
+        if token.begun {
+            tokens.push(std::mem::take(token));
+        }
+    };
+    for piece in &statement.pieces {
+        match piece {
+            Piece::Text(text) => {
+                for character in text.chars() {
+                    if character.is_ascii_whitespace() {
+                        end(&mut token);
+                        continue;
+                    }
+                    token.begun = true;
+                    let bytes = &mut [0; 4];
+                    token
+                        .bytes
+                        .extend_from_slice(character.encode_utf8(bytes).as_bytes());
+                }
+            }
+            Piece::Bytes(bytes) => {
+                token.begun = true;
+                token.bytes.extend_from_slice(bytes);
+            }
+            Piece::Parameter(slot) => {
+                token.begun = true;
+                token.parameters.push((token.bytes.len(), *slot));
+                token.bytes.resize(token.bytes.len() + DIGITS, b'0');
+            }
+        }
+    }
+    end(&mut token);
+    tokens
+}
+
+/// Writes a number over zeros, right-aligned, with a minus sign as the first byte; leading digits
+/// that do not fit are cut off.
+pub fn put_digits(number: i64, zeros: &mut [u8]) {
+    let mut rest = number.unsigned_abs();
+    for digit in zeros.iter_mut().rev() {
+        if rest == 0 {
+            break;
+        }
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if number < 0 {
+        zeros[0] = b'-';
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_takes_other_parameters_each_time() {
+        let placeholders = [
+            ("a", vec![Piece::Parameter(0)]),
+            ("b", vec![Piece::Parameter(1)]),
+        ];
+        let statement = Statement::parse("UPDATE  f x{a}{b}y", &placeholders).unwrap();
+        let mut tokens = tokens(&statement);
+        assert_eq!(tokens.len(), 3);
+        for (a, b, text) in [
+            (-123_456, 7, "x-00000123456000000000007y"),
+            (5, -1, "x000000000005-00000000001y"),
+        ] {
+            tokens[2].fill(&Parameters::from([a, b]));
+            assert_eq!(tokens[2].bytes, text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The options of the workload.
+
+use std::sync::Arc;
+
+use super::bank::Bank;
+use super::dialect::Dialect;
+use super::profile::{ACCOUNTS, BankData, FILES_MAX, Profile, SCALE_MAX};
+use super::workload::{RoundTrips, Tpcb};
+use super::{records, sql, statements};
+use crate::workload::{Language, Selection, WorkloadError};
+
+/// The profile if no workload is named.
+pub const DEFAULT: &str = "tpcb-rw3";
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Databases (TPC-B)")]
+pub struct TpcbOptions {
+    /// Branches, each with 10 tellers
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
+    scale: u32,
+    /// Accounts of each branch, fewer than the standard's for small data
+    #[arg(long, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
+    accounts: u32,
+    /// Sets of the four files; a session keeps to one of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
+    files: u32,
+    /// A round trip for each statement of a transaction, or one for all of them
+    #[arg(
+        long,
+        value_enum,
+        default_value = "each",
+        hide_possible_values = true,
+        value_name = "each|one"
+    )]
+    round_trips: RoundTrips,
+    /// Share of the transactions whose statements are all texts that were never seen before
+    #[arg(long, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
+    new_statements: f64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|it| (0.0..=1.0).contains(it));
+    number.ok_or_else(|| "it is a share from 0 to 1".to_owned())
+}
+
+/// The names of all profiles.
+pub fn names() -> [&'static str; Profile::ALL.len()] {
+    Profile::ALL.map(Profile::name)
+}
+
+/// How the workload is written in a language, if it can be.
+fn dialect(language: Language) -> Option<&'static dyn Dialect> {
+    match language {
+        Language::KeyValue => None,
+        Language::Records => Some(&records::RECORDS),
+        Language::Statements => Some(&statements::STATEMENTS),
+        Language::PostgreSql => Some(&sql::POSTGRES),
+        Language::MySql => Some(&sql::MYSQL),
+        Language::Sqlite => Some(&sql::SQLITE),
+    }
+}
+
+impl TpcbOptions {
+    /// The workload of the profile with this name; `None` if there is no such profile, or the
+    /// language is not a database's.
+    pub fn select(
+        &self,
+        name: &str,
+        language: Language,
+        pipeline: u32,
+    ) -> Option<Result<Selection, WorkloadError>> {
+        let profile = name.parse().ok()?;
+        let dialect = dialect(language)?;
+        let checked = self.check(profile, language, pipeline);
+        Some(checked.and_then(|()| {
+            let data = BankData {
+                profile,
+                scale: self.scale,
+                accounts: self.accounts,
+                files: self.files,
+            };
+            let workload = Tpcb::new(data, dialect, self.round_trips, self.new_statements)?;
+            Ok(Selection {
+                workload: Arc::new(workload),
+                dataset: Some(Arc::new(Bank { data, dialect })),
+            })
+        }))
+    }
+
+    fn check(
+        &self,
+        profile: Profile,
+        language: Language,
+        pipeline: u32,
+    ) -> Result<(), WorkloadError> {
+        let refused = |why: String| Err(WorkloadError::Options(why));
+        if profile == Profile::Like && self.accounts != ACCOUNTS {
+            return refused(format!(
+                "--accounts {}: {} is what pgbench does, with {ACCOUNTS} accounts; another workload, such as {}, may have fewer",
+                self.accounts,
+                Profile::Like.name(),
+                Profile::Strict.name()
+            ));
+        }
+        if pipeline > 1 && profile.is_transaction() {
+            return refused(format!(
+                "--pipeline {pipeline}: a session has one transaction of {} at a time; --round-trips one sends its statements together",
+                profile.name()
+            ));
+        }
+        if self.new_statements > 0.0 && !language.prepares() {
+            return refused(format!(
+                "--new-statements {}: nothing is prepared there; it is for statements://, postgresql:// and mysql://",
+                self.new_statements
+            ));
+        }
+        Ok(())
+    }
+}

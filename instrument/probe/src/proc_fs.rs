@@ -1,0 +1,335 @@
+//! Reads `/proc`, or a copy of it below another root.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+use crate::proc_stat::CpuTicks;
+use crate::psi::Pressure;
+use crate::schedstat::Schedstat;
+use crate::syscall::{Doing, Kind};
+use crate::task::{Stat, Status};
+use crate::{ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task};
+
+/// The parent of all threads of the kernel.
+const KTHREADD: u32 = 2;
+
+/// A `/proc` file system.
+#[derive(Debug, Clone)]
+pub struct ProcFs {
+    root: PathBuf,
+}
+
+impl Default for ProcFs {
+    fn default() -> Self {
+        Self::new("/proc")
+    }
+}
+
+impl ProcFs {
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// All CPUs' ticks since boot.
+    pub fn cpu_ticks(&self) -> Result<CpuTicks> {
+        proc_stat::parse(&self.text("stat")?)
+    }
+
+    /// Each online CPU's ticks since boot.
+    pub fn cpu_ticks_each(&self) -> Result<BTreeMap<u32, CpuTicks>> {
+        proc_stat::parse_each(&self.text("stat")?)
+    }
+
+    /// Stall totals of `cpu`, `io` or `memory`.
+    pub fn pressure(&self, resource: &str) -> Result<Pressure> {
+        psi::parse(&self.text(&format!("pressure/{resource}"))?)
+    }
+
+    /// Of a process; while it is a zombie too.
+    pub fn stat(&self, pid: u32) -> Result<Stat> {
+        task::parse_stat(&self.text(&format!("{pid}/stat"))?)
+    }
+
+    /// Of a process; while it is a zombie too.
+    pub fn status(&self, pid: u32) -> Result<Status> {
+        task::parse_status(&self.text(&format!("{pid}/status"))?)
+    }
+
+    /// Of one thread of a process.
+    pub fn thread_stat(&self, pid: u32, tid: u32) -> Result<Stat> {
+        task::parse_stat(&self.text(&format!("{pid}/task/{tid}/stat"))?)
+    }
+
+    /// Of one thread of a process.
+    pub fn thread_status(&self, pid: u32, tid: u32) -> Result<Status> {
+        task::parse_status(&self.text(&format!("{pid}/task/{tid}/status"))?)
+    }
+
+    /// Of one thread of a process.
+    pub fn thread_schedstat(&self, pid: u32, tid: u32) -> Result<Schedstat> {
+        schedstat::parse(&self.text(&format!("{pid}/task/{tid}/schedstat"))?)
+    }
+
+    /// Migrations of one thread between CPUs.
+    pub fn thread_migrations(&self, pid: u32, tid: u32) -> Result<u64> {
+        let path = format!("{pid}/task/{tid}/sched");
+        task::parse_sched_migrations(&self.text(&path)?)
+            .ok_or_else(|| ProbeError::Unavailable(format!("/proc/{path} lacks se.nr_migrations")))
+    }
+
+    /// Numbers of a process's threads.
+    pub fn threads(&self, pid: u32) -> Result<Vec<u32>> {
+        let path = self.root.join(format!("{pid}/task"));
+        let entries = fs::read_dir(&path)
+            .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))?;
+        Ok(entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect())
+    }
+
+    /// Children of one thread (`CONFIG_PROC_CHILDREN`).
+    pub fn children_of_thread(&self, pid: u32, tid: u32) -> Result<Vec<u32>> {
+        let text = self.text(&format!("{pid}/task/{tid}/children"))?;
+        Ok(text
+            .split_ascii_whitespace()
+            .filter_map(|number| number.parse().ok())
+            .collect())
+    }
+
+    /// Children of a process, all its threads' together.
+    pub fn children(&self, pid: u32) -> Result<Vec<u32>> {
+        let mut children = Vec::new();
+        for tid in self.threads(pid)? {
+            match self.children_of_thread(pid, tid) {
+                Ok(found) => children.extend(found),
+                // No such file although the thread lives: a kernel without CONFIG_PROC_CHILDREN.
+                Err(_) if self.stat(pid).is_ok() && !self.has_children_file() => {
+                    return self.children_by_scan(pid);
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(children)
+    }
+
+    /// CPU time of each kernel thread, in ns, by its number; empty where they are not visible, as in a
+    /// container.
+    pub fn kernel_threads(&self) -> BTreeMap<u32, u64> {
+        // Only the kernel's own kthreadd has this number and no parent.
+        if !self.stat(KTHREADD).is_ok_and(|it| it.parent == 0) {
+            return BTreeMap::new();
+        }
+        let threads = self.children(KTHREADD).unwrap_or_default();
+        let times = threads.into_iter().filter_map(|pid| {
+            let account = self.thread_schedstat(pid, pid).ok()?;
+            Some((pid, account.cpu_ns))
+        });
+        times.collect()
+    }
+
+    /// All processes below `pid`, itself not included.
+    pub fn descendants(&self, pid: u32) -> Vec<u32> {
+        let mut found = self.children(pid).unwrap_or_default();
+        let mut next = 0;
+        while next < found.len() {
+            let children = self.children(found[next]).unwrap_or_default();
+            found.extend(children);
+            next += 1;
+        }
+        found
+    }
+
+    /// A variable of the environment that a process was started with.
+    pub fn environment_variable(&self, pid: u32, name: &str) -> Option<String> {
+        let bytes = fs::read(self.root.join(format!("{pid}/environ"))).ok()?;
+        bytes.split(|byte| *byte == 0).find_map(|entry| {
+            let (key, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+            (key == name).then(|| value.to_owned())
+        })
+    }
+
+    /// CPUs that are online, from `sys/devices/system/cpu/online` beside the root.
+    pub fn cpus_online(&self) -> Result<Vec<u32>> {
+        let path = self.root.with_file_name("sys/devices/system/cpu/online");
+        let text = fs::read_to_string(&path)
+            .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))?;
+        cpu_list::parse(&text)
+    }
+
+    /// Opens a thread's `schedstat` for repeated reading.
+    pub fn open_schedstat(&self, pid: u32, tid: u32) -> Result<SchedstatFile> {
+        self.open(&format!("{pid}/task/{tid}/schedstat"))
+            .map(SchedstatFile)
+    }
+
+    /// Opens a thread's `syscall` for repeated reading. That needs the right to trace the thread.
+    pub fn open_syscall(&self, pid: u32, tid: u32) -> Result<SyscallFile> {
+        let path = format!("{pid}/task/{tid}/syscall");
+        self.open(&path).map(|file| SyscallFile { file, path })
+    }
+
+    /// What a thread that reads or writes this descriptor of a process waits for.
+    pub fn descriptor_kind(&self, pid: u32, number: u32) -> Option<Kind> {
+        let path = self.root.join(format!("{pid}/fd/{number}"));
+        let link = fs::read_link(&path).ok()?;
+        descriptor::by_link(&link.to_string_lossy()).or_else(|| {
+            let file = fs::metadata(&path).ok()?;
+            Some(descriptor::by_mode(file.mode(), file.rdev()))
+        })
+    }
+
+    /// Opens the file that says whether any task was created since it was last read.
+    pub fn open_last_pid(&self) -> Result<LastPidFile> {
+        self.open("loadavg").map(LastPidFile)
+    }
+
+    fn has_children_file(&self) -> bool {
+        let own = std::process::id();
+        self.root
+            .join(format!("{own}/task/{own}/children"))
+            .exists()
+    }
+
+    fn children_by_scan(&self, pid: u32) -> Result<Vec<u32>> {
+        let entries = fs::read_dir(&self.root)
+            .map_err(|error| ProbeError::system("list processes", error))?;
+        Ok(entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|candidate| self.stat(*candidate).is_ok_and(|stat| stat.parent == pid))
+            .collect())
+    }
+
+    fn open(&self, path: &str) -> Result<File> {
+        let path = self.root.join(path);
+        File::open(&path)
+            .map_err(|error| ProbeError::system(format!("open {}", path.display()), error))
+    }
+
+    fn text(&self, path: &str) -> Result<String> {
+        let path = self.root.join(path);
+        // Names of programs may hold any bytes.
+        fs::read(&path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .map_err(|error| ProbeError::system(format!("read {}", path.display()), error))
+    }
+}
+
+/// A thread's `schedstat`, kept open.
+#[derive(Debug)]
+pub struct SchedstatFile(pub(super) File);
+
+impl SchedstatFile {
+    /// The thread's account now; none once it is gone.
+    pub fn read(&self) -> Option<Schedstat> {
+        schedstat::parse(read_small(&self.0, &mut [0; 96]).ok()?).ok()
+    }
+}
+
+/// A thread's `syscall`, kept open.
+#[derive(Debug)]
+pub struct SyscallFile {
+    pub(super) file: File,
+    pub(super) path: String,
+}
+
+impl SyscallFile {
+    /// What the thread is doing now; the error of a thread that has ended is ESRCH.
+    pub fn read(&self) -> Result<Doing> {
+        let mut buffer = [0; 256];
+        let text = read_small(&self.file, &mut buffer)
+            .map_err(|error| ProbeError::system(format!("read /proc/{}", self.path), error))?;
+        syscall::parse(text)
+    }
+}
+
+/// `/proc/loadavg`, whose last field is the number of the task that was created last.
+#[derive(Debug)]
+pub struct LastPidFile(pub(super) File);
+
+impl LastPidFile {
+    /// Number of the task that was created last.
+    pub fn read(&self) -> Option<u32> {
+        let mut buffer = [0; 96];
+        let text = read_small(&self.0, &mut buffer).ok()?;
+        text.trim_end().rsplit(' ').next()?.parse().ok()
+    }
+}
+
+fn read_small<'b>(file: &File, buffer: &'b mut [u8]) -> io::Result<&'b str> {
+    let length = file.read_at(buffer, 0)?;
+    std::str::from_utf8(&buffer[..length]).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    //! This machine's `/proc`, and a made-up one.
+
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn reads_itself() {
+        let proc_fs = ProcFs::default();
+        let own = std::process::id();
+        assert_eq!(proc_fs.stat(own).unwrap().pid, own);
+        assert!(proc_fs.status(own).unwrap().cpus_allowed.is_some());
+        assert!(proc_fs.threads(own).unwrap().contains(&own));
+        assert!(proc_fs.open_schedstat(own, own).unwrap().read().is_some());
+        assert!(proc_fs.open_last_pid().unwrap().read().is_some());
+        assert!(!proc_fs.cpus_online().unwrap().is_empty());
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_those_of_process_2_without_a_parent() {
+        let root = std::env::temp_dir().join(format!("concurve-kernel-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let stat = |parent: u32| {
+            let zeros = "0 ".repeat(48);
+            format!("2 (kthreadd) S {parent} {zeros}")
+        };
+        write("2/stat", &stat(0));
+        write("2/task/2/children", "7 9");
+        write("7/task/7/schedstat", "1500 3 4");
+        write("9/task/9/schedstat", "20 3 4");
+        let proc_fs = ProcFs::new(&root);
+        assert_eq!(
+            proc_fs.kernel_threads(),
+            BTreeMap::from([(7, 1500), (9, 20)])
+        );
+        // In a container the number may belong to an ordinary process.
+        write("2/stat", &stat(1));
+        assert!(proc_fs.kernel_threads().is_empty());
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn tells_descriptors_apart() {
+        let proc_fs = ProcFs::default();
+        let kind = |file: &dyn AsRawFd| {
+            let number = file.as_raw_fd() as u32;
+            proc_fs.descriptor_kind(std::process::id(), number)
+        };
+        let (reader, _writer) = crate::pipe::open().unwrap();
+        assert_eq!(kind(&reader), Some(Kind::Pipe));
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(kind(&socket), Some(Kind::Network));
+        let executable = File::open(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(kind(&executable), Some(Kind::Disk));
+        assert_eq!(kind(&File::open("/dev/null").unwrap()), Some(Kind::Other));
+        assert_eq!(proc_fs.descriptor_kind(std::process::id(), 999_999), None);
+    }
+
+    #[test]
+    fn a_missing_process_is_an_error_that_names_the_file() {
+        let error = ProcFs::new("/nowhere").stat(1).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/1/stat"), "{error}");
+    }
+}

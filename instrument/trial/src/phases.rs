@@ -1,0 +1,329 @@
+//! Phases of a role, which its program or a client of it marks: a reading at each edge, and the
+//! difference between the two.
+
+use std::collections::BTreeSet;
+
+use concurve_reporter::line::{Edge, PhaseLine};
+use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
+
+use crate::waits::Tally;
+
+/// What the probes say of a role at one time; none where a source is missing.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub at_ns: u64,
+    /// When the probes had been read: on a busy machine, later than `at_ns`.
+    pub read_ns: u64,
+    pub cpu_ns: Option<u64>,
+    pub run_queue_ns: Option<u64>,
+    pub slices: Option<u64>,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+    pub migrations: Option<u64>,
+    /// What its threads were doing in the samples so far.
+    pub tally: Tally,
+    /// Why values are missing.
+    pub absent: Absent,
+}
+
+/// The phases of a role.
+#[derive(Debug, Default)]
+pub struct Phases {
+    open: Vec<Open>,
+    closed: Vec<Closed>,
+}
+
+/// A phase that has begun.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    /// The role that marked it, if not this one.
+    marked_by: Option<String>,
+    begin: Reading,
+}
+
+/// A phase that has ended.
+#[derive(Debug)]
+struct Closed {
+    name: String,
+    marked_by: Option<String>,
+    begin_ns: u64,
+    end_ns: u64,
+    late_ns: Option<u64>,
+    usage: Usage,
+    waits: Option<Waits>,
+    open: bool,
+}
+
+impl Reading {
+    /// How much later than `at_ns` the probes were read.
+    fn late_ns(&self) -> Option<u64> {
+        let known = self.read_ns > 0;
+        known.then(|| self.read_ns.saturating_sub(self.at_ns))
+    }
+}
+
+impl Closed {
+    fn new(phase: Open, end: &Reading, open: bool) -> Self {
+        let begin = &phase.begin;
+        Self {
+            begin_ns: begin.at_ns,
+            end_ns: end.at_ns.max(begin.at_ns),
+            late_ns: match phase.marked_by {
+                None => begin.late_ns().max(end.late_ns()),
+                // A server is idle when its clients have ended, so a late end changes nothing.
+                Some(_) => begin.late_ns(),
+            },
+            usage: difference(begin, end),
+            waits: end.tally.since(&begin.tally).finish(),
+            open,
+            name: phase.name,
+            marked_by: phase.marked_by,
+        }
+    }
+}
+
+impl Phases {
+    /// Takes an edge. The error says why it makes no sense.
+    pub fn edge(&mut self, line: &PhaseLine, reading: Reading) -> Result<(), String> {
+        self.take(line, None, reading)
+    }
+
+    /// Takes an edge that a client of this role has marked. Of several clients' phases of one name
+    /// that overlap, the first counts.
+    pub fn edge_of(&mut self, client: &str, line: &PhaseLine, reading: Reading) {
+        let other = self.open.iter().any(|phase| {
+            let marked_by = phase.marked_by.as_deref();
+            phase.name == line.phase && marked_by.is_some_and(|name| name != client)
+        });
+        if !other {
+            // The client's own phases report an edge that makes no sense.
+            let _ = self.take(line, Some(client), reading);
+        }
+    }
+
+    fn take(
+        &mut self,
+        line: &PhaseLine,
+        marked_by: Option<&str>,
+        mut reading: Reading,
+    ) -> Result<(), String> {
+        let position = self
+            .open
+            .iter()
+            .rposition(|phase| phase.name == line.phase && phase.marked_by.as_deref() == marked_by);
+        if let Some(at_ns) = line.at_ns {
+            reading.at_ns = at_ns;
+        }
+        match (line.edge, position) {
+            (Edge::Begin, Some(_)) => Err(format!("phase {:?} is open already", line.phase)),
+            (Edge::Begin, None) => {
+                self.open.push(Open {
+                    name: line.phase.clone(),
+                    marked_by: marked_by.map(str::to_owned),
+                    begin: reading,
+                });
+                Ok(())
+            }
+            (Edge::End, None) => Err(format!("phase {:?} ends without a begin", line.phase)),
+            (Edge::End, Some(position)) => {
+                let phase = self.open.remove(position);
+                if reading.at_ns < phase.begin.at_ns {
+                    return Err(format!(
+                        "phase {:?} ends before its begin; give CLOCK_MONOTONIC as at_ns at both edges or at none",
+                        phase.name
+                    ));
+                }
+                self.closed.push(Closed::new(phase, &reading, false));
+                Ok(())
+            }
+        }
+    }
+
+    pub fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The role has ended: closes what is still open.
+    pub fn end(&mut self, reading: &Reading) {
+        for phase in self.open.drain(..) {
+            self.closed.push(Closed::new(phase, reading, true));
+        }
+    }
+
+    /// The wire form, in the order of their begins. Clients' phases are left out if the role itself
+    /// marks phases of that name. `threads_peak` gives the greatest number of threads alive at once
+    /// within an interval, if it is known.
+    pub fn finish(
+        mut self,
+        first_release_ns: u64,
+        mut threads_peak: impl FnMut(u64, u64) -> Option<u64>,
+    ) -> Vec<PhaseRecord> {
+        let own = self.closed.iter().filter(|it| it.marked_by.is_none());
+        let own: BTreeSet<String> = own.map(|it| it.name.clone()).collect();
+        self.closed
+            .retain(|it| it.marked_by.is_none() || !own.contains(&it.name));
+        self.closed.sort_by_key(|phase| phase.begin_ns);
+        self.closed
+            .into_iter()
+            .map(|phase| PhaseRecord {
+                name: phase.name,
+                marked_by: phase.marked_by,
+                begin_ns: phase.begin_ns.saturating_sub(first_release_ns),
+                wall_ns: phase.end_ns - phase.begin_ns,
+                usage: phase.usage,
+                late_ns: phase.late_ns,
+                threads_peak: threads_peak(phase.begin_ns, phase.end_ns),
+                waits: phase.waits,
+                open: phase.open,
+                absent: Absent::new(),
+            })
+            .collect()
+    }
+}
+
+fn difference(begin: &Reading, end: &Reading) -> Usage {
+    let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
+    let mut absent = begin.absent.clone();
+    absent.extend(end.absent.clone());
+    Usage {
+        cpu_ns: minus(end.cpu_ns, begin.cpu_ns),
+        run_queue_ns: minus(end.run_queue_ns, begin.run_queue_ns),
+        slices: minus(end.slices, begin.slices),
+        voluntary_switches: minus(end.voluntary_switches, begin.voluntary_switches),
+        involuntary_switches: minus(end.involuntary_switches, begin.involuntary_switches),
+        migrations: minus(end.migrations, begin.migrations),
+        absent,
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Edges of phases, in order and out of order.
+
+    use super::*;
+
+    fn line(phase: &str, edge: Edge) -> PhaseLine {
+        PhaseLine {
+            phase: phase.into(),
+            edge,
+            at_ns: None,
+        }
+    }
+
+    fn reading(at_ns: u64, cpu_ns: u64) -> Reading {
+        Reading {
+            at_ns,
+            cpu_ns: Some(cpu_ns),
+            ..Reading::default()
+        }
+    }
+
+    #[test]
+    fn repeated_and_nested_phases_are_entries_of_their_own() {
+        let mut phases = Phases::default();
+        phases
+            .edge(&line("a", Edge::Begin), reading(10, 1))
+            .unwrap();
+        phases
+            .edge(&line("b", Edge::Begin), reading(20, 2))
+            .unwrap();
+        phases.edge(&line("a", Edge::End), reading(30, 4)).unwrap();
+        phases
+            .edge(&line("a", Edge::Begin), reading(40, 5))
+            .unwrap();
+        phases.edge(&line("b", Edge::End), reading(50, 7)).unwrap();
+        phases.end(&reading(60, 9));
+        let records = phases.finish(5, |_, _| None);
+        let found: Vec<_> = records
+            .iter()
+            .map(|phase| {
+                (
+                    phase.name.as_str(),
+                    phase.begin_ns,
+                    phase.wall_ns,
+                    phase.usage.cpu_ns,
+                    phase.open,
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a", 5, 20, Some(3), false),
+                ("b", 15, 30, Some(5), false),
+                ("a", 35, 20, Some(4), true),
+            ]
+        );
+    }
+
+    #[test]
+    fn how_late_the_probes_were_read_is_reported() {
+        let mut phases = Phases::default();
+        for (edge, at_ns, read_ns) in [(Edge::Begin, 100, 107), (Edge::End, 200, 203)] {
+            let mut line = line("a", edge);
+            line.at_ns = Some(at_ns);
+            let mut reading = reading(read_ns, 1);
+            reading.read_ns = read_ns;
+            phases.edge(&line, reading).unwrap();
+        }
+        assert_eq!(phases.finish(0, |_, _| None)[0].late_ns, Some(7));
+    }
+
+    #[test]
+    fn a_client_marks_a_phase_of_its_server() {
+        let mut phases = Phases::default();
+        let (begin, end) = (line("a", Edge::Begin), line("a", Edge::End));
+        phases.edge_of("load-1", &begin, reading(10, 1));
+        phases.edge_of("load-2", &begin, reading(20, 2));
+        phases.edge_of("load-1", &end, reading(30, 4));
+        phases.edge_of("load-2", &end, reading(40, 8));
+        let records = phases.finish(0, |_, _| None);
+        assert_eq!(records.len(), 1, "the first of those that overlap");
+        assert_eq!(records[0].marked_by.as_deref(), Some("load-1"));
+        assert_eq!((records[0].wall_ns, records[0].usage.cpu_ns), (20, Some(3)));
+    }
+
+    #[test]
+    fn a_phase_of_its_own_stands_before_a_clients() {
+        let mut phases = Phases::default();
+        let (begin, end) = (line("a", Edge::Begin), line("a", Edge::End));
+        phases.edge(&begin, reading(10, 1)).unwrap();
+        phases.edge_of("load", &begin, reading(20, 2));
+        phases.edge_of("load", &line("b", Edge::Begin), reading(20, 2));
+        phases.edge_of("load", &end, reading(30, 4));
+        phases.edge(&end, reading(40, 8)).unwrap();
+        phases.end(&reading(50, 9));
+        let records = phases.finish(0, |_, _| None);
+        let found: Vec<_> = records
+            .iter()
+            .map(|it| (it.name.as_str(), it.marked_by.as_deref(), it.wall_ns))
+            .collect();
+        assert_eq!(found, [("a", None, 30), ("b", Some("load"), 30)]);
+    }
+
+    #[test]
+    fn edges_that_make_no_sense() {
+        let mut phases = Phases::default();
+        assert!(phases.edge(&line("a", Edge::End), reading(1, 0)).is_err());
+        phases.edge(&line("a", Edge::Begin), reading(2, 0)).unwrap();
+        assert!(phases.edge(&line("a", Edge::Begin), reading(3, 0)).is_err());
+        assert!(phases.edge(&line("a", Edge::End), reading(1, 0)).is_err());
+    }
+
+    #[test]
+    fn a_missing_source_stays_missing() {
+        let mut phases = Phases::default();
+        phases.edge(&line("a", Edge::Begin), reading(1, 0)).unwrap();
+        let mut end = Reading {
+            at_ns: 2,
+            ..Reading::default()
+        };
+        end.absent.insert("cpu_ns".into(), "gone".into());
+        phases.edge(&line("a", Edge::End), end).unwrap();
+        let usage = &phases.finish(0, |_, _| None)[0].usage;
+        assert_eq!(usage.cpu_ns, None);
+        assert_eq!(usage.absent["cpu_ns"], "gone");
+    }
+}

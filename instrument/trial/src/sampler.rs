@@ -1,0 +1,294 @@
+//! Samples the threads of all roles in small steps, within its share of CPU time.
+
+use std::collections::HashMap;
+
+use concurve_clock as clock;
+use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
+use concurve_probe::{control, process};
+use concurve_wire::spec::Sampling;
+
+use crate::ledger::{Ledger, Seen};
+use crate::orphans;
+use crate::waits::sampling::WaitSampling;
+use crate::waits::thread::SampledThread;
+
+/// Threads read before the event loop runs again: this bounds how late an exit is noticed.
+const STEP: usize = 16;
+/// A thread's name, nice value, policy and CPUs are read again every so many readings.
+const REFRESH: u32 = 16;
+
+/// A sampler over all roles.
+#[derive(Debug)]
+pub struct Sampler {
+    pub pace: Pace,
+    files: HashMap<(usize, u32), ThreadFile>,
+    last_pid_file: Option<LastPidFile>,
+    last_pid: Option<u32>,
+    work: Vec<Work>,
+    counts: Vec<u64>,
+    pub waits: WaitSampling,
+    running: bool,
+}
+
+#[derive(Debug)]
+struct ThreadFile {
+    pid: u32,
+    file: SchedstatFile,
+    readings: u32,
+}
+
+#[derive(Debug)]
+enum Work {
+    Orphans,
+    Process(usize, u32),
+    Thread(usize, u32),
+}
+
+impl Sampler {
+    pub fn new(limits: Sampling, proc_fs: &ProcFs, roles: usize) -> Self {
+        Self {
+            pace: Pace::new(limits),
+            files: HashMap::new(),
+            last_pid_file: proc_fs.open_last_pid().ok(),
+            last_pid: None,
+            work: Vec::new(),
+            counts: vec![0; roles],
+            waits: WaitSampling::new(roles),
+            running: false,
+        }
+    }
+
+    /// Starts the schedule, at the first release and again at each later one.
+    pub fn start(&mut self, now: u64) {
+        self.pace.start(now);
+    }
+
+    /// When there is something to do: at once inside a sample.
+    pub fn due_ns(&self) -> u64 {
+        if self.running { 0 } else { self.pace.next_ns() }
+    }
+
+    /// Does the next part of a sample.
+    pub fn step(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, now: u64) {
+        let cpu_before = clock::thread_cpu_ns();
+        if !self.running {
+            self.begin(ledger);
+        }
+        for _ in 0..STEP {
+            match self.work.pop() {
+                Some(Work::Orphans) => self.find_orphans(ledger, proc_fs),
+                Some(Work::Process(role, pid)) => self.list(ledger, proc_fs, role, pid),
+                Some(Work::Thread(role, tid)) => self.read(ledger, proc_fs, role, tid),
+                None => break,
+            }
+        }
+        let done = self.work.is_empty();
+        if done {
+            self.finish(ledger, proc_fs);
+        }
+        self.pace.cpu_ns += clock::thread_cpu_ns() - cpu_before;
+        if done {
+            self.pace.sampled(now);
+        }
+    }
+
+    /// Counts the wait samples that have arrived.
+    pub fn collect_waits(&mut self, ledger: &mut Ledger) {
+        self.pace.cpu_ns += self.waits.collect(ledger);
+    }
+
+    fn begin(&mut self, ledger: &Ledger) {
+        self.running = true;
+        self.counts.fill(0);
+        let last_pid = self.last_pid_file.as_ref().and_then(LastPidFile::read);
+        // If no task was created on this machine since, none was in the roles.
+        let quiet = last_pid.is_some() && last_pid == self.last_pid;
+        self.last_pid = last_pid;
+        for (role, roster) in ledger.roles.iter().enumerate() {
+            let threads = roster.living.keys().map(|tid| Work::Thread(role, *tid));
+            self.work.extend(threads);
+            if !quiet {
+                let processes = roster.processes.iter().map(|pid| Work::Process(role, *pid));
+                self.work.extend(processes);
+            }
+        }
+        if !quiet {
+            self.work.push(Work::Orphans);
+        }
+    }
+
+    /// Assigns new orphans, which are children of the runner, to their roles.
+    fn find_orphans(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
+        for (pid, role) in orphans::unclaimed_children(ledger, proc_fs) {
+            ledger.adopt(pid, role);
+            self.work.push(Work::Process(role, pid));
+        }
+    }
+
+    /// Looks for new threads and children of a process.
+    fn list(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, role: usize, pid: u32) {
+        let Ok(threads) = proc_fs.threads(pid) else {
+            return;
+        };
+        for tid in threads {
+            if !ledger.roles[role].living.contains_key(&tid)
+                && !ledger.just_ended(tid)
+                && let Ok(file) = proc_fs.open_schedstat(pid, tid)
+            {
+                let readings = 0;
+                self.files.insert(
+                    (role, tid),
+                    ThreadFile {
+                        pid,
+                        file,
+                        readings,
+                    },
+                );
+                self.work.push(Work::Thread(role, tid));
+            }
+        }
+        for child in proc_fs.children(pid).unwrap_or_default() {
+            if ledger.role_of(child).is_none() {
+                ledger.adopt(child, role);
+                self.work.push(Work::Process(role, child));
+            }
+        }
+    }
+
+    fn read(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs, role: usize, tid: u32) {
+        let Some(thread) = self.files.get_mut(&(role, tid)) else {
+            return;
+        };
+        let Some(schedstat) = thread.file.read() else {
+            self.files.remove(&(role, tid));
+            ledger.vanished(role, tid);
+            return;
+        };
+        self.counts[role] += 1;
+        let pid = thread.pid;
+        let refresh = thread.readings % REFRESH == 0;
+        thread.readings += 1;
+        let mut seen = match ledger.roles[role].living.remove(&tid) {
+            Some(seen) => seen,
+            None if thread.readings == 1 && !ledger.just_ended(tid) => Seen::default(),
+            // Its exit is accounted for; the file of a zombie can still be read.
+            None => return,
+        };
+        seen.pid = pid;
+        seen.schedstat = schedstat;
+        if refresh {
+            if let Ok(stat) = proc_fs.thread_stat(pid, tid) {
+                if thread.readings == 1 && matches!(stat.state, 'Z' | 'X') {
+                    self.files.remove(&(role, tid));
+                    return;
+                }
+                seen.name = stat.name;
+                seen.nice = Some(stat.nice);
+                seen.policy = stat.policy;
+            }
+            seen.cpus = control::affinity(tid).ok().or(seen.cpus);
+        }
+        if !ledger.exits_granted
+            && let Ok(status) = proc_fs.thread_status(pid, tid)
+        {
+            seen.switches = status.voluntary_switches.zip(status.involuntary_switches);
+        }
+        ledger.see(role, tid, seen);
+    }
+
+    fn finish(&mut self, ledger: &mut Ledger, proc_fs: &ProcFs) {
+        self.running = false;
+        self.waits.request(self.known_threads(), proc_fs);
+        for (roster, count) in ledger.roles.iter_mut().zip(&self.counts) {
+            roster.threads_peak = roster.threads_peak.max(*count);
+            if roster.processes.len() > 1 {
+                let pages: u64 = roster
+                    .processes
+                    .iter()
+                    .filter_map(|pid| Some(proc_fs.stat(*pid).ok()?.rss_pages))
+                    .sum();
+                let bytes = pages * process::page_bytes();
+                roster.rss_bytes_tree_max = roster.rss_bytes_tree_max.max(Some(bytes));
+            }
+        }
+    }
+
+    /// Threads that an earlier sample has seen. For a thread that is seen once, opening its file
+    /// would cost more than its waits could tell.
+    fn known_threads(&self) -> Vec<SampledThread> {
+        let known = self.files.iter().filter(|(_, thread)| thread.readings > 1);
+        let thread = |((role, tid), thread): (&(usize, u32), &ThreadFile)| SampledThread {
+            role: *role,
+            pid: thread.pid,
+            tid: *tid,
+        };
+        known.map(thread).collect()
+    }
+}
+
+/// CPU time that may be spent in advance of the share, so that short programs are sampled too.
+const ALLOWANCE_NS: u64 = 300_000;
+const FIRST_INTERVAL_NS: u64 = 1_000_000;
+
+/// When samples are due, and how much CPU time they took.
+#[derive(Debug)]
+pub struct Pace {
+    limits: Sampling,
+    started_ns: u64,
+    next_ns: u64,
+    interval_ns: u64,
+    /// Samples that were completed.
+    pub samples: u64,
+    pub cpu_ns: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Pace {
+    pub fn new(limits: Sampling) -> Self {
+        Self {
+            limits,
+            started_ns: 0,
+            next_ns: u64::MAX,
+            interval_ns: FIRST_INTERVAL_NS,
+            samples: 0,
+            cpu_ns: 0,
+            first_ns: 0,
+            last_ns: 0,
+        }
+    }
+
+    /// A role was released: the first sample follows soon.
+    pub fn start(&mut self, now: u64) {
+        if self.started_ns == 0 {
+            self.started_ns = now;
+        }
+        self.interval_ns = FIRST_INTERVAL_NS.min(self.limits.interval_ns_min);
+        self.next_ns = now + self.interval_ns;
+    }
+
+    /// When the next sample is due.
+    pub fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// Mean time between samples, if there were two.
+    pub fn mean_interval_ns(&self) -> Option<u64> {
+        let intervals = self.samples.checked_sub(1).filter(|count| *count > 0)?;
+        Some((self.last_ns - self.first_ns) / intervals)
+    }
+
+    /// A sample was completed. The next comes after twice the last interval until the shortest
+    /// allowed is reached, and not before the CPU time spent so far is within the share.
+    pub fn sampled(&mut self, now: u64) {
+        self.samples += 1;
+        self.last_ns = now;
+        if self.samples == 1 {
+            self.first_ns = now;
+        }
+        self.interval_ns = (self.interval_ns * 2).min(self.limits.interval_ns_min);
+        let over_ns = self.cpu_ns.saturating_sub(ALLOWANCE_NS);
+        let earned_ns = (over_ns as f64 / self.limits.cpu_share_max) as u64;
+        self.next_ns = (now + self.interval_ns).max(self.started_ns + earned_ns);
+    }
+}

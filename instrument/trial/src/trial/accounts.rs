@@ -1,0 +1,182 @@
+//! What the kernel has counted: the accounts of threads as they exit, and a reading of a whole
+//! role at the edge of a phase.
+
+use concurve_clock as clock;
+use concurve_probe::perf::TreeCounter;
+use concurve_probe::taskstats::{Query, Received};
+
+use super::Trial;
+use crate::ledger::Sums;
+use crate::phases::Reading;
+
+/// How often the perf rings are emptied. They hold many times what all CPUs can produce in that time;
+/// an empty ring costs a few loads.
+const RINGS_INTERVAL_NS: u64 = 10_000_000;
+
+impl Trial {
+    /// Receives pending exit accounts, the counts of exiting threads, and births and deaths. With
+    /// `now_or_never`, exits are entered in the ledger without waiting for counts.
+    pub fn take_exits(&mut self, now_or_never: bool) {
+        self.sampler.collect_waits(&mut self.ledger);
+        self.receive_exits();
+        self.take_rings(clock::monotonic_ns());
+        self.ledger.settle(now_or_never);
+    }
+
+    /// When the rings must be emptied next, if there are any.
+    pub fn rings_due_ns(&self) -> Option<u64> {
+        let mut roles = self.roles.iter();
+        let any = roles.any(|role| role.counter.is_some() || role.lives.is_some());
+        any.then_some(self.rings_taken_ns + RINGS_INTERVAL_NS)
+    }
+
+    /// Receives the counts of exiting threads, and births and deaths.
+    pub fn take_rings(&mut self, now: u64) {
+        self.rings_taken_ns = now;
+        for role in &mut self.roles {
+            if let Some(counter) = &mut role.counter {
+                let per_thread = counter.reads_per_thread();
+                self.ledger.reads(counter.take_reads(), per_thread);
+            }
+            if let Some(lives) = &mut role.lives {
+                let lives = lives.take();
+                self.ledger.live(&lives.lives);
+                role.census.add(lives);
+            }
+        }
+    }
+
+    fn receive_exits(&mut self) {
+        let Some((listener, _)) = &mut self.host.taskstats else {
+            return;
+        };
+        loop {
+            match listener.receive() {
+                Ok(Received::Accounts(accounts)) => self.ledger.exits(accounts),
+                Ok(Received::Lost) => self.ledger.exits_lost = true,
+                Ok(Received::Nothing) => return,
+                Err(error) => {
+                    self.ledger.exits_lost = true;
+                    let reason = error.to_string();
+                    self.host.absent.insert("taskstats".into(), reason);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Reads the probes of one role, for the edges of its phases.
+impl Trial {
+    /// What a role has used so far. `now` is the time that the reading stands for.
+    pub fn reading(&mut self, index: usize, now: u64) -> Reading {
+        self.take_exits(true);
+        let mut reading = Reading {
+            at_ns: now,
+            tally: self.sampler.waits.tally(index).clone(),
+            ..Reading::default()
+        };
+        let (sums, switches) = self.sums_so_far(index);
+        reading.cpu_ns = Some(sums.cpu_ns);
+        reading.run_queue_ns = Some(sums.run_queue_ns);
+        reading.slices = Some(sums.slices);
+        if switches {
+            reading.voluntary_switches = Some(sums.voluntary_switches);
+            reading.involuntary_switches = Some(sums.involuntary_switches);
+        } else {
+            let reason = "a thread's status could not be read";
+            for name in ["voluntary_switches", "involuntary_switches"] {
+                reading.absent.insert(name.into(), reason.into());
+            }
+        }
+        let role = &mut self.roles[index];
+        match role.counter.as_mut().map(|counter| counter.read()) {
+            Some(Ok(counts)) => {
+                reading.migrations = counts.migrations;
+                if counts.migrations.is_none() {
+                    let reason = TreeCounter::NO_MIGRATIONS.to_owned();
+                    reading.absent.insert("migrations".into(), reason);
+                }
+                // The counter is exact now; the threads' accounts are as of their last tick.
+                reading.cpu_ns = Some(counts.cpu_ns);
+            }
+            Some(Err(error)) => {
+                reading
+                    .absent
+                    .insert("migrations".into(), error.to_string());
+            }
+            None => {
+                let reason = role.counter_refusal.clone();
+                let reason = reason.unwrap_or_else(|| "the role never started".into());
+                reading.absent.insert("migrations".into(), reason);
+            }
+        }
+        for name in [
+            "user_ns",
+            "system_ns",
+            "minor_faults",
+            "major_faults",
+            "rss_bytes_max",
+            "block_inputs",
+            "block_outputs",
+        ] {
+            let reason = "read for whole lives only";
+            reading.absent.insert(name.into(), reason.into());
+        }
+        reading
+    }
+
+    /// Sums over ended and living threads, and whether their switches are complete.
+    fn sums_so_far(&mut self, index: usize) -> (Sums, bool) {
+        self.find_processes(index);
+        let mut sums = self.ledger.roles[index].closed();
+        let mut switches = true;
+        let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
+        for pid in processes {
+            let asked = self
+                .host
+                .taskstats
+                .as_mut()
+                .and_then(|(_, query)| ask(query, pid));
+            match asked {
+                Some(process) => sums.add(process),
+                None => {
+                    sums.add(self.ledger.roles[index].ended_of(pid));
+                    switches &= self.add_threads(pid, &mut sums);
+                }
+            }
+        }
+        (sums, switches)
+    }
+
+    /// Finds the role's present processes.
+    fn find_processes(&mut self, index: usize) {
+        let Some(pid) = self.roles[index].pid else {
+            return;
+        };
+        for descendant in self.host.proc_fs.descendants(pid) {
+            if self.ledger.role_of(descendant).is_none() {
+                self.ledger.adopt(descendant, index);
+            }
+        }
+    }
+
+    fn add_threads(&self, pid: u32, sums: &mut Sums) -> bool {
+        let proc_fs = &self.host.proc_fs;
+        let mut switches = true;
+        for tid in proc_fs.threads(pid).unwrap_or_default() {
+            let Ok(schedstat) = proc_fs.thread_schedstat(pid, tid) else {
+                continue;
+            };
+            let status = proc_fs.thread_status(pid, tid).unwrap_or_default();
+            let counts = status.voluntary_switches.zip(status.involuntary_switches);
+            switches &= counts.is_some();
+            sums.add(Sums::read(&schedstat, counts));
+        }
+        switches
+    }
+}
+
+fn ask(query: &mut Query, pid: u32) -> Option<Sums> {
+    query.process(pid).ok().map(|account| Sums::of(&account))
+}

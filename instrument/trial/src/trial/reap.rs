@@ -1,0 +1,138 @@
+//! Reaps processes that have exited, and decides what follows from the exit of a role.
+
+use concurve_probe::process;
+use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
+use concurve_wire::spec::End;
+
+use super::{Ending, Trial};
+use crate::ledger::Final;
+use crate::orphans;
+use crate::role::Role;
+
+impl Trial {
+    /// Reaps every child that has exited. `now` is when that was noticed.
+    pub fn reap(&mut self, now: u64) {
+        loop {
+            match process::peek_exited() {
+                Ok(process::Children::Exited(pid)) => self.reap_one(pid, now),
+                Ok(process::Children::Alive) => return,
+                Ok(process::Children::None) | Err(_) => {
+                    self.childless = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reap_one(&mut self, pid: u32, now: u64) {
+        let known = self.ledger.role_of(pid);
+        let owner = known.or_else(|| orphans::whose(&self.ledger, &self.host.proc_fs, pid));
+        if let Some(index) = owner {
+            if known.is_none() {
+                self.ledger.adopt(pid, index);
+            }
+            if let Some(reading) = self.read_zombie(pid) {
+                self.ledger.read_final(pid, reading);
+            }
+        }
+        // All accounts of a zombie's threads have arrived by now.
+        self.take_exits(true);
+        let Ok(reaped) = process::reap(pid) else {
+            return;
+        };
+        self.ledger.reap(pid);
+        match owner {
+            Some(index) => self.roles[index].reaped.add(&reaped),
+            None => self.unattributed_cpu_ns += reaped.user_ns + reaped.system_ns,
+        }
+        let leader = self.roles.iter().position(|role| role.pid == Some(pid));
+        if let Some(index) = leader {
+            self.role_exited(index, reaped.exit, now);
+        }
+    }
+
+    fn read_zombie(&self, pid: u32) -> Option<Final> {
+        let proc_fs = &self.host.proc_fs;
+        let stat = proc_fs.stat(pid).ok()?;
+        let switches = match self.ledger.exits_granted {
+            // The switches stand in the exit account, or else in the status.
+            true => None,
+            false => proc_fs.thread_status(pid, pid).ok(),
+        };
+        Some(Final {
+            name: stat.name,
+            nice: stat.nice,
+            policy: stat.policy,
+            schedstat: proc_fs.thread_schedstat(pid, pid).ok()?,
+            switches: switches
+                .and_then(|status| status.voluntary_switches.zip(status.involuntary_switches)),
+            migrations: proc_fs.thread_migrations(pid, pid).ok(),
+        })
+    }
+
+    fn role_exited(&mut self, index: usize, exit: Exit, now: u64) {
+        self.check_exec(index);
+        self.receive_report(index, now);
+        let reading = self.roles[index]
+            .phases
+            .any_open()
+            .then(|| self.reading(index, now));
+        let role = &mut self.roles[index];
+        role.exited_ns = Some(now);
+        role.exit = (!role.exec_failed && role.released_ns.is_some()).then_some(exit);
+        role.ended_by.get_or_insert(EndedBy::Itself);
+        role.stderr.drain();
+        if let Some(reading) = reading {
+            role.phases.end(&reading);
+        }
+        if self.ending != Ending::NotYet {
+            return;
+        }
+        let role = &self.roles[index];
+        let serving = role.spec.end == End::Serve;
+        if exit != Exit::Code(0) || serving {
+            // A role that was not ready yet has failed to become ready.
+            let kind = match role.ready {
+                true => OutcomeKind::ProgramFailed,
+                false => OutcomeKind::NotReady,
+            };
+            let message = failure_message(role, exit);
+            return self.fail(kind, index, message);
+        }
+        if !role.ready {
+            let message = "exited with 0 before it wrote {\"ready\":true} to its report channel";
+            return self.fail(OutcomeKind::NotReady, index, message.into());
+        }
+        if self.exit_roles_done() {
+            self.stop_serving_roles();
+        }
+    }
+
+    fn exit_roles_done(&self) -> bool {
+        let mut roles = self.roles.iter();
+        roles.all(|role| role.spec.end == End::Serve || role.exited())
+    }
+}
+
+fn failure_message(role: &Role, exit: Exit) -> String {
+    let how = match exit {
+        Exit::Code(code) => format!("exited with {code}"),
+        Exit::Signal(signal) => format!("was killed by {}", signal_name(signal)),
+    };
+    let early = match (role.spec.end, role.ready) {
+        (_, false) => " before it was ready",
+        (End::Serve, true) => " before the others were done",
+        (End::Exit, true) => "",
+    };
+    match role.stderr.excerpt.telling_line() {
+        Some(line) => format!("{how}{early}; its standard error: {line}"),
+        None => format!("{how}{early}; it wrote nothing to standard error"),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    match nix::sys::signal::Signal::try_from(signal) {
+        Ok(known) => format!("{} ({signal})", known.as_str()),
+        Err(_) => format!("signal {signal}"),
+    }
+}

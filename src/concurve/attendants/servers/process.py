@@ -1,0 +1,114 @@
+"""The process of a real server: it runs as its own user, and ends with its attendant, however that
+ends."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from concurve.attendants.attendant import AttendantError, Signals, StoppedError
+from concurve.attendants.servers.server import Server, Session
+from concurve.wire.report_channel import REPORT_VARIABLE
+
+#: ``linux/prctl.h``: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+#: For a server to answer, and to end when it is asked to. Only a hang takes as long.
+PATIENCE_SECONDS = 120.0
+#: Between two looks whether it answers.
+_LOOK_SECONDS = 0.002
+
+
+@contextlib.contextmanager
+def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The server, in a process group of its own: SIGTERM is for the attendant, which has questions
+    left. Killed in the end if it is still there.
+
+    Raises:
+        AttendantError: it cannot be started.
+    """
+
+    def end_with_parent() -> None:  # runs in the server's process before it starts
+        _LIBC.prctl(_PR_SET_PDEATHSIG, server.stop_signal)
+
+    try:
+        process = subprocess.Popen(
+            argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, process_group=0,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - there is one thread here
+            **identity(server),
+        )  # fmt: skip
+    except OSError as error:
+        raise AttendantError(f"{argv[0]} cannot be started: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def identity(server: Server) -> dict[str, Any]:
+    """The user and the environment of a process of this server, for :class:`subprocess.Popen`."""
+    env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
+    if server.user is None or os.geteuid() != 0:
+        return {"env": env}
+    found = pwd.getpwnam(server.user)
+    # People read its messages: one language for all.
+    env |= {"HOME": "/", "USER": server.user, "LC_ALL": "C"}
+    return {"env": env, "user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
+
+
+def wait_until_it_answers(
+    server: Server, port: int, process: subprocess.Popen[bytes], signals: Signals
+) -> Session:
+    """A session with it.
+
+    Raises:
+        AttendantError: it ended, never answered, or something else did.
+        StoppedError: the attendant is to stop first.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            session = server.connect(port)
+        except (OSError, ValueError) as error:
+            raise AttendantError(f"no such server on port {port}: {error}") from error
+        refuse_ended(process)  # a session with another process that answers there is none
+        if session is not None:
+            return session
+        if signals.stopped(_LOOK_SECONDS):
+            process.send_signal(server.stop_signal)
+            raise StoppedError
+    raise AttendantError(f"it did not answer on port {port} within {PATIENCE_SECONDS:.0f} s")
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Wait until it has ended as it was asked to.
+
+    Raises:
+        AttendantError: it did not, or it failed.
+    """
+    try:
+        code = process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise AttendantError(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
+    if code != 0:
+        raise AttendantError(f"it ended with {code} when it was asked to stop")
+
+
+def refuse_ended(process: subprocess.Popen[bytes]) -> None:
+    """
+    Raises:
+        AttendantError: it has ended by itself.
+    """
+    code = process.poll()
+    if code is not None:
+        raise AttendantError(f"it ended by itself with {code}; its last words are above")

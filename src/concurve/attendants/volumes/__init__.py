@@ -1,0 +1,98 @@
+"""Volumes of block devices as roles of a trial: a new file system under an I/O scheduler.
+
+Document 003 compares I/O schedulers. A study that does so has a role whose program is
+``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system
+behind it, as in ``volume-bfq-xfs``, the volume has this one. The attendant
+(:mod:`concurve.attendants.volumes.attend`) makes the volume, mounts it where the other roles expect
+it, reports ``ready``, and takes everything back at SIGTERM. It writes what it does to the machine
+to a journal first (:mod:`concurve.attendants.volumes.journal`), so that the next start takes back
+what a killed one could not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks, file_systems, journal
+from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL
+from concurve.errors import HostError
+
+_PREFIX = "volume-"
+
+SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
+
+#: By the name that studies use: what follows the attendant's command, the I/O scheduler first.
+VOLUMES = {
+    **{f"{_PREFIX}{scheduler}": (scheduler,) for scheduler in SCHEDULERS},
+    **{
+        f"{_PREFIX}{scheduler}-{kind}": (scheduler, "--file-system", kind)
+        for scheduler in SCHEDULERS
+        for kind in FILE_SYSTEMS
+    },
+}
+
+#: Programs that an attendant calls, and Debian's packages of them.
+TOOLS = {
+    "losetup": "mount",
+    "mount": "mount",
+    "umount": "mount",
+    "blkid": "util-linux",
+    "blockdev": "util-linux",
+}
+
+
+def program(name: str, where: str) -> Path:
+    """The file of the attendant that makes this volume.
+
+    Raises:
+        HostError: it cannot be had here: no privilege, no such scheduler, a tool that is missing.
+    """
+    if os.geteuid() != 0:
+        raise HostError(
+            f"{where}: {name}: only root may mount a volume and set its I/O scheduler",
+            "run as root",
+        )
+    for tool, package in TOOLS.items():
+        if shutil.which(tool) is None:
+            raise HostError(
+                f"{where}: {name}: {tool} is not installed", f"apt-get install {package}"
+            )
+    scheduler, *options = VOLUMES[name]
+    file_systems.check(FILE_SYSTEMS[options[-1]] if options else USUAL, f"{where}: {name}")
+    known = blocks.known_schedulers()
+    if scheduler not in known:
+        raise HostError(
+            f"{where}: {name}: the kernel has no I/O scheduler {scheduler!r} "
+            f"(it has {', '.join(known) or 'none at all'})",
+            f"modprobe {scheduler}-iosched or modprobe {scheduler}, if it has modules",
+        )
+    return Path(__file__).with_name("attend.py")
+
+
+def command(name: str, where: str) -> tuple[str, ...]:
+    """How the command line of a volume's role begins.
+
+    Raises:
+        HostError: as :func:`program`.
+    """
+    program(name, where)
+    return (sys.executable, "-m", "concurve.attendants.volumes.attend", *VOLUMES[name])
+
+
+def repair() -> None:
+    """Take back what killed attendants have left of their volumes.
+
+    Raises:
+        HostError: not all could be taken back.
+    """
+    try:
+        journal.repair()
+    except (AttendantError, OSError) as error:
+        raise HostError(
+            f"a volume that a killed run has left: {error}",
+            "end who uses it (fuser -vm its folder), then the same again",
+        ) from error

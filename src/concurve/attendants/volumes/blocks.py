@@ -1,0 +1,208 @@
+"""Block devices as the kernel shows them in ``/sys`` and ``/proc``: read only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from concurve.attendants.attendant import AttendantError
+
+_BLOCK = Path("/sys/class/block")
+_MOUNTS = Path("/proc/self/mountinfo")
+_SWAPS = Path("/proc/swaps")
+
+
+class Mount(NamedTuple):
+    """A line of ``mountinfo``: its number, the device as ``major:minor``, where, of what kind, and
+    from what."""
+
+    number: str
+    device: str
+    where: Path
+    kind: str
+    source: str
+
+
+def known_schedulers() -> tuple[str, ...]:
+    """The I/O schedulers that the kernel offers for any device; sorted."""
+    names: set[str] = set()
+    for file in _BLOCK.glob("*/queue/scheduler"):
+        names.update(file.read_text(encoding="ascii").replace("[", "").replace("]", "").split())
+    return tuple(sorted(names))
+
+
+def chosen(text: str) -> str:
+    """The chosen one of ``none [mq-deadline] bfq``; the text itself if it is a single word."""
+    match = re.search(r"\[(.+?)\]", text)
+    return match[1] if match else text.strip()
+
+
+def parse_mounts(text: str) -> list[Mount]:
+    """``/proc/PID/mountinfo`` (proc(5)): the separator `` - `` stands before type and source."""
+    found = []
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, rest = before.split(" "), after.split(" ")
+        where, source = Path(_unescaped(fields[4])), _unescaped(rest[1])
+        found.append(Mount(fields[0], fields[2], where, rest[0], source))
+    return found
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)
+
+
+def mounts() -> list[Mount]:
+    """All mounts that this process sees."""
+    return parse_mounts(_MOUNTS.read_text(encoding="utf-8", errors="replace"))
+
+
+def mount_of(folder: Path) -> Mount | None:
+    """The mount that a folder is in, by the number that the kernel gives for an open file."""
+    opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    try:
+        info = Path(f"/proc/self/fdinfo/{opened}").read_text(encoding="ascii")
+    finally:
+        os.close(opened)
+    found = re.search(r"^mnt_id:\s*(\d+)$", info, re.MULTILINE)
+    return next((it for it in mounts() if found and it.number == found[1]), None)
+
+
+class Device:
+    """A block device by its name in ``/sys/class/block``: ``sda``, ``sda1``, ``loop0``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node = Path("/dev") / name
+        self._folder = _BLOCK / name
+
+    @classmethod
+    def at(cls, path: Path) -> Device:
+        """That of a device file.
+
+        Raises:
+            AttendantError: it is none.
+        """
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise AttendantError(f"{path}: {error.strerror}") from error
+        if not stat.S_ISBLK(status.st_mode):
+            raise AttendantError(f"{path} is no block device")
+        return cls.numbered(f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
+
+    @classmethod
+    def numbered(cls, number: str) -> Device:
+        """That of ``major:minor``.
+
+        Raises:
+            AttendantError: there is none, as for a file system on no one device.
+        """
+        link = Path("/sys/dev/block") / number
+        if not link.exists():
+            raise AttendantError(f"there is no block device {number}")
+        return cls(link.resolve().name)
+
+    @classmethod
+    def beneath(cls, folder: Path) -> Device:
+        """The one that carries a folder's file system.
+
+        Raises:
+            AttendantError: none does, or not one alone.
+        """
+        number = folder.stat().st_dev
+        with contextlib.suppress(AttendantError):
+            return cls.numbered(f"{os.major(number)}:{os.minor(number)}")
+        # Btrfs and others have numbers of their own; what they are mounted from helps.
+        own = mount_of(folder)
+        if own is not None and own.source.startswith("/dev/"):
+            return cls.at(Path(own.source))
+        raise AttendantError(f"{folder} is on no block device of its own")
+
+    @property
+    def number(self) -> str:
+        """``major:minor``."""
+        return (self._folder / "dev").read_text(encoding="ascii").strip()
+
+    @property
+    def disk(self) -> Device:
+        """The whole disk, which has the queue: itself, if it is no partition."""
+        resolved = self._folder.resolve()
+        return Device(resolved.parent.name) if (resolved / "partition").exists() else self
+
+    @property
+    def queue(self) -> Path:
+        """The folder of the settings of its queue."""
+        return self.disk._folder / "queue"
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return int((self._folder / "size").read_text(encoding="ascii")) * 512
+
+    def partitions(self) -> list[Device]:
+        """Of a whole disk."""
+        return [Device(path.parent.name) for path in self._folder.glob("*/partition")]
+
+    def beneath_it(self) -> set[str]:
+        """Names of all disks that it stands on: of a volume group or an array several."""
+        below = [path.name for path in (self._folder / "slaves").glob("*")]
+        if not below:
+            return {self.disk.name}
+        return {self.disk.name} | set().union(*(Device(name).beneath_it() for name in below))
+
+    def users(self) -> list[str]:
+        """Who uses it or a part of it, in words."""
+        parts = [self, *self.partitions()]
+        nodes = {str(part.node): part for part in parts}
+        names = {**nodes, **{part.number: part for part in parts}}
+        found = [
+            f"{(names.get(mount.device) or names[mount.source]).name} is mounted on {mount.where}"
+            for mount in mounts()
+            if mount.device in names or mount.source in nodes
+        ]
+        for line in _SWAPS.read_text(encoding="utf-8").splitlines()[1:]:
+            if line.split()[0] in nodes:
+                found.append(f"{line.split()[0]} is swap space")
+        for part in parts:
+            for holder in (part._folder / "holders").glob("*"):
+                found.append(f"{part.name} is part of {holder.name}")
+        return found or self._held_exclusively()
+
+    def _held_exclusively(self) -> list[str]:
+        """Whoever mounts a device or makes it part of another one holds it so."""
+        try:
+            os.close(os.open(self.node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+        except OSError as error:
+            return [f"{self.name} cannot be had alone: {error.strerror}"]
+        return []
+
+
+def root_disks() -> set[str]:
+    """Names of the disks that carry the root file system.
+
+    Raises:
+        AttendantError: they are not known, so no disk is safe.
+    """
+    try:
+        return Device.beneath(Path("/")).beneath_it()
+    except AttendantError as error:
+        raise AttendantError(
+            f"which disk carries the root file system cannot be told ({error}): "
+            "use a folder instead, in which a loop device is made"
+        ) from error
+
+
+def loops_over(path: Path) -> list[Device]:
+    """Loop devices that are attached to a file or a device."""
+    found = []
+    for file in _BLOCK.glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):  # it has been detached
+            backing = file.read_text(encoding="utf-8").rstrip("\n").removesuffix(" (deleted)")
+            if backing == str(path):
+                found.append(Device(file.parents[1].name))
+    return sorted(found, key=lambda device: device.name)

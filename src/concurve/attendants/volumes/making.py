@@ -1,0 +1,149 @@
+"""Making a volume, one journalled change after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from concurve.attendants.attendant import AttendantError
+from concurve.attendants.volumes import blocks
+from concurve.attendants.volumes.blocks import Device
+from concurve.attendants.volumes.file_systems import FileSystem
+from concurve.attendants.volumes.journal import Journal
+from concurve.attendants.volumes.limits import limit
+from concurve.attendants.volumes.options import VolumeOptions
+from concurve.attendants.volumes.steps import Detach, Remove, RemoveEmpty, Unmount, Write, call
+
+_PREFIX = "concurve-volume-"
+
+
+class Volume(NamedTuple):
+    """A volume that is mounted; ``limited`` says whether it has the limits asked for."""
+
+    device: Device
+    file_system: str
+    limited: bool
+
+
+def make(options: VolumeOptions, journal: Journal) -> Volume:
+    """The table of contents of a volume. What it does is taken back by the journal.
+
+    Raises:
+        AttendantError: something failed.
+    """
+    if options.in_place:
+        return _in_place(options, journal)
+    if options.on.is_dir():
+        return _on_loops(options, journal)
+    device = Device.at(options.on)
+    _schedule(device, options, journal)
+    _format(device, options.file_system)
+    _mount(options.mount, journal, str(device.node))
+    return Volume(device, f"{options.file_system.name}, new", False)
+
+
+def _on_loops(options: VolumeOptions, journal: Journal) -> Volume:
+    """Two loop devices, one over the other: a limit holds above the scheduler of its own device, so
+    that of the lower one is beneath the scheduler of the upper one."""
+    file = _file(options, journal)
+    lower = _attach(file, journal)
+    upper = _attach(lower.node, journal)
+    _schedule(upper, options, journal)
+    _format(upper, options.file_system)
+    _mount(options.mount, journal, str(upper.node))
+    limited = limit(lower, options, journal)
+    return Volume(upper, f"{options.file_system.name}, new", limited)
+
+
+def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
+    device = Device.beneath(options.on)
+    _schedule(device, options, journal)
+    own = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=options.on))
+    journal.intend(Remove(str(own)))
+    _mount(options.mount, journal, "--bind", str(own))
+    return Volume(device, "as it was found", False)
+
+
+def _file(options: VolumeOptions, journal: Journal) -> Path:
+    """The file beneath, with all its space: else writing to it would make its file system look for
+    some."""
+    # Its name has the process id, and the process removes it: no other file has this name.
+    path = options.on / f"{_PREFIX}{os.getpid()}"
+    journal.intend(Remove(str(path)))
+    try:
+        with path.open("xb") as file:
+            os.posix_fallocate(file.fileno(), 0, options.bytes)
+    except OSError as error:
+        raise AttendantError(f"{path} cannot be made: {error.strerror}") from error
+    return path
+
+
+def _attach(over: Path, journal: Journal) -> Device:
+    journal.intend(Detach(str(over)))
+    node = call("losetup", "--find", "--show", "--direct-io=on", str(over))
+    return Device(Path(node).name)
+
+
+def _schedule(device: Device, options: VolumeOptions, journal: Journal) -> None:
+    """Sets the scheduler and its tunables, and reads them back.
+
+    A change of the scheduler changes other settings, too: those of the one that goes are lost, and
+    the queue's length is set anew. So all are noted first, and restored behind the scheduler.
+    """
+    for name in ("nr_requests", "wbt_lat_usec"):
+        _note(device.queue / name, journal)
+    for path in sorted((device.queue / "iosched").glob("*")):
+        _note(path, journal)
+    _set(device.queue / "scheduler", options.scheduler, journal)
+    for name, value in options.tunables:
+        places = [device.queue / "iosched" / name, device.queue / name]
+        place = next((path for path in places if path.is_file()), None)
+        if place is None:
+            own = sorted(path.name for path in (device.queue / "iosched").glob("*"))
+            raise AttendantError(
+                f"--tunable {name}: neither {options.scheduler} nor the queue of {device.name} "
+                f"has it; the scheduler has {', '.join(own) or 'none'}"
+            )
+        _set(place, value, journal)
+
+
+def _note(path: Path, journal: Journal) -> None:
+    """Have a setting restored, if there is such a one that can be written."""
+    if path.is_file() and path.stat().st_mode & stat.S_IWUSR:
+        with contextlib.suppress(OSError):  # not for this device
+            journal.intend(Write(str(path), blocks.chosen(path.read_text(encoding="ascii"))))
+
+
+def _set(path: Path, value: str, journal: Journal) -> None:
+    _note(path, journal)
+    try:
+        path.write_text(value, encoding="ascii")
+    except OSError as error:
+        raise AttendantError(f"{path} does not take {value!r}: {error.strerror}") from error
+    after = blocks.chosen(path.read_text(encoding="ascii"))
+    if after != value:
+        raise AttendantError(
+            f"{path} is {after!r} after {value!r} was written to it: "
+            "give what the kernel makes of it"
+        )
+
+
+def _format(device: Device, kind: FileSystem) -> None:
+    call(*kind.command(device.node))
+    # Nothing of it stays in the page cache.
+    call("blockdev", "--flushbufs", str(device.node))
+
+
+def _mount(where: Path, journal: Journal, *arguments: str) -> None:
+    missing = [path for path in (where, *where.parents) if not path.exists()]
+    for path in reversed(missing):
+        journal.intend(RemoveEmpty(str(path)))
+        path.mkdir()
+    journal.intend(Unmount(str(where)))
+    call("mount", *arguments, str(where))
+    # Servers run as users of their own.
+    where.chmod(0o1777)

@@ -1,0 +1,402 @@
+"""A study file and the files that it extends → the tables of one study.
+
+- ``extends = "FILE"`` takes over the tables of another file key by key; the study's own keys win.
+- Roles, indicators, claims and ``[levels]`` of that file are taken by name: ``use = ["target"]``.
+  Indicators that no file describes are those that the programs of the roles report
+  (:mod:`~concurve.definition.programs`), or that the laboratory measures of any program.
+- ``{with.NAME}`` in a text is what ``[with]`` has under this name; ``with = "NAME"`` in the cell of
+  a claim stands for the levels there.
+
+The result is what a file would have that says everything itself: a
+:class:`~concurve.definition.study.Study` holds none of this.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from concurve.definition.measured import MEASURED
+from concurve.definition.origins import Origins
+from concurve.definition.programs import IndicatorText, Program, program
+from concurve.definition.templates import NAME, is_whole, placeholders
+from concurve.definition.toml_file import parse_toml, read_text
+from concurve.errors import StudyError
+
+Tables = dict[str, Any]
+
+#: The lists of a study file, and the key that names an entry.
+_LISTS = {"roles": "name", "indicators": "name", "claims": "id"}
+
+_WORD = re.compile(rf"\{{\{{with\.{NAME.pattern}\}}\}}|\{{with\.({NAME.pattern})\}}")
+
+
+class _File(NamedTuple):
+    """A study file, or one that it extends."""
+
+    where: str
+    tables: Tables
+
+
+class _Entry(NamedTuple):
+    """An entry that a study may use, and the file that it stands in."""
+
+    value: Any
+    file: str
+
+
+def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
+    """The tables of a study with all that it takes from elsewhere, and where each part stands.
+
+    ``where`` is the path of its file; those that it extends are found from its folder.
+
+    Raises:
+        StudyError: a file that is missing, a circle, a name that nothing describes, or one that is
+            described twice; with file, key and remedy.
+    """
+    files = _files(text, where)
+    tables, parts = _taken_over(files)
+    words = _Words(tables, Origins(where, parts))
+    _use_levels(files, tables, parts)
+    for table in [table for table in tables if table not in _LISTS]:
+        tables[table] = words.fill(table, tables[table])
+    for table in [table for table in _LISTS if table in tables]:
+        described = _described(tables, words) if table == "indicators" else {}
+        _use(files, table, tables, parts, described)
+        tables[table] = words.fill(table, tables[table])
+    words.refuse_unused(files[0].tables.get("with"))
+    return tables, words.origins
+
+
+def _files(text: str, where: str) -> list[_File]:
+    """The study's own file, then those that it extends, the nearest first."""
+    files = [_File(where, parse_toml(text, where))]
+    while "extends" in files[-1].tables:
+        by, named = files[-1].where, files[-1].tables["extends"]
+        if not isinstance(named, str):
+            raise StudyError(f"{by}: extends: no text", 'the path of a file: "../shared.toml"')
+        path = Path(os.path.normpath(Path(by).parent / named))
+        if not path.is_file():
+            raise StudyError(
+                f"{by}: extends: there is no file {path}", "a path from the folder of this file"
+            )
+        if any(path.resolve() == Path(file.where).resolve() for file in files):
+            raise StudyError(
+                f"{by}: extends: {path} in turn extends this file", "no extends in one of them"
+            )
+        files.append(_File(str(path), parse_toml(read_text(path, "a study file"), str(path))))
+    return files
+
+
+def _taken_over(files: list[_File]) -> tuple[Tables, dict[tuple[str, str], str]]:
+    """The tables of all files key by key, the nearest file's first, and the parts that are not the
+    study's own. Of lists and levels, which are taken by name, the study's own alone."""
+    merged: Tables = {}
+    parts: dict[tuple[str, str], str] = {}
+
+    def take(into: Tables, key: str, value: Any, place: tuple[str, ...], file: _File) -> None:
+        nested = isinstance(value, dict) and len(place) < (3 if place[0] == "effort" else 2)
+        if key not in into:
+            into[key] = {} if nested else value
+            if file is not files[0]:
+                parts[place[0], ".".join(place[1:])] = file.where
+        if nested and isinstance(into[key], dict):
+            for name, entry in value.items():
+                take(into[key], name, entry, (*place, name), file)
+
+    for file in files:
+        for key, value in file.tables.items():
+            if file is files[0] or key not in (*_LISTS, "levels", "extends"):
+                take(merged, key, value, (key,), file)
+    return merged, parts
+
+
+def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str], str]) -> None:
+    """Put what the levels of a factor stand for in the place of ``use`` in ``[levels]``."""
+    own, where = tables.get("levels"), files[0].where
+    if not isinstance(own, dict) or not isinstance(own.get("use"), list):
+        return
+    shared = _shared(files[1:], "levels")
+    used = {name: _found(name, shared, {}, files, "levels") for name in _names(own, where)}
+    for name, entry in used.items():
+        if name in own:
+            raise StudyError(f"{where}: levels, use: {name!r} is also written here", "one of both")
+        parts["levels", name] = entry.file
+    rest = {name: value for name, value in own.items() if name != "use"}
+    tables["levels"] = {**{name: entry.value for name, entry in used.items()}, **rest}
+
+
+def _use(
+    files: list[_File],
+    table: str,
+    tables: Tables,
+    parts: dict[tuple[str, str], str],
+    described: Mapping[str, _Entry],
+) -> None:
+    """Put the entries that a study uses by name in the place of ``use``; ``described`` are those
+    that stand in no study file."""
+    own, where = tables[table], files[0].where
+    if not isinstance(own, list):
+        return
+    shared = _shared(files[1:], table)
+    entries: list[Any] = []
+    for entry in own:
+        if not isinstance(entry, dict) or "use" not in entry:
+            entries.append(entry)
+            continue
+        if len(entry) > 1:
+            other = next(key for key in entry if key != "use")
+            raise StudyError(
+                f"{where}: {table}: {other!r} beside use", f"an entry [[{table}]] of its own for it"
+            )
+        for name in _names(entry, f"{where}: {table}"):
+            found = _found(name, shared, described, files, table)
+            if name in shared:
+                parts[table, name] = parts[table, str(len(entries))] = found.file
+            entries.append(found.value)
+    tables[table] = entries
+
+
+def _names(entry: Tables, where: str) -> list[str]:
+    names = entry["use"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise StudyError(f"{where}: use: no list of names", 'use = ["one", "other"]')
+    return names
+
+
+def _found(
+    name: str,
+    shared: Mapping[str, _Entry],
+    described: Mapping[str, _Entry],
+    files: list[_File],
+    table: str,
+) -> _Entry:
+    """What a name stands for: an entry of a file that is extended, else what a program says."""
+    if name in shared:
+        return shared[name]
+    if name in described:
+        return described[name]
+    where, extended = f"{files[0].where}: {table}, use: {name!r}", [f.where for f in files[1:]]
+    near = difflib.get_close_matches(name, [*shared, *described], n=1)
+    if table == "indicators":
+        raise StudyError(
+            f"{where} is described neither in a file that the study extends nor by a program of "
+            "its roles",
+            f"did you mean {near[0]!r}?" if near else "an entry of its own: name, better, unit",
+        )
+    if not extended:
+        raise StudyError(f"{where}, but the study extends no file", 'extends = "../shared.toml"')
+    raise StudyError(
+        f"{where} is not in {', '.join(extended)}",
+        f"did you mean {near[0]!r}?" if near else f"one of {', '.join(shared) or 'none'}",
+    )
+
+
+def _shared(extended: Iterable[_File], table: str) -> dict[str, _Entry]:
+    """The entries of a table by name, the nearest file's first."""
+    entries: dict[str, _Entry] = {}
+    for file in extended:
+        for name, value in _named(file, table):
+            entries.setdefault(name, _Entry(value, file.where))
+    return entries
+
+
+def _named(file: _File, table: str) -> Iterator[tuple[str, Any]]:
+    """The entries of a file that is extended, each with its name."""
+    value = file.tables.get(table, {} if table == "levels" else [])
+    if table == "levels":
+        if not isinstance(value, dict) or "use" in value:
+            raise StudyError(f"{file.where}: levels: no levels", "[levels.FACTOR] in full")
+        yield from value.items()
+        return
+    key = _LISTS[table]
+    names: set[str] = set()
+    for entry in value if isinstance(value, list) else [value]:
+        name = entry.get(key) if isinstance(entry, dict) else None
+        if not isinstance(name, str):
+            raise StudyError(
+                f"{file.where}: {table}: an entry without {key}",
+                f"[[{table}]] with {key}: a file that is extended has its entries in full",
+            )
+        if name in names:
+            raise StudyError(f"{file.where}: {table}: {name!r} stands twice", "one of both")
+        names.add(name)
+        yield name, entry
+
+
+class _Words:
+    """What stands for ``{with.NAME}``: the study's ``[with]`` over those of the files that it
+    extends, over those of a program's table. Remembers what was asked for.
+
+    A study without ``[with]`` may have a factor of that name; its placeholders are left alone.
+    """
+
+    def __init__(self, tables: Tables, origins: Origins) -> None:
+        factors = tables.get("factors", {})
+        self.origins = origins
+        #: Those of the programs' tables.
+        self.defaults: dict[str, str] = {}
+        self._given: Mapping[str, Any] = tables.get("with", {})
+        if not isinstance(self._given, dict):
+            raise StudyError(f"{origins.of('with')}: with: no table", '[with], with name = "text"')
+        self._active = not (isinstance(factors, dict) and "with" in factors)
+        if self._given and not self._active:
+            raise StudyError(f"{origins}: factor 'with' beside a table [with]", "another name")
+        self._asked: set[str] = set()
+
+    def fill(self, table: str, value: Any) -> Any:
+        """A table with its words filled in."""
+        if not self._active or table in ("with", "extends"):
+            return value
+        if table in _LISTS:
+            if not isinstance(value, list):
+                return value
+            return [self._entry(table, position, entry) for position, entry in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: self._filled(entry, f"{self.origins.of(table, key)}: {table}, {key}")
+            for key, entry in value.items()
+        }
+
+    def refuse_unused(self, own: Any) -> None:
+        """Refuse words of the study's own that nothing asks for."""
+        for name in own or ():
+            if name not in self._asked:
+                near = difflib.get_close_matches(name, self._asked - set(own), n=1)
+                raise StudyError(
+                    f"{self.origins}: with, {name}: nothing asks for {{with.{name}}}",
+                    f"did you mean {near[0]!r}?" if near else "no such entry",
+                )
+
+    def _entry(self, table: str, position: int, entry: Any) -> Any:
+        name = entry.get(_LISTS[table], position) if isinstance(entry, dict) else position
+        where = f"{self.origins.of(table, str(position))}: {table} {name!r}"
+        return self._filled(entry, where, cells=table == "claims")
+
+    def _filled(self, value: Any, where: str, *, cells: bool = False) -> Any:
+        if isinstance(value, str):
+            return self._text(value, where)
+        if isinstance(value, list):
+            filled: list[Any] = []
+            for item in value:
+                new = self._filled(item, where, cells=cells)
+                # A list that stands for one argument becomes as many as it has.
+                filled += new if isinstance(item, str) and isinstance(new, list) else [new]
+            return filled
+        if not isinstance(value, dict):
+            return value
+        table: Tables = {}
+        for key, item in value.items():
+            if cells and key == "with" and isinstance(item, str):
+                table |= self._levels(item, where)
+            else:
+                table[key] = self._filled(item, where, cells=cells)
+        return table
+
+    def _text(self, text: str, where: str) -> Any:
+        """The text with its words; one that is nothing but a word is whatever that stands for."""
+        whole = _WORD.fullmatch(text)
+        if whole and whole[1]:
+            return self._value(whole[1], where)
+
+        def word(match: re.Match[str]) -> str:
+            if not match[1]:
+                return match[0]
+            value = self._value(match[1], where)
+            if isinstance(value, list):
+                raise StudyError(
+                    f"{where}: {{with.{match[1]}}} is a list within a text",
+                    f'an argument of its own, "{{with.{match[1]}}}", or a text instead of the list',
+                )
+            return str(value)
+
+        return _WORD.sub(word, text)
+
+    def _value(self, name: str, where: str) -> Any:
+        value = self._of(name, where)
+        if isinstance(value, dict):
+            raise StudyError(
+                f"{where}: {{with.{name}}} is a table", f'with = "{name}" in the cell of a claim'
+            )
+        if _WORD.search(str(value)):
+            raise StudyError(
+                f"{self.origins.of('with', name)}: with, {name}: {{with.…}} in it", "it in full"
+            )
+        return value
+
+    def _levels(self, name: str, where: str) -> Tables:
+        value = self._of(name, where)
+        if not isinstance(value, dict):
+            raise StudyError(
+                f"{where}: with = {name!r} is no table of levels", f"{name} = {{ threads = 1 }}"
+            )
+        return value
+
+    def _of(self, name: str, where: str) -> Any:
+        words = {**self.defaults, **self._given}
+        self._asked.add(name)
+        if name not in words:
+            near = difflib.get_close_matches(name, words, n=1)
+            raise StudyError(
+                f"{where}: {{with.{name}}} has no value",
+                f"did you mean {near[0]!r}?" if near else f"[with] with an entry {name}",
+            )
+        return words[name]
+
+
+def _described(tables: Tables, words: _Words) -> dict[str, _Entry]:
+    """The indicators that the programs of the roles and the laboratory describe, by the names that
+    the study has for them: of the measured role without, of others with the name of the role."""
+    roles = {
+        role["name"]: _programs(role.get("program"), tables)
+        for role in tables.get("roles", ())
+        if isinstance(role, dict) and isinstance(role.get("name"), str)
+    }
+    protocol = tables.get("protocol")
+    target = protocol.get("target", "target") if isinstance(protocol, dict) else "target"
+    found: dict[str, list[IndicatorText]] = {}
+    for role, tables_of_role in roles.items():
+        for table in tables_of_role:
+            words.defaults.update(table.words)
+            for name, text in table.indicators.items():
+                found.setdefault(name if role == target else f"{role}.{name}", []).append(text)
+    for role in sorted(roles, key=lambda role: role != target):
+        for table in roles[role]:
+            for name, text in table.measured.items():
+                found.setdefault(name, [text])
+    return {
+        **{
+            name: _Entry(_entry(name, info.unit, info.better), "")
+            for name, info in MEASURED.items()
+        },
+        **{
+            name: _Entry(_entry(name, texts[0].unit, texts[0].better, texts[0].label), "")
+            for name, texts in found.items()
+            if len({(text.label, text.unit, text.better) for text in texts}) == 1
+        },
+    }
+
+
+def _entry(name: str, unit: str, better: str, label: str = "") -> Tables:
+    return {"name": name, "unit": unit, "better": better, "label": label}
+
+
+def _programs(text: Any, tables: Tables) -> list[Program]:
+    """The tables of the programs that a role may run: of every level, where it is a placeholder."""
+    if not isinstance(text, str):
+        return []
+    names = [text]
+    if is_whole(text):
+        factor, _, part = placeholders(text)[0].partition(".")
+        if part:
+            entries = tables.get("levels", {}).get(factor, {}).values()
+            names = [str(entry.get(part)) for entry in entries if isinstance(entry, dict)]
+        else:
+            levels = tables.get("factors", {}).get(factor, ())
+            names = [str(level) for level in levels]
+    return [table for table in map(program, names) if table is not None]

@@ -1,0 +1,126 @@
+"""What the levels of a factor stand for, where one word sets several things.
+
+A priority class is a nice value and a policy, a kernel is a program and its options: with
+``[levels.class]`` in a study file, ``{class.nice}`` is the part ``nice`` of the cell's level.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+from concurve.definition.origins import Origins
+from concurve.definition.templates import (
+    NAME,
+    Value,
+    check_placeholders,
+    is_whole,
+    placeholders,
+    render,
+)
+from concurve.errors import StudyError
+from concurve.terms import Level
+
+#: By factor, by level as text, by part. The texts may hold placeholders of factors.
+LevelParts = Mapping[str, Mapping[str, Mapping[str, Value]]]
+
+
+def part_names(level_parts: LevelParts) -> list[str]:
+    """The placeholders that the parts fill: ``class.nice``."""
+    return [
+        f"{factor}.{part}"
+        for factor, levels in level_parts.items()
+        for part in dict.fromkeys(part for parts in levels.values() for part in parts)
+    ]
+
+
+def part_values(level_parts: LevelParts, parameters: Mapping[str, Level]) -> dict[str, Value]:
+    """What each part stands for in a cell."""
+    return {
+        f"{factor}.{part}": _filled(value, parameters)
+        for factor, levels in level_parts.items()
+        for part, value in levels[str(parameters[factor])].items()
+    }
+
+
+def _filled(value: Value, parameters: Mapping[str, Level]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(render(text, parameters) for text in value)
+    return render(value, parameters) if isinstance(value, str) else value
+
+
+def part_texts(level_parts: LevelParts) -> Iterator[tuple[str, str]]:
+    """Every text of the parts, with the place it stands."""
+    for factor, levels in level_parts.items():
+        for level, parts in levels.items():
+            for part, value in parts.items():
+                for text in value if isinstance(value, tuple) else (str(value),):
+                    yield f"levels.{factor}, {level}, {part}", text
+
+
+def check_parts(
+    level_parts: LevelParts, levels: Mapping[str, Iterable[Level]], origins: Origins
+) -> None:
+    """Refuse parts that leave a level of a factor (by ``levels``) without its parts.
+
+    Raises:
+        StudyError: names the place and the remedy.
+    """
+    for factor, entries in level_parts.items():
+        where = origins.of("levels", factor)
+        if factor not in levels:
+            raise StudyError(f"{where}: levels.{factor} is no factor", _near(factor, levels))
+        wanted = [str(level) for level in levels[factor]]
+        for level in entries:
+            if level not in wanted:
+                raise StudyError(
+                    f"{where}: levels.{factor}: {level!r} is no level", _near(level, wanted)
+                )
+        for level in wanted:
+            _check_level(factor, level, entries, where)
+        for place, text in part_texts({factor: entries}):
+            check_placeholders(text, levels, f"{where}: {place}")
+
+
+def _check_level(
+    factor: str, level: str, entries: Mapping[str, Mapping[str, Value]], where: str
+) -> None:
+    place = f"{where}: levels.{factor}"
+    if level not in entries:
+        raise StudyError(f"{place}: {level!r} stands for nothing", f"an entry for {level!r}")
+    for part in dict.fromkeys(part for parts in entries.values() for part in parts):
+        if not NAME.fullmatch(part):
+            raise StudyError(f"{place}: {part!r}: not a name", "letters, digits, _ and -")
+        if part not in entries[level]:
+            raise StudyError(f"{place}: {level!r} has no {part!r}", f"{part} for every level")
+
+
+def check_lists(
+    level_parts: LevelParts, texts: Iterable[tuple[str, str]], *, arguments: bool
+) -> None:
+    """Refuse a list where one of the ``texts`` (each with its place) is wanted; among ``arguments``
+    it may stand alone.
+
+    Raises:
+        StudyError: names the place and the remedy.
+    """
+    lists = {
+        f"{factor}.{part}"
+        for factor, levels in level_parts.items()
+        for parts in levels.values()
+        for part, value in parts.items()
+        if isinstance(value, tuple)
+    }
+    for place, text in texts:
+        for name in placeholders(text):
+            if name in lists and not (arguments and is_whole(text)):
+                raise StudyError(
+                    f"{place}: {{{name}}} is a list",
+                    f'an argument of its own, "{{{name}}}", or a text instead of the list',
+                )
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known) or 'none'}"

@@ -1,0 +1,38 @@
+"""Where the parts of a study stand, for the messages of refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+_PATH = re.compile(r"(\w+)(?:\[(\d+)\]|\.(\w+(?:\.\w+)?))?")
+
+
+class Origins(msgspec.Struct, frozen=True):
+    """A study's own file (or ``command line``), and the parts that stand in another one: by table,
+    and by name or position of the entry in it."""
+
+    own: str
+    parts: Mapping[tuple[str, str], str] = {}
+
+    def __str__(self) -> str:
+        return self.own
+
+    def of(self, table: str, name: str = "") -> str:
+        """Where an entry stands: ``of("roles", "target")``, ``of("effort", "quick.repeats")``."""
+        other = self.parts.get((table, name))
+        return f"{other} (extended by {self.own})" if other else self.own
+
+    def at(self, path: str) -> str:
+        """Where a path stands, as msgspec writes it: ``roles[0].controls``, ``study.name``."""
+        match = _PATH.match(path)
+        if match is None:
+            return self.own
+        if path.startswith(f"{match[1]}[...]"):  # a key that msgspec does not name
+            others = {file for (table, _), file in self.parts.items() if table == match[1]}
+            return " or ".join([self.own, *sorted(others)])
+        names = [match[2] or match[3] or "", (match[3] or "").partition(".")[0], ""]
+        found = (name for name in names if (match[1], name) in self.parts)
+        return self.of(match[1], next(found, ""))

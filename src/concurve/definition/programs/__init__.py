@@ -1,0 +1,63 @@
+"""What our programs report: ``PROGRAM.toml`` beside this file states each indicator once, with its
+label, unit and better direction, so that a study need only name it.
+
+``[indicators]`` has what the program reports itself, ``[measured]`` what the laboratory measures of
+the measured role, whichever that is, and the program gives a meaning to: what a load counts are
+operations of the server. Labels may hold ``{with.NAME}``; ``[with]`` has what stands for it where
+the study says nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from concurve.definition.toml_file import read_tables, read_text
+
+
+class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a table states of an indicator; ``description`` says what the label leaves open."""
+
+    label: str
+    unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+    description: str = ""
+
+
+class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"words": "with"}):
+    """The table of a program; ``java`` marks those that a JVM runs."""
+
+    indicators: dict[str, IndicatorText]
+    measured: dict[str, IndicatorText] = {}
+    words: dict[str, str] = {}
+    java: bool = False
+
+
+_KEYS: dict[str, type[msgspec.Struct]] = {"": Program}
+
+
+@cache
+def programs() -> Mapping[str, Program]:
+    """The tables by program."""
+    return {
+        path.stem: read_tables(
+            read_text(path, "a program's table"), str(path), Program, _KEYS, "docs/studies.md"
+        )
+        for path in sorted(Path(__file__).parent.glob("*.toml"))
+    }
+
+
+def program(name: str) -> Program | None:
+    """The table of a program by the name that studies use: ``postgresql-18`` has that of
+    ``postgresql``. None for one that reports nothing."""
+    tables = programs()
+    return tables.get(name) or tables.get(name.partition("-")[0])
+
+
+def java_programs() -> list[str]:
+    """Those that are jars."""
+    return [name for name, table in programs().items() if table.java]

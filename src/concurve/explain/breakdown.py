@@ -1,0 +1,216 @@
+"""The accounts of a cell's trials → the breakdown of its thread time, and by how much it exceeds
+that of its base. Pure.
+
+Figures are per operation, in nanoseconds of thread time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.explain.accounts import READINGS_MIN, Account, OtherRole
+from concurve.explain.stations import Limit, Serving, limit_of, used_words
+from concurve.explain.threads import Dispatcher
+from concurve.explain.waiting import KINDS
+from concurve.stats.intervals import mean_estimate
+from concurve.stats.moments import mean
+from concurve.stats.welch import difference
+
+#: Less blocked time than this share need not be divided by what was waited for.
+BLOCKED_SHARE_NEGLIGIBLE = 0.02
+#: Fewer readings do if they agree: six of six mean a share above 0.6 (Clopper & Pearson 1934,
+#: one-sided, 95 %).
+CLEAR_READINGS_MIN = 6
+CLEAR_SHARE = 0.9
+#: Fewer blocked readings in a trial than this are divided as those of all trials of the cell.
+_TRIAL_READINGS_MIN = 10
+
+
+class Breakdown(NamedTuple):
+    """The thread time of a cell by where it went: columns per operation by component, a value a
+    trial, and what stands beside them.
+
+    Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
+    there are samples. ``running`` is the mean number of active threads at once that wait neither
+    at a futex nor at a pipe.
+    """
+
+    columns: dict[str, list[float]]
+    accounts: tuple[Account, ...]
+    pilot: int | None
+    readings: dict[str, int]
+
+    @property
+    def trials(self) -> int:
+        """Trials behind it."""
+        return len(self.accounts)
+
+    @property
+    def threads(self) -> int:
+        """Active threads, as in most trials."""
+        return _usual([account.threads for account in self.accounts])
+
+    @property
+    def cpus(self) -> int | None:
+        """CPUs granted to them."""
+        return self.accounts[0].cpus
+
+    @property
+    def sampled(self) -> bool:
+        """Do samples say what blocked threads waited for?"""
+        return any(kind in self.columns for kind in KINDS)
+
+    @property
+    def enough_samples(self) -> bool:
+        """Are the samples enough to rely on, or is the blocked time negligible?"""
+        kinds = [self.readings.get(kind, 0) for kind in KINDS]
+        enough = sum(self.readings.values()) >= READINGS_MIN
+        clear = sum(kinds) >= CLEAR_READINGS_MIN and max(kinds) >= CLEAR_SHARE * sum(kinds)
+        negligible = self.share("blocked") < BLOCKED_SHARE_NEGLIGIBLE
+        return self.sampled and (enough or clear or negligible)
+
+    def mean(self, component: str) -> float:
+        """Mean time per operation of a component; 0 where there is none."""
+        column = self.columns.get(component)
+        return mean(column) if column else 0.0
+
+    def share(self, *components: str) -> float:
+        """Share of the thread time that components take together."""
+        total = self.mean("total")
+        return sum(map(self.mean, components)) / total if total else 0.0
+
+    def estimate(self, component: str) -> Estimate:
+        """A component with its interval."""
+        return mean_estimate(self.columns[component], "ns", pilot=self.pilot)
+
+    def per_trial(self, name: str) -> float:
+        """Mean over the trials of a figure of the account."""
+        return mean([float(getattr(account, name)) for account in self.accounts])
+
+    def per_operation(self, name: str) -> float:
+        """Mean over the trials of a figure of the account, per operation."""
+        return mean([getattr(account, name) / account.operations for account in self.accounts])
+
+    @property
+    def running(self) -> float:
+        """Active threads at once, on the average, that wait for none of their own."""
+        at_once = mean([account.thread_ns / account.wall_ns for account in self.accounts])
+        return at_once * max(0.0, 1 - self.share("futex", "pipe"))
+
+    @property
+    def others(self) -> list[OtherRole]:
+        """Other roles of the trials, each with its means over the trials."""
+        seen: dict[str, list[OtherRole]] = {}
+        for account in self.accounts:
+            for other in account.others:
+                seen.setdefault(other.name, []).append(other)
+        return [
+            OtherRole(
+                name,
+                mean([other.cpus for other in found]),
+                found[0].nice,
+                mean([other.busiest for other in found]),
+                mean([other.asleep for other in found]),
+            )
+            for name, found in seen.items()
+        ]
+
+    @property
+    def limit(self) -> Limit | None:
+        """What is used up, if it serves clients and something is."""
+        return limit_of(self._serving) if self._serving else None
+
+    @property
+    def used(self) -> str:
+        """Who used how much CPU, if it serves clients."""
+        return used_words(self._serving) if self._serving else ""
+
+    @property
+    def _serving(self) -> list[Serving]:
+        """Of all trials, or of none."""
+        found = [account.serving for account in self.accounts if account.serving is not None]
+        return found if len(found) == self.trials else []
+
+    @property
+    def dispatcher(self) -> Dispatcher | None:
+        """The thread that hands out the work, where most trials have one."""
+        found = [account.dispatcher for account in self.accounts if account.dispatcher is not None]
+        if 2 * len(found) <= len(self.accounts):
+            return None
+        workers_full = 2 * sum(dispatcher.waits_for_workers for dispatcher in found) > len(found)
+        return Dispatcher(
+            found[0].name, mean([dispatcher.ran for dispatcher in found]), workers_full
+        )
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Evidence that the records lack, and why."""
+        return {name: why for account in self.accounts for name, why in account.missing.items()}
+
+
+class Excess(NamedTuple):
+    """By how much a component exceeds that of the base, with its 95 % interval; the bounds are
+    ``None`` where a cell has a single trial."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def breakdown(accounts: Sequence[Account], pilot: int | None = None) -> Breakdown | None:
+    """The breakdown of a cell from the trials in use, in their order; ``None`` without any."""
+    counted = [account for account in accounts if account.operations > 0]
+    if not counted:
+        return None
+    readings: Counter[str] = Counter()
+    for account in counted:
+        readings.update(account.readings)
+    columns: dict[str, list[float]] = {
+        "total": [a.thread_ns / a.operations for a in counted],
+        "cpu": [a.cpu_ns / a.operations for a in counted],
+        "blocked": [a.blocked_ns / a.operations for a in counted],
+    }
+    if all(account.run_queue_ns is not None for account in counted):
+        columns["run_queue"] = [(a.run_queue_ns or 0.0) / a.operations for a in counted]
+    if any(readings.values()):
+        columns |= _by_kind(counted, readings)
+    return Breakdown(columns, tuple(counted), pilot, dict(readings))
+
+
+def excess(cell: Breakdown, base: Breakdown, *components: str) -> Excess:
+    """By how much components together exceed the base's."""
+    own, other = (
+        [sum(values) for values in zip(*(side.columns[c] for c in components), strict=True)]
+        for side in (cell, base)
+    )
+    found = difference(own, other, cell.pilot, base.pilot)
+    if found is None:
+        return Excess(mean(own) - mean(other), None, None)
+    return Excess(found.value, *found.interval())
+
+
+def _by_kind(accounts: Sequence[Account], readings: Counter[str]) -> dict[str, list[float]]:
+    """Blocked time divided as the samples of the trial are; where they are few, as those of all
+    trials; where no thread was seen blocked, under ``other``."""
+    everywhere = _shares(readings) or {"other": 1.0}
+    columns: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for account in accounts:
+        blocked = sum(account.readings.get(kind, 0) for kind in KINDS)
+        own = _shares(account.readings) if blocked >= _TRIAL_READINGS_MIN else None
+        shares = own or everywhere
+        for kind in KINDS:
+            time = account.blocked_ns * shares.get(kind, 0.0) / account.operations
+            columns[kind].append(time)
+    return columns
+
+
+def _shares(readings: dict[str, int] | Counter[str]) -> dict[str, float] | None:
+    blocked = sum(readings.get(kind, 0) for kind in KINDS)
+    return {kind: readings.get(kind, 0) / blocked for kind in KINDS} if blocked else None
+
+
+def _usual(values: Sequence[int]) -> int:
+    return sorted(values)[len(values) // 2]

@@ -1,0 +1,91 @@
+"""Data with a format number: what an older version stored is brought up to date as it is read, and
+what a newer version stored is refused by name.
+
+A type whose data is stored has a field ``format``. The module of the type holds the dated history
+of its formats and its ``VERSIONS``, with one pure function for each step to the next format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from concurve.errors import StoreError
+
+
+class Numbered(Protocol):
+    """Data that says its format."""
+
+    @property
+    def format(self) -> int: ...
+
+
+T = TypeVar("T", bound=Numbered)
+
+#: From the decoded JSON of a format to that of the next one.
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class _Number(msgspec.Struct):
+    """The format number alone, and whose it is; data without a number is of the first format."""
+
+    format: int = 1
+    trial: str = ""
+
+
+class Versions(Generic[T]):
+    """The formats of a stored type: ``upgrades[0]`` leads from format 1 to format 2, and so on.
+
+    Attributes:
+        newest: the format that this version writes, and the newest that it reads.
+    """
+
+    def __init__(self, type_: type[T], kind: str, upgrades: Sequence[Upgrade] = ()) -> None:
+        self.newest = len(upgrades) + 1
+        self._kind = kind
+        self._upgrades = tuple(upgrades)
+        self._numbers = msgspec.json.Decoder(_Number)
+        self._values = msgspec.json.Decoder(type_)
+
+    def decode(self, raw: bytes | str, name: str = "") -> T:
+        """Read stored JSON of any format up to the newest.
+
+        Args:
+            raw: the JSON text.
+            name: which one it is, for messages.
+
+        Raises:
+            StoreError: it has a newer format, or it is not what it should be.
+        """
+        try:
+            # Nearly all of what is read is of the newest format.
+            value = self._values.decode(raw)
+            if value.format == self.newest:
+                return value
+        except msgspec.MsgspecError:
+            pass
+        try:
+            return self._values.decode(self._up_to_date(raw, name))
+        except msgspec.MsgspecError as error:
+            shown = f"{self._kind} ({name})" if name else self._kind
+            raise StoreError(f"not a {shown}: {error}", "was it cut or edited?") from error
+
+    def _up_to_date(self, raw: bytes | str, name: str) -> bytes | str:
+        """The JSON in the newest format."""
+        found = self._numbers.decode(raw)
+        if found.format > self.newest:
+            raise StoreError(
+                f"{self._kind} {name or found.trial} has format {found.format}, so it was stored "
+                f"by a newer concurve; this one reads up to {self.newest}",
+                "install a newer version of concurve",
+            )
+        if found.format < 1:
+            raise msgspec.ValidationError(f"there is no format {found.format}")
+        if found.format == self.newest:
+            return raw
+        data = msgspec.json.decode(raw, type=dict[str, Any])
+        for upgrade in self._upgrades[found.format - 1 :]:
+            data = upgrade(data)
+        return msgspec.json.encode({**data, "format": self.newest})

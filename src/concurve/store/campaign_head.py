@@ -1,0 +1,74 @@
+"""The head of a campaign: what is known before its first study. It is stored once, as JSON.
+
+History of the format:
+
+- 1 (2026-11): first version, without a number of its format.
+- 2 (2026-11): ``format`` is written. Everything else is as in format 1.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import msgspec
+
+from concurve.definition.campaign import Campaign
+from concurve.formats import Versions
+from concurve.store.rows import CampaignRow, MemberRow
+
+#: The format that this version writes.
+FORMAT = 2
+
+
+class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The campaign with the studies chosen, effort and seed, and the command line.
+
+    ``started`` is an ISO 8601 time in UTC, ``version`` that of the concurve that began it.
+    """
+
+    format: int
+    id: str
+    campaign: Campaign
+    effort: str
+    seed: int
+    started: str
+    again: str
+    version: str
+
+    def row(self) -> CampaignRow:
+        """The campaign as it is stored when it begins."""
+        return CampaignRow(
+            self.id, self.campaign.name, self.started, "running", "", msgspec.json.encode(self)
+        )
+
+    def member_rows(self) -> list[MemberRow]:
+        """Its studies, none of them begun."""
+        return [MemberRow(n, member.name) for n, member in enumerate(self.campaign.studies)]
+
+    def again_alone(self, name: str) -> str:
+        """The command that runs one of its studies again."""
+        words, skip = [], False
+        for word in shlex.split(self.again):
+            if not skip and word != "--only" and not word.startswith("--only="):
+                words.append(word)
+            skip = word == "--only"
+        return shlex.join([*words, "--only", name])
+
+
+def _number_it(head: dict[str, Any]) -> dict[str, Any]:
+    """From format 1 to 2: only the number is new."""
+    return head
+
+
+VERSIONS = Versions(CampaignHead, "campaign", (_number_it,))
+assert VERSIONS.newest == FORMAT
+
+
+def decode_campaign(row: CampaignRow) -> CampaignHead:
+    """The head of a stored campaign, also one of an older format.
+
+    Raises:
+        StoreError: it has a newer format, or cannot be read.
+    """
+    return VERSIONS.decode(row.head, row.id)

@@ -1,0 +1,81 @@
+"""The head of a run: what is known before its first trial. It is stored once, as JSON.
+
+History of the format:
+
+- 1 (2026-11): first version, without a number of its format.
+- 2 (2026-11): ``format`` is written. Everything else is as in format 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from concurve.definition.study import Rules, Study
+from concurve.formats import Versions
+from concurve.store.rows import RunRow
+from concurve.terms import Level
+
+#: The format that this version writes.
+FORMAT = 2
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A level that was not measured: what the machine lacks, and what would help."""
+
+    factor: str
+    level: Level
+    why: str
+    remedy: str
+
+    @property
+    def says(self) -> str:
+        """Why it was not, in a sentence without its full stop."""
+        return f"{self.why}; {self.remedy}" if self.remedy else self.why
+
+
+class RunHead(msgspec.Struct, frozen=True, kw_only=True):
+    """Study, effort and seed, the rules in force, and the machine with everything that ran.
+
+    ``started`` is an ISO 8601 time in UTC, ``again`` the command line that repeats the run, and
+    ``programs`` says which file each role executes. ``left_out`` are optional levels that the
+    machine could not run; the study is without them.
+    """
+
+    format: int
+    id: str
+    study: Study
+    effort: str
+    seed: int
+    started: str
+    again: str
+    machine: dict[str, Any]
+    programs: dict[str, Any]
+    versions: dict[str, str]
+    rules: Rules
+    left_out: tuple[LeftOut, ...] = ()
+
+    def row(self) -> RunRow:
+        """The run as it is stored when it begins."""
+        return RunRow(
+            self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
+        )
+
+
+def _number_it(head: dict[str, Any]) -> dict[str, Any]:
+    """From format 1 to 2: only the number is new."""
+    return head
+
+
+VERSIONS = Versions(RunHead, "run", (_number_it,))
+assert VERSIONS.newest == FORMAT
+
+
+def decode_head(row: RunRow) -> RunHead:
+    """The head of a stored run, also one of an older format.
+
+    Raises:
+        StoreError: it has a newer format, or cannot be read.
+    """
+    return VERSIONS.decode(row.head, row.id)

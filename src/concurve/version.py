@@ -1,0 +1,3 @@
+"""Which version of Concurve this is."""
+
+__version__ = "0.1.0"

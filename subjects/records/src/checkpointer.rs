@@ -1,0 +1,104 @@
+//! Checkpoints: changed pages are written to the disk, so that recovery reads little of the log.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+
+use crate::control::Checkpoint;
+use crate::error::Fault;
+use crate::shared::Shared;
+
+impl Shared {
+    /// To be called when the log has grown to a byte: wakes the checkpointer if there is work.
+    pub fn log_is_at(&self, lsn: u64) {
+        if lsn >= self.checkpoints.due.load(Relaxed) || self.store.log.wants_spare() {
+            self.checkpoints.wake();
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        let due = self.checkpoints.due.load(Relaxed);
+        self.store.log.wants_spare() || self.store.log.end() >= due
+    }
+
+    /// Makes a checkpoint.
+    ///
+    /// After it, recovery reads the log from its present end, or from where the oldest running
+    /// transaction begins. All changes before are on the disk when the control file is written. A
+    /// page is marked dirty before its change is logged, and a transaction's start is in the
+    /// registry before its first record is; the mutex of the log orders both before the reads here.
+    pub fn checkpoint(&self) -> Result<(), Fault> {
+        let mut last = self.checkpoints.last.lock();
+        let (control, checkpoint) = &mut *last;
+        let end = self.store.log.end();
+        let start = end.min(self.sessions.first_lsn());
+        let due = end.saturating_add(self.options.checkpoint_bytes);
+        self.checkpoints.due.store(due, Relaxed);
+        let (cache, log) = (&self.store.cache, &self.store.log);
+        cache.flush_all(log, || self.latch_operation(None))?;
+        log.sync_to(end)?;
+        *checkpoint = Checkpoint {
+            sequence: checkpoint.sequence + 1,
+            start,
+            durable: end,
+        };
+        control.write(checkpoint)?;
+        self.checkpoints.made.fetch_add(1, Relaxed);
+        self.shrink_dropped_files(start)?;
+        log.forget_before(start)
+    }
+}
+
+/// The thread that makes checkpoints. Dropping this stops the thread and waits for its end.
+pub struct Checkpointer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(crate) fn start(shared: &Arc<Shared>) -> Result<Self, Fault> {
+        shared.checkpoints.set_stopped(false);
+        let thread = std::thread::Builder::new().name("checkpointer".to_owned());
+        let of_thread = Arc::clone(shared);
+        let started = thread.spawn(move || run(&of_thread));
+        Ok(Self {
+            shared: Arc::clone(shared),
+            thread: Some(
+                started.map_err(Fault::io(|| "start the thread of checkpoints".to_owned()))?,
+            ),
+        })
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.shared.checkpoints.set_stopped(true);
+        if let Some(thread) = self.thread.take() {
+            // After a panic of that thread, the latches that it held are broken, and report it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes checkpoints and spare log files when they are due, until it is stopped or the engine
+/// fails.
+fn run(shared: &Shared) {
+    let checkpoints = &shared.checkpoints;
+    loop {
+        let mut is_stopped = checkpoints.is_stopped.lock();
+        let is_idle = |is_stopped: &mut bool| !*is_stopped && !shared.has_work();
+        checkpoints.called.wait_while(&mut is_stopped, is_idle);
+        if *is_stopped {
+            return;
+        }
+        drop(is_stopped);
+        let done = match shared.store.log.wants_spare() {
+            true => shared.store.log.prepare_spare(),
+            false => shared.checkpoint(),
+        };
+        if let Err(fault) = done {
+            shared.fail(fault);
+            return;
+        }
+    }
+}

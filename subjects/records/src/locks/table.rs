@@ -1,0 +1,133 @@
+//! The table of all locks, in stripes.
+
+use std::hash::BuildHasher;
+
+use concurve_latch::{Mutex, MutexGuard};
+use crossbeam_utils::CachePadded;
+use hashbrown::hash_map::Entry;
+
+use crate::classes;
+use crate::locks::lock::{Holder, Lock, LockOutcome, Mode, Owner, Waiter};
+use crate::locks::name::LockName;
+use crate::table::{Hashing, Table};
+
+/// A stripe without locks frees its memory if its capacity is larger than this.
+const STRIPE_LOCKS: usize = 256;
+
+/// Which sessions have read a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gap {
+    /// No session.
+    Free,
+    /// The asking session only.
+    Own,
+    /// Another session.
+    Read,
+}
+
+/// The lock that each waiting owner waits for.
+pub(super) type Waits = Table<Owner, LockName>;
+
+pub(super) type Stripe = Table<LockName, Lock>;
+
+/// All locks.
+pub struct LockTable {
+    pub(super) stripes: Box<[CachePadded<Mutex<Stripe>>]>,
+    hasher: Hashing,
+    /// Locked after stripes.
+    pub(super) waits: Mutex<Waits>,
+}
+
+impl LockTable {
+    /// A table of that many stripes: a power of two.
+    pub fn new(stripes: usize) -> Self {
+        let class = classes::locks();
+        let stripe = |_| CachePadded::new(class.mutex(Stripe::default()));
+        Self {
+            stripes: (0..stripes).map(stripe).collect(),
+            hasher: Hashing::default(),
+            waits: class.mutex(Waits::default()),
+        }
+    }
+
+    pub(super) fn index(&self, name: &LockName) -> usize {
+        (self.hasher.hash_one(name) as usize >> 20) & (self.stripes.len() - 1)
+    }
+
+    pub(super) fn stripe(&self, name: &LockName) -> MutexGuard<'_, Stripe> {
+        self.stripes[self.index(name)].lock()
+    }
+
+    /// Takes a lock if it is available now.
+    pub fn try_lock(&self, owner: Owner, name: LockName, mode: Mode) -> LockOutcome {
+        match self.stripe(&name).entry(name) {
+            Entry::Vacant(place) => {
+                let modes = mode as u8;
+                let mut lock = Lock::default();
+                lock.holders.push(Holder { owner, modes });
+                place.insert(lock);
+                LockOutcome::New
+            }
+            Entry::Occupied(mut place) => place.get_mut().try_lock(owner, mode),
+        }
+    }
+
+    /// Which sessions have read a gap in which an owner inserts.
+    pub fn gap(&self, owner: Owner, name: LockName) -> Gap {
+        let stripe = self.stripe(&name);
+        let Some(lock) = stripe.get(&name) else {
+            return Gap::Free;
+        };
+        let readers = || lock.holders.iter().filter(|it| it.has(Mode::Shared));
+        if readers().any(|it| it.owner != owner) {
+            Gap::Read
+        } else if readers().any(|it| it.owner == owner) {
+            Gap::Own
+        } else {
+            Gap::Free
+        }
+    }
+
+    /// Releases a lock, and grants it to waiters.
+    pub fn release(&self, owner: Owner, name: LockName) {
+        let mut stripe = self.stripe(&name);
+        let Some(lock) = stripe.get_mut(&name) else {
+            return;
+        };
+        lock.holders.retain(|it| it.owner != owner);
+        self.serve(lock);
+        if lock.is_unused() {
+            stripe.remove(&name);
+            // After a long transaction the table is large, which would cost the others cache
+            // misses.
+            if stripe.is_empty() && stripe.capacity() > STRIPE_LOCKS {
+                *stripe = Stripe::default();
+            }
+        }
+    }
+
+    /// Grants the lock to waiters, in the order of the queue. To be called while the stripe is
+    /// latched.
+    pub(super) fn serve(&self, lock: &mut Lock) {
+        while let Some(first) = lock.queue.front() {
+            if !lock.allows(first.owner, first.mode) {
+                break;
+            }
+            let Waiter { owner, mode, cell } = lock.queue.pop_front().expect("it has a front");
+            lock.grant(owner, mode);
+            self.waits.lock().remove(&owner);
+            cell.grant();
+        }
+    }
+
+    /// How many owners wait.
+    pub fn waiting(&self) -> usize {
+        self.waits.lock().len()
+    }
+
+    /// How many locks are held or waited for.
+    pub fn count(&self) -> usize {
+        let stripes = self.stripes.iter();
+        stripes.map(|it| it.lock().len()).sum()
+    }
+}

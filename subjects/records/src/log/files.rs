@@ -1,0 +1,112 @@
+//! The files of the log: their names, and spare files that are made before they are needed.
+//!
+//! To force a growing file to the disk also forces its length and its block map, which costs
+//! several times as much. So the log overwrites a spare file: of zeros, or a part of the log that
+//! is no longer needed. The records of such a part have LSNs that do not fit their new place, so
+//! they are ignored.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use concurve_latch::Mutex;
+
+use crate::classes;
+use crate::error::Fault;
+use crate::storage::{Disk, Storage};
+
+const PREFIX: &str = "spare-";
+/// A spare file that may be incomplete.
+const UNFINISHED: &str = "unfinished-spare";
+/// Written at a time. The kernel caches a large write in one folio, and processes all of it when a
+/// part is overwritten: with short transactions that took a sixth of the time.
+static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
+/// The largest number of spare files.
+const SPARES_MAX: usize = 8;
+
+/// The name of the file that begins at a byte of the log.
+pub fn file_name(start: u64) -> String {
+    format!("log-{start:016x}")
+}
+
+/// Where the file of this name begins.
+pub fn file_start(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("log-")?, 16).ok()
+}
+
+/// The spare files, by their numbers.
+pub struct Spares {
+    numbers: Mutex<Vec<u64>>,
+    count: AtomicUsize,
+    file_bytes: u64,
+}
+
+impl Spares {
+    /// The spare files in the storage.
+    pub fn find(storage: &dyn Storage, file_bytes: u64) -> Result<Self, Fault> {
+        let names = storage
+            .names()
+            .map_err(Fault::io(|| "list the log".to_owned()))?;
+        let number = |name: &String| name.strip_prefix(PREFIX)?.parse().ok();
+        let numbers: Vec<u64> = names.iter().filter_map(number).collect();
+        Ok(Self {
+            count: AtomicUsize::new(numbers.len()),
+            numbers: classes::log_writer().mutex(numbers),
+            file_bytes,
+        })
+    }
+
+    /// Whether there is no spare file.
+    pub fn is_wanted(&self) -> bool {
+        self.count.load(Acquire) == 0
+    }
+
+    /// Makes a spare file of zeros, if there is none.
+    pub fn prepare(&self, storage: &dyn Storage) -> Result<(), Fault> {
+        if !self.is_wanted() {
+            return Ok(());
+        }
+        let what = || "make a spare file of the log".to_owned();
+        let file = storage.open(UNFINISHED).map_err(Fault::io(what))?;
+        for at in (0..self.file_bytes).step_by(ZEROS.len()) {
+            file.write_at(&ZEROS, at).map_err(Fault::io(what))?;
+        }
+        file.sync().map_err(Fault::io(what))?;
+        self.keep(storage, UNFINISHED)
+    }
+
+    /// Makes a file that is no longer needed a spare one, or removes it.
+    pub fn keep(&self, storage: &dyn Storage, name: &str) -> Result<(), Fault> {
+        let what = || format!("give up the file {name} of the log");
+        let mut numbers = self.numbers.lock();
+        if numbers.len() >= SPARES_MAX {
+            return storage.remove(name).map_err(Fault::io(what));
+        }
+        let number = (0..).find(|it| !numbers.contains(it)).unwrap_or_default();
+        storage
+            .rename(name, &format!("{PREFIX}{number}"))
+            .map_err(Fault::io(what))?;
+        numbers.push(number);
+        self.count.fetch_add(1, AcqRel);
+        Ok(())
+    }
+
+    /// A file for the log from a byte on, with a durable name: a spare one, or else an empty one.
+    pub fn start_file(&self, storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
+        let name = file_name(start);
+        let what = || format!("start the file {name} of the log");
+        let mut numbers = self.numbers.lock();
+        let file = if let Some(number) = numbers.pop() {
+            self.count.fetch_sub(1, AcqRel);
+            let spare = format!("{PREFIX}{number}");
+            storage.rename(&spare, &name).map_err(Fault::io(what))?;
+            storage.open(&name).map_err(Fault::io(what))?
+        } else {
+            let file = storage.open(&name).map_err(Fault::io(what))?;
+            file.set_length(0).map_err(Fault::io(what))?;
+            file
+        };
+        storage.sync_names().map_err(Fault::io(what))?;
+        Ok(file)
+    }
+}

@@ -1,0 +1,66 @@
+//! The options of an engine.
+
+use crate::admission::Admission;
+use crate::log::Durability;
+
+/// The granularity of latching. The results of operations are the same with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Latching {
+    /// One operation at a time, and a cache and a lock table of one stripe. Other operations run
+    /// while one waits for locks or for the log.
+    Global,
+    /// One operation at a time on each file.
+    File,
+    /// Operations latch only the pages that they use.
+    Record,
+}
+
+/// The options of an engine.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    pub latching: Latching,
+    pub durability: Durability,
+    /// Pages of the cache, of 8192 bytes each.
+    pub cache_pages: usize,
+    /// A checkpoint is made when the log has grown by so many bytes.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            latching: Latching::Record,
+            durability: Durability::Group,
+            cache_pages: 8192,
+            checkpoint_bytes: 64 << 20,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// Length of a file of the log: there are several between two checkpoints.
+    pub(crate) fn log_file_bytes(&self) -> u64 {
+        (self.checkpoint_bytes / 4).clamp(1 << 16, 1 << 24)
+    }
+}
+
+/// Stripes of the page table and of the lock table, if several operations run at once. More stripes
+/// cause less contention, and use more of a CPU's cache.
+const STRIPES: usize = 16;
+
+/// The number of stripes of tables.
+pub fn stripes(latching: Latching) -> usize {
+    match latching {
+        Latching::Global => 1,
+        Latching::File | Latching::Record => STRIPES,
+    }
+}
+
+/// How transactions are admitted. No limit with global latching, where the latch is the queue, and
+/// where a commit sleeps until the log is forced: many must run so that many share a force.
+pub fn admission(options: &EngineOptions) -> Admission {
+    match (options.latching, options.durability) {
+        (Latching::Global, _) | (_, Durability::Group | Durability::Each) => Admission::unlimited(),
+        (Latching::File | Latching::Record, Durability::None) => Admission::for_cpus(),
+    }
+}

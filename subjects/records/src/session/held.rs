@@ -1,0 +1,68 @@
+//! What a session holds that others may wait for. It lies in the session registry: if the session's
+//! engine dies, another one releases it.
+
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use crate::changes::Changes;
+use crate::locks::{LockName, LockOutcome, Mode};
+use crate::session::parameters::{FileHandle, TransactionKind};
+
+#[derive(Default)]
+pub struct Held {
+    pub(super) transaction: Transaction,
+    /// Locks of reads with a bias outside of transactions.
+    pub(super) kept: Vec<KeptLock>,
+    /// The admission limit counts it; it must leave before it sleeps.
+    pub(super) is_admitted: bool,
+    /// The lock in whose queue it is.
+    pub(super) parked: Option<Parked>,
+    /// Its commit is in the log up to this byte, and maybe not on the disk.
+    pub(super) unconfirmed: Option<u64>,
+}
+
+/// What a session holds and has changed since its transaction began.
+#[derive(Default)]
+pub(super) struct Transaction {
+    /// [`SYSTEM`](crate::log::record::SYSTEM) until it changes something.
+    pub id: u64,
+    /// `None`: a single operation.
+    pub kind: Option<TransactionKind>,
+    pub changes: Changes,
+    /// It leaves stale key entries or ghosts, whether it commits or not.
+    pub needs_purge: bool,
+    pub locks: Vec<LockName>,
+    /// Files that it has locked, as a whole or in part.
+    pub files: SmallVec<[u32; 8]>,
+}
+
+/// A lock that a session keeps until it releases it.
+pub(super) struct KeptLock {
+    pub opened: FileHandle,
+    /// The number of the file.
+    pub file: u32,
+    pub name: LockName,
+    pub is_single: bool,
+}
+
+/// A lock that an operation needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub name: LockName,
+    pub mode: Mode,
+    /// Keep it until the transaction ends; otherwise it is enough that it was free.
+    pub keep: bool,
+}
+
+/// A place in the queue of a lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parked {
+    pub wanted: Wanted,
+    /// The outcome once the lock is granted.
+    pub granted: LockOutcome,
+    /// When the session last checked for a deadlock.
+    pub checked: Instant,
+    /// It checks again after this time.
+    pub interval: Duration,
+}

@@ -1,0 +1,214 @@
+//! The backup file, open for appending, and the file that it is rewritten into.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
+
+use super::error::{BackupError, failed};
+use super::held::{HeldLocks, LoadedBackup};
+use super::record::{HEADER, Record, encode};
+
+#[cfg(test)]
+mod tests;
+
+/// Rewritten once it is larger than this and four times what is still held.
+const COMPACT_BYTES_MIN: u64 = 1 << 20;
+const COMPACT_RATIO: u64 = 4;
+
+/// What an answered request with BACKUP survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the server process, by SIGKILL too: the kernel has the record
+    Process,
+    /// The loss of power: the disk has the record
+    Power,
+}
+
+/// A backup file that is open for appending.
+#[derive(Debug)]
+pub struct BackupFile {
+    path: PathBuf,
+    /// The file, and the one that it is rewritten into; then they exchange their names. Both are
+    /// opened before engines are forked: a descriptor that one of them opens is not in the others.
+    files: [Flock<File>; 2],
+    /// The index of the one that has the name now.
+    current: usize,
+    /// The file system cannot exchange names, so the file is never rewritten.
+    grows: bool,
+    durability: Durability,
+    /// Records that are not on file yet.
+    pending: Vec<u8>,
+    /// Bytes on file.
+    length: u64,
+    held: HeldLocks,
+    /// A write has failed: no request may be answered any more.
+    failed: bool,
+    pub compactions: u64,
+}
+
+impl BackupFile {
+    /// Opens or creates the file, and reads what is held.
+    ///
+    /// A torn end (a record that was being written when the server or the machine stopped) is cut
+    /// off: its request was never answered. Damage with whole records after it is refused.
+    pub fn open(path: &Path, durability: Durability) -> Result<(Self, LoadedBackup), BackupError> {
+        let when = |action| move |source| failed(path, action, source);
+        let mut file = open_locked(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(when("read it"))?;
+        let (held, good, loaded) = HeldLocks::read(&bytes, path)?;
+        file.set_len(good).map_err(when("cut its torn end off"))?;
+        file.seek(SeekFrom::End(0)).map_err(when("seek in it"))?;
+        let mut backup = Self {
+            path: path.to_owned(),
+            files: [file, open_locked(&other_path(path))?],
+            current: 0,
+            grows: false,
+            durability,
+            pending: Vec::new(),
+            length: good,
+            held,
+            failed: false,
+            compactions: 0,
+        };
+        if good == 0 {
+            backup.pending.extend_from_slice(HEADER);
+            backup.commit()?;
+            sync_folder_of(path)?;
+        }
+        Ok((backup, loaded))
+    }
+
+    /// A record for each lock that is held.
+    pub fn held(&self) -> impl Iterator<Item = Record<'_>> {
+        self.held.records()
+    }
+
+    /// Notes how often a lock is held from now on; it is on file after [`BackupFile::commit`].
+    pub fn note(&mut self, record: &Record) {
+        encode(record, &mut self.pending);
+        self.held.note(record);
+    }
+
+    /// Writes all notes to the file, as durably as asked for.
+    pub fn commit(&mut self) -> Result<(), BackupError> {
+        if self.failed {
+            let source = io::Error::other("an earlier write failed");
+            return Err(failed(&self.path, "append to it", source));
+        }
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let result = self.append();
+        self.failed = result.is_err();
+        result?;
+        let is_large =
+            self.length > COMPACT_BYTES_MIN && self.length > COMPACT_RATIO * self.held.bytes();
+        if is_large && !self.grows {
+            self.compact()?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self) -> Result<(), BackupError> {
+        let (path, file) = (&self.path, &mut self.files[self.current]);
+        file.write_all(&self.pending)
+            .map_err(|source| failed(path, "append to it", source))?;
+        self.length += self.pending.len() as u64;
+        self.pending.clear();
+        if self.durability == Durability::Power {
+            file.sync_data()
+                .map_err(|source| failed(path, "force it to the disk", source))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the locks that are held to the other file, which then takes this one's name.
+    pub fn compact(&mut self) -> Result<(), BackupError> {
+        let path = other_path(&self.path);
+        let when = |action| {
+            let path = path.clone();
+            move |source| failed(&path, action, source)
+        };
+        let mut bytes = HEADER.to_vec();
+        for record in self.held() {
+            encode(&record, &mut bytes);
+        }
+        let file = &mut self.files[1 - self.current];
+        file.set_len(0).map_err(when("empty it"))?;
+        file.rewind().map_err(when("seek in it"))?;
+        file.write_all(&bytes).map_err(when("write it"))?;
+        file.sync_all().map_err(when("force it to the disk"))?;
+        match exchange(&path, &self.path) {
+            Ok(()) => {}
+            Err(Errno::EINVAL | Errno::ENOSYS) => {
+                let shown = self.path.display();
+                eprintln!(
+                    "concurve-server: the backup file {shown} will grow: its file system cannot \
+                     exchange the names of two files, so it is not rewritten"
+                );
+                self.grows = true;
+                return Ok(());
+            }
+            Err(error) => return Err(when("put it in place")(error.into())),
+        }
+        self.current = 1 - self.current;
+        self.length = bytes.len() as u64;
+        self.compactions += 1;
+        sync_folder_of(&self.path)
+    }
+
+    /// Removes the other file; if that fails, the file does no harm.
+    pub fn end(self) {
+        let _ = std::fs::remove_file(other_path(&self.path));
+    }
+}
+
+/// The path of the file that a backup file is rewritten into.
+fn other_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// Exchanges the names of two files in one step.
+fn exchange(one: &Path, other: &Path) -> Result<(), Errno> {
+    renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
+}
+
+/// Opens or creates a file, and locks it against other servers.
+fn open_locked(path: &Path) -> Result<Flock<File>, BackupError> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    lock(
+        opened.map_err(|source| failed(path, "open it", source))?,
+        path,
+    )
+}
+
+fn lock(file: File, path: &Path) -> Result<Flock<File>, BackupError> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
+        Errno::EWOULDBLOCK => BackupError::InUse {
+            path: path.to_owned(),
+        },
+        error => failed(path, "lock it", error.into()),
+    })
+}
+
+/// Makes the name of a file durable.
+fn sync_folder_of(path: &Path) -> Result<(), BackupError> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| failed(path, "force its folder to the disk", source))
+}

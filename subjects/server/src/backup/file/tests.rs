@@ -1,0 +1,101 @@
+//! Backup files, whole, torn and damaged.
+
+use super::*;
+use crate::locks::mode::Mode;
+
+fn record(argument: &str, count: u32) -> Record<'_> {
+    Record {
+        count,
+        mode: Mode::Exclusive,
+        table: b"T",
+        argument: argument.as_bytes(),
+        owner: b"o",
+    }
+}
+
+fn held(backup: &BackupFile) -> Vec<(String, u32)> {
+    let text = |it: Record| (String::from_utf8_lossy(it.argument).into_owned(), it.count);
+    let mut held: Vec<_> = backup.held().map(text).collect();
+    held.sort();
+    held
+}
+
+fn open(path: &Path) -> (BackupFile, LoadedBackup) {
+    BackupFile::open(path, Durability::Process).unwrap()
+}
+
+#[test]
+fn what_was_committed_is_held_again_wherever_the_file_is_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    let steps = [("a", 1), ("b", 1), ("a", 2), ("b", 0), ("c", 1)];
+    // After each step: the length of the file, and what is held.
+    let mut whole = Vec::new();
+    {
+        let (mut backup, _) = open(&path);
+        whole.push((backup.length, held(&backup)));
+        for (argument, count) in steps {
+            backup.note(&record(argument, count));
+            backup.commit().unwrap();
+            whole.push((backup.length, held(&backup)));
+        }
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    for length in 0..=bytes.len() {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let (backup, loaded) = open(&path);
+        let good = whole.iter().rev().find(|it| it.0 <= length as u64);
+        let good = good.map_or((0, vec![]), Clone::clone);
+        assert_eq!(held(&backup), good.1, "of {length} bytes");
+        assert_eq!(loaded.torn_bytes, length as u64 - good.0);
+    }
+}
+
+#[test]
+fn damage_with_records_after_it_is_refused_by_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    {
+        let (mut backup, _) = open(&path);
+        backup.note(&record("a", 1));
+        backup.note(&record("b", 1));
+        backup.commit().unwrap();
+    }
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[HEADER.len() + 9] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let error = BackupFile::open(&path, Durability::Process).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("damaged at byte 17, and 1 whole"),
+        "{error}"
+    );
+    std::fs::write(&path, "something else").unwrap();
+    let error = BackupFile::open(&path, Durability::Process).unwrap_err();
+    assert!(matches!(error, BackupError::Foreign { .. }));
+}
+
+#[test]
+fn a_rewritten_file_holds_the_same_and_one_server_owns_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    let (mut backup, _) = open(&path);
+    for round in 0..120_000_u32 {
+        backup.note(&record("x", round % 2));
+        if round % 1000 == 0 {
+            backup.commit().unwrap();
+        }
+    }
+    backup.note(&record("kept", 3));
+    backup.commit().unwrap();
+    assert!(backup.compactions > 1 && backup.length < COMPACT_BYTES_MIN);
+    let before = held(&backup);
+    let error = BackupFile::open(&path, Durability::Process).unwrap_err();
+    assert!(matches!(error, BackupError::InUse { .. }));
+    drop(backup);
+    let backup = open(&path).0;
+    assert_eq!(held(&backup), before);
+    backup.end();
+    assert!(!other_path(&path).exists());
+}

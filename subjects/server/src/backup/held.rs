@@ -1,0 +1,115 @@
+//! The locks that are held by the records of a backup file.
+
+use std::path::Path;
+
+use hashbrown::HashMap;
+
+use super::error::BackupError;
+use super::record::{HEADER, Record, decode, encode};
+use crate::locks::mode::Mode;
+
+/// What the server found in the file at its start.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LoadedBackup {
+    pub records: u64,
+    pub locks: u64,
+    /// Bytes of a torn record at the end, cut off.
+    pub torn_bytes: u64,
+}
+
+/// How often each lock is held.
+#[derive(Debug, Default)]
+pub struct HeldLocks {
+    /// Count by the body of the record without its count.
+    counts: HashMap<Box<[u8]>, u32>,
+    bytes: u64,
+}
+
+impl HeldLocks {
+    /// Reads the bytes of a file: the locks, and the length of the whole records.
+    pub fn read(bytes: &[u8], path: &Path) -> Result<(Self, u64, LoadedBackup), BackupError> {
+        let (mut held, mut loaded) = (Self::default(), LoadedBackup::default());
+        if !bytes.starts_with(HEADER) {
+            // The server or the machine may have stopped while the header was written.
+            if !HEADER.starts_with(bytes) {
+                let path = path.to_owned();
+                return Err(BackupError::Foreign { path });
+            }
+            loaded.torn_bytes = bytes.len() as u64;
+            return Ok((held, 0, loaded));
+        }
+        let mut at = HEADER.len();
+        while let Some((record, length)) = decode(&bytes[at..]) {
+            held.note(&record);
+            loaded.records += 1;
+            at += length;
+        }
+        let after = (at + 1..bytes.len()).filter(|from| decode(&bytes[*from..]).is_some());
+        let after = after.count() as u64;
+        if after > 0 {
+            let (path, at) = (path.to_owned(), at as u64);
+            return Err(BackupError::Damaged { path, at, after });
+        }
+        loaded.torn_bytes = (bytes.len() - at) as u64;
+        loaded.locks = held.counts.len() as u64;
+        Ok((held, at as u64, loaded))
+    }
+
+    /// Notes how often a lock is held from now on.
+    pub fn note(&mut self, record: &Record) {
+        let key = key(record);
+        let bytes = entry_bytes(&key);
+        if record.count == 0 {
+            if self.counts.remove(&key).is_some() {
+                self.bytes -= bytes;
+            }
+        } else if self.counts.insert(key, record.count).is_none() {
+            self.bytes += bytes;
+        }
+    }
+
+    /// A record for each lock.
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let records = self.counts.iter();
+        records.filter_map(|(key, count)| from_key(key, *count))
+    }
+
+    /// Length of these records on file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+fn key(record: &Record) -> Box<[u8]> {
+    let mut whole = Vec::with_capacity(800);
+    encode(
+        &Record {
+            count: 0,
+            ..*record
+        },
+        &mut whole,
+    );
+    whole[8..].into()
+}
+
+fn from_key(key: &[u8], count: u32) -> Option<Record<'_>> {
+    let mode = Mode::from_letter(key.get(4..5)?)?;
+    let mut rest = &key[5..];
+    let mut text = || {
+        let (length, after) = rest.split_first()?;
+        let (text, after) = after.split_at_checked(usize::from(*length))?;
+        rest = after;
+        Some(text)
+    };
+    Some(Record {
+        count,
+        mode,
+        table: text()?,
+        argument: text()?,
+        owner: text()?,
+    })
+}
+
+fn entry_bytes(key: &[u8]) -> u64 {
+    key.len() as u64 + 8
+}

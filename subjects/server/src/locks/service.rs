@@ -1,0 +1,223 @@
+//! The state of the lock service, which all engines share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use concurve_latch::{Class, Mutex, Section};
+
+use crate::backup::{BackupLog, Record};
+use crate::error::Error;
+use crate::locks::entry::OwnerId;
+use crate::locks::latched::LockTable;
+use crate::locks::mode::{Mode, Scope};
+use crate::locks::overflow::{Overflow, Overflows, largest_holders};
+use crate::locks::owners::{Owners, Part};
+use crate::locks::request::{Counts, Journal, Refusal, Request, Subject};
+use crate::locks::usage::TableUsage;
+use crate::options::LockOptions;
+
+/// The lock table, the owners of its locks, and the backup file.
+#[derive(Debug)]
+pub struct LockService {
+    pub table: LockTable,
+    pub usage: Arc<TableUsage>,
+    pub owners: Mutex<Owners>,
+    pub overflows: Mutex<Overflows>,
+    pub counters: LockCounters,
+    pub backup: Option<BackupLog>,
+    begin: Instant,
+}
+
+/// Counts since the start.
+#[derive(Debug, Default)]
+pub struct LockCounters {
+    /// With those that only cumulated.
+    pub granted: AtomicU64,
+    pub collisions: AtomicU64,
+    pub full: AtomicU64,
+    pub promotions: AtomicU64,
+    pub unlocks: AtomicU64,
+    pub not_held: AtomicU64,
+}
+
+impl LockService {
+    /// Opens the backup file, if there is one, and takes every lock that it holds.
+    ///
+    /// # Errors
+    /// If the file cannot be used, or its locks do not fit into the table.
+    pub fn open(options: &LockOptions) -> Result<Self, Error> {
+        let usage = Arc::new(TableUsage::new(options.capacity));
+        let backup = options.backup.as_ref();
+        let service = Self {
+            table: LockTable::new(options.latching, options.rules, Arc::clone(&usage)),
+            usage,
+            owners: Class::named("owners").mutex(Owners::default()),
+            overflows: Class::named("overflows").mutex(Overflows::default()),
+            counters: LockCounters::default(),
+            backup: backup
+                .map(|(path, durability)| BackupLog::open(path, *durability))
+                .transpose()?,
+            begin: Instant::now(),
+        };
+        service.restore(options.capacity)?;
+        Ok(service)
+    }
+
+    /// Takes every lock that the backup file holds.
+    fn restore(&self, capacity: u64) -> Result<(), Error> {
+        let Some(backup) = &self.backup else {
+            return Ok(());
+        };
+        let file = backup.file();
+        for record in file.held() {
+            let owner = self.owners.lock().intern(record.owner);
+            let request = Request {
+                subject: Subject {
+                    table: record.table,
+                    argument: record.argument,
+                },
+                mode: record.mode,
+                owner,
+                scope: Scope::UPDATE,
+                backup: true,
+            };
+            for _ in 0..record.count {
+                self.table
+                    .lock(&request, &mut ())
+                    .map_err(|refusal| Error::Reload {
+                        held: file.held().count() as u64,
+                        capacity,
+                        refusal: format!("{refusal:?}"),
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn lock(&self, request: &Request) -> Result<Counts, Refusal> {
+        self.table.lock(request, &mut self.journal())
+    }
+
+    pub fn promote(&self, request: &Request) -> Result<Counts, Refusal> {
+        let promoted = self.table.promote(request, &mut self.journal());
+        promoted.map(|(counts, _)| counts)
+    }
+
+    pub fn unlock(&self, request: &Request) -> Result<Counts, Refusal> {
+        self.table.unlock(request, &mut self.journal())
+    }
+
+    /// Ends all holds of these parts of an owner; returns how many locks that freed.
+    pub fn release_all(&self, owner: OwnerId, scope: Scope) -> u64 {
+        let change = self.owners.lock().change(owner);
+        let freed = self.table.release_all(owner, scope, &mut self.journal());
+        self.forget_idle(owner, change);
+        freed
+    }
+
+    /// No connection speaks for this part of an owner any more: its dialog locks end.
+    pub fn end_part(&self, owner: OwnerId, part: Part) {
+        let change = self.owners.lock().change(owner);
+        if part == Part::Dialog {
+            let mut journal = self.journal();
+            self.table.release_all(owner, Scope::DIALOG, &mut journal);
+        }
+        self.forget_idle(owner, change);
+    }
+
+    fn forget_idle(&self, owner: OwnerId, change: u64) {
+        if !self.table.holds(owner) {
+            self.owners.lock().forget(owner, change);
+        }
+    }
+
+    /// Ends the parts of owners for which only connections of an engine spoke, from 0, that died.
+    pub fn end_sessions_of(&self, engine: usize) {
+        // If this engine dies in the middle, it is not known which locks are left to end.
+        let _section = Section::enter(ending_sessions());
+        let unattended = self.owners.lock().abandon(engine);
+        for (owner, part) in unattended {
+            self.end_part(owner, part);
+        }
+    }
+
+    /// Counts a request that was refused because the table is full. The first one of an overflow
+    /// also notes who holds most locks.
+    pub fn note_overflow(&self) {
+        let now_ms = self.begin.elapsed().as_millis() as u64;
+        // Not latched while the table is read: that has latches of its own.
+        let begins = self.overflows.lock().refused(now_ms);
+        if begins {
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+            let unix_ms = since_epoch.map_or(0, |it| it.as_millis() as u64);
+            let (owners, arguments) = largest_holders(&self.table);
+            self.overflows.lock().begin(Overflow {
+                unix_ms,
+                refused: 1,
+                owners,
+                arguments,
+            });
+        }
+    }
+
+    /// The figures of the table by name.
+    pub fn figures(&self, error_replies: u64) -> Vec<(&'static str, u64)> {
+        let (owners, owners_peak) = {
+            let owners = self.owners.lock();
+            (owners.len() as u64, owners.peak() as u64)
+        };
+        let mut tries_made = 0;
+        self.table.each_partition(|it| tries_made += it.tries_made);
+        let (locks, arguments) = (self.usage.locks(), self.usage.arguments());
+        let counters = &self.counters;
+        vec![
+            ("locks", locks.now()),
+            ("locks_peak", locks.peak()),
+            ("capacity", self.usage.capacity()),
+            ("arguments", arguments.now()),
+            ("arguments_peak", arguments.peak()),
+            ("owners", owners),
+            ("owners_peak", owners_peak),
+            ("granted", counters.granted.load(Relaxed)),
+            ("collisions", counters.collisions.load(Relaxed)),
+            ("promotions", counters.promotions.load(Relaxed)),
+            ("unlocks", counters.unlocks.load(Relaxed)),
+            ("not_held", counters.not_held.load(Relaxed)),
+            ("refused_full", counters.full.load(Relaxed)),
+            ("overflows", self.overflows.lock().total()),
+            ("errors", error_replies),
+            ("tries_made", tries_made),
+        ]
+    }
+
+    fn journal(&self) -> BackupJournal<'_> {
+        BackupJournal(self)
+    }
+}
+
+/// The section in which an engine must not die: see [`LockService::end_sessions_of`].
+pub(super) fn ending_sessions() -> Class {
+    Class::named("ending sessions")
+}
+
+/// Writes changes of locks to the backup file, with the names of their owners.
+struct BackupJournal<'a>(&'a LockService);
+
+impl Journal for BackupJournal<'_> {
+    fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32) {
+        let LockService { backup, owners, .. } = self.0;
+        let Some(backup) = backup else {
+            return;
+        };
+        backup.note(|file| {
+            file.note(&Record {
+                count,
+                mode,
+                table: subject.table,
+                argument: subject.argument,
+                owner: owners.lock().name(owner),
+            });
+        });
+    }
+}

@@ -1,0 +1,390 @@
+//! One client's connection: its buffers, and what can be done next for it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::net::batch::{Batch, Returned};
+use crate::net::poller::Ready;
+use crate::options::{ConnectionLimits, Replies};
+use crate::request::Flow;
+use crate::resp::parser::{Parser, ProtocolError};
+use crate::resp::writer::{Version, Writer};
+use crate::session::Session;
+
+/// First and longest pause between two attempts for a lock that a request waits for.
+const RETRY_MIN: Duration = Duration::from_millis(1);
+const RETRY_MAX: Duration = Duration::from_millis(64);
+/// The same for a parked request, which is called when its lock is free: an attempt before that only
+/// looks for a deadlock.
+const PARKED_MIN: Duration = Duration::from_millis(10);
+const PARKED_MAX: Duration = Duration::from_secs(1);
+
+/// Memory that an idle connection may keep for each direction.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
+
+/// A connection that an I/O thread has.
+#[derive(Debug)]
+pub struct ClientConnection {
+    stream: Arc<TcpStream>,
+    session: SessionPlace,
+    parser: Parser,
+    input: Vec<u8>,
+    incoming: Incoming,
+    /// Bytes of the requests that are in a batch.
+    submitted: usize,
+    /// Whole requests may be left in `input`.
+    has_unparsed: bool,
+    output: Vec<u8>,
+    /// Bytes of `output` that were written.
+    written: usize,
+    /// The socket may take more.
+    is_writable: bool,
+    phase: Phase,
+    /// When to try again for a lock that its request waits for, and the pause after that.
+    pub retry_at: Option<Instant>,
+    retry: Duration,
+    /// When a request was last begun or completed, or a reply was taken.
+    progress: Instant,
+}
+
+/// Where the session of a connection is.
+#[derive(Debug)]
+enum SessionPlace {
+    Here(Box<Session>),
+    /// In a batch.
+    Away {
+        /// It was called: its request can go on.
+        is_called: bool,
+        /// The connection has something to do as soon as it is back.
+        is_awaited: bool,
+    },
+}
+
+/// What the socket may have to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Incoming {
+    /// Nothing, until an event says so.
+    Nothing,
+    /// More bytes.
+    Bytes,
+    /// Its end or an error, perhaps after bytes.
+    End,
+    /// Nothing: the end was read.
+    Ended,
+}
+
+/// The life of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// The last reply is in the output.
+    Closing,
+    /// The socket is broken, or a limit was passed: nothing can be written any more.
+    Broken,
+}
+
+impl ClientConnection {
+    pub fn new(stream: TcpStream, session: Box<Session>, now: Instant) -> Self {
+        Self {
+            stream: Arc::new(stream),
+            session: SessionPlace::Here(session),
+            parser: Parser::default(),
+            input: Vec::new(),
+            incoming: Incoming::Bytes,
+            submitted: 0,
+            has_unparsed: false,
+            output: Vec::new(),
+            written: 0,
+            is_writable: true,
+            phase: Phase::Open,
+            retry_at: None,
+            retry: RETRY_MIN,
+            progress: now,
+        }
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Notes an event of the socket.
+    pub fn note(&mut self, ready: Ready) {
+        self.incoming = match self.incoming {
+            Incoming::Ended | Incoming::End => self.incoming,
+            _ if ready.ended => Incoming::End,
+            Incoming::Nothing if ready.readable => Incoming::Bytes,
+            Incoming::Nothing | Incoming::Bytes => self.incoming,
+        };
+        self.is_writable |= ready.writable;
+    }
+
+    /// Nothing can be read or written any more.
+    pub fn set_broken(&mut self) {
+        self.phase = Phase::Broken;
+    }
+
+    /// Reads once, if the input has less than the longest request.
+    pub fn read(&mut self, scratch: &mut [u8], limits: &ConnectionLimits, now: Instant) {
+        if !self.can_read(limits) {
+            return;
+        }
+        match (&*self.stream).read(scratch) {
+            Ok(0) => {
+                self.incoming = Incoming::Ended;
+                if self.retry_at.is_some() {
+                    // The client whose request waits for a lock is gone.
+                    self.set_broken();
+                }
+            }
+            Ok(bytes) => {
+                // Fewer than asked for: the next event says when there is more. But there is none
+                // after the end was reported: it is met by reading on.
+                if bytes < scratch.len() && self.incoming == Incoming::Bytes {
+                    self.incoming = Incoming::Nothing;
+                }
+                if self.input.is_empty() {
+                    self.progress = now;
+                }
+                self.input.extend_from_slice(&scratch[..bytes]);
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => self.incoming = Incoming::Nothing,
+                ErrorKind::Interrupted => {}
+                _ => self.set_broken(),
+            },
+        }
+    }
+
+    fn can_read(&self, limits: &ConnectionLimits) -> bool {
+        self.phase != Phase::Broken
+            && matches!(self.incoming, Incoming::Bytes | Incoming::End)
+            && self.input.len() <= limits.request.bytes_max
+    }
+
+    /// Whether its requests may be executed now.
+    fn may_execute(&self, limits: &ConnectionLimits, now: Instant) -> bool {
+        self.has_session()
+            && !self.input.is_empty()
+            && self.phase == Phase::Open
+            && self.retry_at.is_none_or(|at| at <= now)
+            && self.unwritten() < limits.output_bytes_max
+    }
+
+    /// Its session, if it is here.
+    pub fn session_mut(&mut self) -> Option<&mut Session> {
+        match &mut self.session {
+            SessionPlace::Here(session) => Some(session),
+            SessionPlace::Away { .. } => None,
+        }
+    }
+
+    fn has_session(&self) -> bool {
+        matches!(self.session, SessionPlace::Here(_))
+    }
+
+    /// Its session was called: a parked request can go on.
+    pub fn call(&mut self, now: Instant) {
+        match &mut self.session {
+            SessionPlace::Away { is_called, .. } => *is_called = true,
+            SessionPlace::Here(_) if self.retry_at.is_some() => self.retry_at = Some(now),
+            SessionPlace::Here(_) => {} // an earlier call, or a pause that was over, came first
+        }
+    }
+
+    /// Parses its requests into a batch, up to the limit of a turn, and adds its session.
+    pub fn submit(
+        &mut self,
+        number: u32,
+        batch: &mut Batch,
+        replies: Replies,
+        limits: &ConnectionLimits,
+        now: Instant,
+    ) {
+        if !self.may_execute(limits, now) {
+            return;
+        }
+        let (mut submitted, mut requests) = (0, 0);
+        self.has_unparsed = true;
+        while requests < limits.pipeline_max {
+            let rest = &self.input[submitted..];
+            match self.parser.parse(rest, limits.request) {
+                Ok(Some(length)) => {
+                    submitted += length;
+                    batch.add_request(&rest[..length], self.parser.spans(), submitted);
+                    requests += 1;
+                }
+                Ok(None) => {
+                    self.has_unparsed = false;
+                    break;
+                }
+                // The requests before it are answered first: the error is found again after them.
+                Err(_) if requests > 0 => break,
+                Err(error) => {
+                    self.refuse(&error);
+                    break;
+                }
+            }
+        }
+        if requests > 0
+            && let Some(session) = self.send_session()
+        {
+            self.submitted = submitted;
+            let replies_max = limits.output_bytes_max - self.unwritten();
+            batch.add_chunk(number, session, self.socket(replies), replies_max);
+        }
+    }
+
+    /// The session, if it is here; it is away afterwards.
+    pub fn send_session(&mut self) -> Option<Box<Session>> {
+        if !self.has_session() {
+            return None;
+        }
+        let away = SessionPlace::Away {
+            is_called: false,
+            is_awaited: false,
+        };
+        match std::mem::replace(&mut self.session, away) {
+            SessionPlace::Here(session) => Some(session),
+            SessionPlace::Away { .. } => None,
+        }
+    }
+
+    /// The socket for an engine that may write replies. The I/O thread writes nothing while the
+    /// session is away.
+    fn socket(&self, replies: Replies) -> Option<Arc<TcpStream>> {
+        let may_write = replies == Replies::Engine && self.is_writable && self.unwritten() == 0;
+        may_write.then(|| Arc::clone(&self.stream))
+    }
+
+    /// Whether it has something to do as soon as its session is back. True once for each time that
+    /// the session is away.
+    pub fn begins_to_await(&mut self) -> bool {
+        let has_more = self.has_unparsed || self.input.len() > self.submitted;
+        let has_ended = self.incoming == Incoming::Ended || self.phase == Phase::Broken;
+        match &mut self.session {
+            SessionPlace::Away { is_awaited, .. } if has_more || has_ended => {
+                !std::mem::replace(is_awaited, true)
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes its session back, with replies. Returns whether it was awaited.
+    pub fn take_back(&mut self, returned: Returned, now: Instant) -> bool {
+        let here = SessionPlace::Here(returned.session);
+        let (is_called, is_awaited) = match std::mem::replace(&mut self.session, here) {
+            SessionPlace::Away {
+                is_called,
+                is_awaited,
+            } => (is_called, is_awaited),
+            SessionPlace::Here(_) => (false, false),
+        };
+        for replies in returned.unwritten {
+            self.output.extend_from_slice(replies);
+        }
+        let progress = returned.progress;
+        self.input.drain(..progress.consumed);
+        if progress.consumed < self.submitted {
+            // The parser has passed requests that were not executed: it begins again.
+            self.parser = Parser::default();
+            self.has_unparsed = true;
+        }
+        self.submitted = 0;
+        if self.input.is_empty() {
+            self.input.shrink_to(KEPT_BYTES_MAX);
+        }
+        if progress.executed > 0 {
+            self.progress = now;
+        }
+        self.go_on(progress.flow, is_called, now);
+        is_awaited
+    }
+
+    fn go_on(&mut self, flow: Flow, is_called: bool, now: Instant) {
+        if flow == Flow::Close && self.phase == Phase::Open {
+            self.phase = Phase::Closing;
+        }
+        if flow.is_again() && self.incoming == Incoming::Ended {
+            self.set_broken();
+        }
+        self.retry_at = match flow {
+            Flow::Parked if is_called => Some(now),
+            Flow::Parked => Some(now + self.pause(PARKED_MIN, PARKED_MAX)),
+            Flow::Wait => Some(now + self.pause(RETRY_MIN, RETRY_MAX)),
+            Flow::Done | Flow::Unconfirmed | Flow::Close => {
+                self.retry = RETRY_MIN;
+                None
+            }
+        };
+    }
+
+    /// The next pause; twice as long each time.
+    fn pause(&mut self, least: Duration, most: Duration) -> Duration {
+        let pause = self.retry.max(least);
+        self.retry = (pause * 2).min(most);
+        pause
+    }
+
+    fn refuse(&mut self, error: &ProtocolError) {
+        let message = format!("Protocol error: {error}");
+        Writer::new(&mut self.output, Version::Two).error("ERR", &message);
+        self.phase = Phase::Closing;
+    }
+
+    fn unwritten(&self) -> usize {
+        self.output.len() - self.written
+    }
+
+    /// Writes replies as far as the socket takes them.
+    pub fn write(&mut self, now: Instant) {
+        while self.is_writable && self.phase != Phase::Broken && self.unwritten() > 0 {
+            match (&*self.stream).write(&self.output[self.written..]) {
+                Ok(bytes) => {
+                    self.written += bytes;
+                    self.progress = now;
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => self.is_writable = false,
+                    ErrorKind::Interrupted => {}
+                    _ => self.set_broken(),
+                },
+            }
+        }
+        if self.unwritten() == 0 {
+            self.output.clear();
+            self.output.shrink_to(KEPT_BYTES_MAX);
+            self.written = 0;
+        }
+    }
+
+    /// Whether another turn would do something.
+    pub fn wants_turn(&self, limits: &ConnectionLimits, now: Instant) -> bool {
+        self.has_session() && (self.can_read(limits) || self.can_go_on(limits, now))
+    }
+
+    fn can_go_on(&self, limits: &ConnectionLimits, now: Instant) -> bool {
+        self.has_unparsed && self.may_execute(limits, now)
+    }
+
+    /// Whether nothing is left to do but to close it.
+    pub fn is_over(&self, limits: &ConnectionLimits, now: Instant) -> bool {
+        let all_written = self.unwritten() == 0 && self.has_session();
+        match self.phase {
+            Phase::Broken => true,
+            Phase::Closing => all_written,
+            Phase::Open => {
+                let has_ended = self.incoming == Incoming::Ended;
+                all_written && has_ended && !self.can_go_on(limits, now)
+            }
+        }
+    }
+
+    /// Whether it has kept half a request, or unread replies, for too long.
+    pub fn is_stalled(&self, limits: &ConnectionLimits, now: Instant) -> bool {
+        let half = !self.input.is_empty() && self.has_session() && self.retry_at.is_none();
+        let unread = self.unwritten() > 0;
+        (half || unread) && now.duration_since(self.progress) > limits.stalled
+    }
+}

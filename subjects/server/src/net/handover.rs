@@ -1,0 +1,145 @@
+//! How engines that are processes share clients: the engine that accepts a client hands it over to the
+//! engine with the fewest, through a socket that was opened before the engines were forked.
+//!
+//! Clients on their way are in the kernel: the replacement of an engine that died receives them.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+use concurve_latch::{Class, Mutex};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+use crate::net::clients::ThreadCounters;
+
+/// The sockets through which engines hand over clients.
+#[derive(Debug)]
+pub struct ConnectionHandover {
+    /// For each engine, the end to send to it and the end where it receives.
+    pairs: Box<[(OwnedFd, OwnedFd)]>,
+    /// Guards the counts of clients, so that a client that is counted for an engine is also sent to it.
+    latch: Mutex<()>,
+}
+
+impl ConnectionHandover {
+    /// For so many engines.
+    pub fn new(engines: usize) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let pair = |_| socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+        let pairs: Result<_, _> = (0..engines).map(pair).collect();
+        Ok(Self {
+            pairs: pairs?,
+            // The name is shown to users, as that of a class of latches.
+            latch: Class::named("reception").mutex(()),
+        })
+    }
+
+    /// Becomes readable when clients are handed over to an engine.
+    pub fn receiver(&self, engine: usize) -> BorrowedFd<'_> {
+        self.pairs[engine].1.as_fd()
+    }
+
+    /// Hands a client over to the engine with the fewest; returns it if that is the calling engine.
+    pub fn place(
+        &self,
+        engine: usize,
+        client: TcpStream,
+        id: u64,
+        engines: &[ThreadCounters],
+    ) -> Option<TcpStream> {
+        let _latch = self.latch.lock();
+        let open = |at: &usize| (engines[*at].open.load(Relaxed), *at != engine);
+        let to = (0..engines.len()).min_by_key(open).unwrap_or(engine);
+        // If the socket is full, that engine has enough to do: the calling one keeps the client.
+        let is_sent = to != engine && self.send(to, &client, id).is_ok();
+        let has_it = if is_sent { to } else { engine };
+        engines[has_it].open.fetch_add(1, Relaxed);
+        (!is_sent).then_some(client)
+    }
+
+    fn send(&self, to: usize, client: &TcpStream, id: u64) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [client.as_fd()];
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let bytes = id.to_ne_bytes();
+        let flags = SendFlags::NOSIGNAL;
+        sendmsg(
+            &self.pairs[to].0,
+            &[IoSlice::new(&bytes)],
+            &mut ancillary,
+            flags,
+        )?;
+        Ok(())
+    }
+
+    /// The next client that was handed over to this engine, and its number.
+    pub fn receive(&self, engine: usize) -> Option<(TcpStream, u64)> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut bytes = [0; size_of::<u64>()];
+        let into = &mut [IoSliceMut::new(&mut bytes)];
+        recvmsg(
+            self.receiver(engine),
+            into,
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+        .ok()?;
+        let client = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        Some((client?.into(), u64::from_ne_bytes(bytes)))
+    }
+
+    /// The clients that were on their way to an engine that died. Those that it had are lost.
+    pub fn inherit(&self, engine: usize, engines: &[ThreadCounters]) -> Vec<(TcpStream, u64)> {
+        let _latch = self.latch.lock();
+        let clients: Vec<_> = std::iter::from_fn(|| self.receive(engine)).collect();
+        engines[engine].open.store(clients.len() as u64, Relaxed);
+        clients
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn clients_go_to_the_engine_with_the_fewest_and_none_is_lost_on_the_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connect = || {
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            (client, listener.accept().unwrap().0)
+        };
+        let handover = ConnectionHandover::new(2).unwrap();
+        let engines = [ThreadCounters::default(), ThreadCounters::default()];
+        let open = || [0, 1].map(|at: usize| engines[at].open.load(Relaxed));
+        let (mut clients, mut kept) = (Vec::new(), 0);
+        for id in 0..4 {
+            let (client, accepted) = connect();
+            clients.push(client);
+            kept += usize::from(handover.place(0, accepted, id, &engines).is_some());
+        }
+        assert_eq!((kept, open()), (2, [2, 2]));
+        let (mut first, id) = handover.receive(1).unwrap();
+        assert_eq!(id, 1, "its own came first");
+        first.write_all(b"x").unwrap();
+        clients[1].read_exact(&mut [0]).unwrap();
+        // It dies with that one; the other one is on its way.
+        drop(first);
+        let inherited = handover.inherit(1, &engines);
+        assert_eq!(inherited.iter().map(|it| it.1).collect::<Vec<_>>(), [3]);
+        assert_eq!(open(), [2, 1]);
+        assert!(handover.receive(1).is_none());
+    }
+}

@@ -1,0 +1,116 @@
+//! What the threads that serve connections share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::error::Error;
+use crate::net::clients::{Clients, ThreadCounters};
+use crate::net::handover::ConnectionHandover;
+use crate::net::inbox::IoInbox;
+use crate::net::run_queue::RunQueue;
+use crate::options::{Replies, ServerOptions, ThreadModel};
+
+/// Clients, I/O threads, and the way of a request between them and the engines.
+#[derive(Debug)]
+pub struct Network {
+    pub clients: Clients,
+    /// Of each I/O thread; of each engine, if engines have the sockets.
+    pub counters: Box<[ThreadCounters]>,
+    /// Messages for each I/O thread, in the same order.
+    pub inboxes: Box<[Arc<IoInbox>]>,
+    pub path: RequestPath,
+}
+
+/// The way of a request from its socket to an engine: the shared part of a [`ThreadModel`].
+#[derive(Debug)]
+pub enum RequestPath {
+    /// From an I/O thread through a run queue to any engine.
+    RunQueue(QueuePath),
+    /// None: the engine has the socket. A listener gives it its clients.
+    SocketThreads,
+    /// None: the engine has the socket. Engines accept clients and hand them over to each other.
+    SocketProcesses(ConnectionHandover),
+}
+
+/// Queues between I/O threads, engines and the disk thread.
+#[derive(Debug)]
+pub struct QueuePath {
+    /// From I/O threads to engines.
+    pub requests: RunQueue,
+    /// From engines to the disk thread, if there is one.
+    pub disk: Option<RunQueue>,
+    pub replies: Replies,
+    /// Wall time in which engines executed.
+    pub busy_ns: AtomicU64,
+    /// Batches that they executed.
+    pub batches: AtomicU64,
+}
+
+impl Network {
+    /// Opens what engines need of each other. To be called before they are forked.
+    ///
+    /// # Errors
+    /// If the system has no descriptors left.
+    pub fn open(options: &ServerOptions) -> Result<Self, Error> {
+        let io_threads = options.threads.io_threads();
+        let inboxes: Result<_, Error> = (0..io_threads).map(|_| IoInbox::new()).collect();
+        let path = match options.threads {
+            ThreadModel::RunQueue {
+                engines,
+                replies,
+                has_disk_thread,
+                ..
+            } => RequestPath::RunQueue(QueuePath {
+                requests: RunQueue::new("run queue", engines),
+                disk: has_disk_thread.then(|| RunQueue::new("disk queue", 1)),
+                replies,
+                busy_ns: AtomicU64::new(0),
+                batches: AtomicU64::new(0),
+            }),
+            ThreadModel::SocketThreads { .. } => RequestPath::SocketThreads,
+            ThreadModel::SocketProcesses { engines } => {
+                let handover = ConnectionHandover::new(engines);
+                RequestPath::SocketProcesses(handover.map_err(Error::io("open pairs of sockets"))?)
+            }
+        };
+        Ok(Self {
+            clients: Clients::new(options.clients_max),
+            counters: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
+            inboxes: inboxes?,
+            path,
+        })
+    }
+
+    /// Clients that are connected.
+    pub fn connected(&self) -> u64 {
+        self.counters.iter().map(|it| it.open.load(Relaxed)).sum()
+    }
+
+    /// Requests that were executed.
+    pub fn requests(&self) -> u64 {
+        self.requests_per_io_thread().iter().sum()
+    }
+
+    pub fn requests_per_io_thread(&self) -> Vec<u64> {
+        let threads = self.counters.iter();
+        threads.map(|it| it.requests.load(Relaxed)).collect()
+    }
+
+    /// I/O threads that were given a connection.
+    pub fn active_io_threads(&self) -> usize {
+        let threads = self.counters.iter();
+        threads
+            .filter(|it| it.connections.load(Relaxed) > 0)
+            .count()
+    }
+
+    /// The run queue and the queue of the disk thread, as far as there are any.
+    pub fn queues(&self) -> impl Iterator<Item = &RunQueue> {
+        let path = match &self.path {
+            RequestPath::RunQueue(path) => Some(path),
+            RequestPath::SocketThreads | RequestPath::SocketProcesses(_) => None,
+        };
+        path.into_iter()
+            .flat_map(|it| std::iter::once(&it.requests).chain(&it.disk))
+    }
+}

@@ -1,0 +1,217 @@
+//! The options of each service. A service refuses the options of the others.
+
+use std::path::PathBuf;
+
+use concurve_latch::Spin;
+use concurve_statements::PAGE_BYTES;
+
+use super::levels::{Durability, Latching, Service, Spinning, StatementCaching, name_of, refused};
+use crate::backup;
+use crate::error::Error;
+use crate::locks::latched;
+use crate::locks::mode::Rules;
+
+/// The lock service on the command line.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Locks")]
+#[group(id = "locks")]
+pub struct LockArgs {
+    /// Locks that the table may hold, and keys of SET [default: 1000000]
+    #[arg(long, value_name = "LOCKS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    capacity: Option<u64>,
+
+    /// Whether another owner's O excludes E and X [default: true]
+    #[arg(long, value_name = "YES", action = clap::ArgAction::Set)]
+    optimistic_blocks_exclusive: Option<bool>,
+
+    /// Keep locks that are taken with BACKUP in this file
+    #[arg(long, value_name = "FILE")]
+    backup: Option<PathBuf>,
+}
+
+/// How locks are kept.
+#[derive(Debug, Clone)]
+pub struct LockOptions {
+    pub latching: latched::Latching,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<(PathBuf, backup::Durability)>,
+}
+
+impl LockArgs {
+    /// The first option of this group that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let blocks = "--optimistic-blocks-exclusive";
+        first_given([
+            ("--capacity", self.capacity.is_some()),
+            (blocks, self.optimistic_blocks_exclusive.is_some()),
+            ("--backup", self.backup.is_some()),
+        ])
+    }
+
+    /// Checks them together with the options of all services.
+    pub fn options(
+        &self,
+        latching: Latching,
+        durability: Durability,
+    ) -> Result<LockOptions, Error> {
+        let Some(durability) = durability.of_locks() else {
+            let text = format!("--durability {}", name_of(durability));
+            return Err(refused(&text, "locks: take process or power"));
+        };
+        Ok(LockOptions {
+            latching: match latching {
+                Latching::Global => latched::Latching::Global,
+                Latching::Record => latched::Latching::Record,
+                Latching::File => {
+                    return Err(refused("--latching file", "locks: take global or record"));
+                }
+            },
+            capacity: self.capacity.unwrap_or(1_000_000),
+            rules: Rules {
+                optimistic_blocks_exclusive: self.optimistic_blocks_exclusive.unwrap_or(true),
+            },
+            backup: self.backup.clone().map(|file| (file, durability)),
+        })
+    }
+}
+
+/// The record engine on the command line.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Records and statements")]
+#[group(id = "records")]
+pub struct RecordArgs {
+    /// Folder of the records
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Memory for pages of records [default: 64]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    cache_mib: Option<u32>,
+
+    /// How much the log of records grows between checkpoints [default: 64]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    checkpoint_mib: Option<u32>,
+}
+
+/// Where records are kept, and how.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    pub folder: PathBuf,
+    pub engine: concurve_records::EngineOptions,
+}
+
+impl RecordArgs {
+    /// The first option of this group that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        first_given([
+            ("--folder", self.folder.is_some()),
+            ("--cache-mib", self.cache_mib.is_some()),
+            ("--checkpoint-mib", self.checkpoint_mib.is_some()),
+        ])
+    }
+
+    /// Checks them together with the options of all services.
+    pub fn options(
+        &self,
+        service: Service,
+        latching: Latching,
+        durability: Durability,
+    ) -> Result<RecordOptions, Error> {
+        let service = name_of(service);
+        let Some(durability) = durability.of_records() else {
+            let text = format!("--durability {}", name_of(durability));
+            return Err(refused(
+                &text,
+                &format!("{service}: take none, group or each"),
+            ));
+        };
+        let Some(folder) = self.folder.clone() else {
+            return Err(Error::Usage(format!(
+                "--service {service} needs --folder FOLDER, where records are kept"
+            )));
+        };
+        let cache_mib = self.cache_mib.unwrap_or(64) as usize;
+        Ok(RecordOptions {
+            folder,
+            engine: concurve_records::EngineOptions {
+                latching: match latching {
+                    Latching::Global => concurve_records::Latching::Global,
+                    Latching::File => concurve_records::Latching::File,
+                    Latching::Record => concurve_records::Latching::Record,
+                },
+                durability,
+                cache_pages: cache_mib << 20 >> concurve_records::page::PAGE_BYTES.ilog2(),
+                checkpoint_bytes: u64::from(self.checkpoint_mib.unwrap_or(64)) << 20,
+            },
+        })
+    }
+}
+
+/// The statement service on the command line.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Statements")]
+#[group(id = "statements")]
+pub struct StatementArgs {
+    /// How plans are found by the text of their statement [default: striped]
+    #[arg(long, value_enum)]
+    statement_cache: Option<StatementCaching>,
+
+    /// Memory for plans: half of it in parts of the engines, the rest behind one latch [default:
+    /// 16384]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(2..=1 << 22))]
+    procedure_cache: Option<u32>,
+
+    /// How often a thread tries for that latch before it sleeps; only: it never sleeps
+    /// [default: 1000]
+    #[arg(long, value_name = "LOOKS|only")]
+    spin: Option<Spinning>,
+}
+
+/// The caches of the statement service.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementOptions {
+    pub caching: StatementCaching,
+    pub procedure_cache_kib: u32,
+    pub spin: Spinning,
+}
+
+impl StatementArgs {
+    /// The first option of this group that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        first_given([
+            ("--statement-cache", self.statement_cache.is_some()),
+            ("--procedure-cache", self.procedure_cache.is_some()),
+            ("--spin", self.spin.is_some()),
+        ])
+    }
+
+    pub fn options(&self) -> StatementOptions {
+        StatementOptions {
+            caching: self.statement_cache.unwrap_or(StatementCaching::Striped),
+            procedure_cache_kib: self.procedure_cache.unwrap_or(16_384),
+            spin: self.spin.unwrap_or(Spinning(Spin::Times(1000))),
+        }
+    }
+}
+
+impl StatementOptions {
+    /// The caches of `concurve-statements` for so many engines.
+    pub fn caches(&self, engines: usize) -> concurve_statements::StatementOptions {
+        concurve_statements::StatementOptions {
+            caching: match self.caching {
+                StatementCaching::Off => concurve_statements::Caching::Off,
+                StatementCaching::Single => concurve_statements::Caching::Single,
+                StatementCaching::Striped => concurve_statements::Caching::Striped,
+            },
+            pages: (self.procedure_cache_kib as usize) << 10 >> PAGE_BYTES.ilog2(),
+            engines,
+            spin: self.spin.0,
+        }
+    }
+}
+
+fn first_given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'static str> {
+    let mut options = options.into_iter();
+    options.find_map(|(name, is_given)| is_given.then_some(name))
+}

@@ -1,0 +1,57 @@
+//! The state of the services over the record engine.
+
+use concurve_records::{Checkpointer, Engine, Recovered};
+
+use crate::error::Error;
+use crate::options::RecordOptions;
+
+/// The record engine, and what its recovery did at the start.
+#[derive(Debug)]
+pub struct RecordService {
+    pub engine: Engine,
+    pub recovered: Recovered,
+}
+
+impl RecordService {
+    /// Opens the folder, and recovers what a crash has left.
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub fn open(options: &RecordOptions) -> Result<Self, Error> {
+        let opened = Engine::open_shared(&options.folder, options.engine.clone());
+        let (engine, recovered) = opened.map_err(|source| Error::Records {
+            folder: options.folder.clone(),
+            source,
+        })?;
+        Ok(Self { engine, recovered })
+    }
+
+    /// Starts the thread that makes checkpoints, until the result is dropped.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn start_checkpointer(&self) -> Result<Checkpointer, Error> {
+        let started = self.engine.start_checkpointer();
+        started.map_err(|fault| Error::RecordsStopped(fault.to_string()))
+    }
+
+    /// The figures of the engine by name.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+        let mut figures = self.engine.statistics().named().to_vec();
+        figures.push(("locks", self.engine.locks() as u64));
+        figures.push(("waiting", self.engine.waiting() as u64));
+        figures
+    }
+
+    /// Closes the engine, so that the next start has nothing to recover.
+    ///
+    /// # Errors
+    /// If the engine has stopped before, or cannot be closed.
+    pub fn close(self) -> Result<(), Error> {
+        if let Some(why) = self.engine.failure() {
+            return Err(Error::RecordsStopped(why));
+        }
+        let closed = self.engine.close();
+        closed.map_err(|fault| Error::RecordsStopped(fault.to_string()))
+    }
+}

@@ -1,0 +1,124 @@
+//! What the server serves: the state of each service, which all engines share.
+
+use concurve_records::Checkpointer;
+
+use crate::error::Error;
+use crate::leases::LeaseService;
+use crate::locks::service::LockService;
+use crate::monitor::meter::Meter;
+use crate::options::ServerOptions;
+use crate::records::RecordService;
+use crate::scripts::ScriptRegistry;
+use crate::statements::StatementService;
+
+/// The services.
+#[derive(Debug)]
+pub struct Services {
+    pub locks: LockService,
+    pub keys: KeyService,
+    /// Of the services that keep records.
+    pub data: Option<DataService>,
+}
+
+/// What Redlock clients use: keys, and scripts over them.
+#[derive(Debug)]
+pub struct KeyService {
+    pub leases: LeaseService,
+    pub scripts: ScriptRegistry,
+}
+
+/// Records, alone or under statements.
+#[derive(Debug)]
+pub enum DataService {
+    Records(RecordService),
+    Statements(Box<StatementService>),
+}
+
+impl Services {
+    /// Opens what the options ask for.
+    ///
+    /// # Errors
+    /// If the backup file or the folder of the records cannot be used.
+    pub fn open(options: &ServerOptions) -> Result<Self, Error> {
+        let records = options.records.as_ref();
+        let records = records.map(RecordService::open).transpose()?;
+        let data = match (records, &options.statements) {
+            (None, _) => None,
+            (Some(records), None) => Some(DataService::Records(records)),
+            (Some(records), Some(statements)) => {
+                let caches = statements.caches(options.threads.engines());
+                let service = StatementService::open(&caches, records)?;
+                Some(DataService::Statements(Box::new(service)))
+            }
+        };
+        Ok(Self {
+            locks: LockService::open(&options.locks)?,
+            keys: KeyService {
+                leases: LeaseService::new(options.locks.capacity as usize),
+                scripts: ScriptRegistry::default(),
+            },
+            data,
+        })
+    }
+
+    pub fn records(&self) -> Option<&RecordService> {
+        match self.data.as_ref()? {
+            DataService::Records(records) => Some(records),
+            DataService::Statements(statements) => Some(&statements.records),
+        }
+    }
+
+    pub fn statements(&self) -> Option<&StatementService> {
+        match self.data.as_ref()? {
+            DataService::Records(_) => None,
+            DataService::Statements(statements) => Some(statements),
+        }
+    }
+
+    /// Starts the threads of services, until the result is dropped.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub fn start_threads(&self) -> Result<Option<Checkpointer>, Error> {
+        let records = self.records();
+        records.map(RecordService::start_checkpointer).transpose()
+    }
+
+    /// Whether some notes of locks are not durable yet: no reply may leave then.
+    pub fn has_pending_notes(&self) -> bool {
+        let backup = self.locks.backup.as_ref();
+        backup.is_some_and(|it| it.is_pending())
+    }
+
+    /// Makes all notes of locks durable. No reply may leave before.
+    ///
+    /// # Errors
+    /// If that fails. No request may be answered any more: the server must stop.
+    pub fn commit(&self, meter: &Meter) -> Result<(), Error> {
+        let backup = self.locks.backup.as_ref();
+        backup.map_or(Ok(()), |it| Ok(it.commit(meter)?))
+    }
+
+    /// Ends the sessions of the connections of an engine, from 0, that died.
+    pub fn end_sessions_of(&self, engine: usize) {
+        if let Some(records) = self.records() {
+            records.engine.end_sessions_of(engine as u32 + 1);
+        }
+        self.locks.end_sessions_of(engine);
+    }
+
+    /// Closes the services in order.
+    ///
+    /// # Errors
+    /// If one of them has stopped before, or cannot be closed.
+    pub fn close(self) -> Result<(), Error> {
+        if let Some(backup) = self.locks.backup {
+            backup.end();
+        }
+        match self.data {
+            None => Ok(()),
+            Some(DataService::Records(records)) => records.close(),
+            Some(DataService::Statements(statements)) => statements.records.close(),
+        }
+    }
+}

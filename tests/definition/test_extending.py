@@ -1,0 +1,386 @@
+"""Study files that extend others: what is taken over, what is taken by name, and each refusal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve.definition.catalogue import campaigns, entries
+from concurve.definition.study import Study
+from concurve.definition.study_file import load_study, parse_study
+from concurve.definition.toml_file import parse_toml
+from concurve.errors import StudyError
+
+SHARED = """
+[study]
+source = "a paper"
+
+[with]
+operation = "lock"
+size = 3
+fast = { threads = 2 }
+files = ["--files", "{threads}"]
+
+[test_case]
+id = "1"
+objective = "See."
+steps = ["One.", "Two."]
+
+[levels.effort]
+quick = { times = ["1s"] }
+normal = { times = ["2s"] }
+rigorous = { times = ["3s"] }
+
+[[roles]]
+name = "load"
+command = ["load", "{with.address}", "{with.files}", "{effort.times}", "--size={with.size}"]
+
+[[roles]]
+name = "target"
+command = ["target", "{threads}"]
+
+[protocol]
+base = { threads = 1 }
+timeout = "9s"
+
+[effort.quick]
+repeats = 2
+time_allowed = "30s"
+
+[[indicators]]
+name = "speed"
+better = "higher"
+label = "{with.operation}s a minute"
+
+[[claims]]
+id = "faster"
+says = "Two are faster than one ({with.address})."
+kind = "ratio"
+indicator = "speed"
+of = { with = "fast" }
+over = { with = "fast", threads = 1 }
+at_least = 1.1
+"""
+
+STUDY = """extends = "../shared.toml"
+
+[study]
+name = "mine"
+question = "How?"
+
+[with]
+address = "here:1"
+
+[factors]
+threads = [1, 2]
+
+[levels]
+use = ["effort"]
+
+[[roles]]
+use = ["load", "target"]
+
+[effort.quick]
+time_allowed = "40s"
+
+[[indicators]]
+use = ["speed", "cpu_seconds"]
+
+[[claims]]
+use = ["faster"]
+"""
+
+IN_FULL = """
+[study]
+name = "mine"
+question = "How?"
+source = "a paper"
+
+[test_case]
+id = "1"
+objective = "See."
+steps = ["One.", "Two."]
+
+[factors]
+threads = [1, 2]
+
+[levels.effort]
+quick = { times = ["1s"] }
+normal = { times = ["2s"] }
+rigorous = { times = ["3s"] }
+
+[[roles]]
+name = "load"
+command = ["load", "here:1", "--files", "{threads}", "{effort.times}", "--size=3"]
+
+[[roles]]
+name = "target"
+command = ["target", "{threads}"]
+
+[protocol]
+base = { threads = 1 }
+timeout = "9s"
+
+[effort.quick]
+repeats = 2
+time_allowed = "40s"
+
+[[indicators]]
+name = "speed"
+better = "higher"
+label = "locks a minute"
+
+[[indicators]]
+name = "cpu_seconds"
+better = "lower"
+unit = "s"
+
+[[claims]]
+id = "faster"
+says = "Two are faster than one (here:1)."
+kind = "ratio"
+indicator = "speed"
+of = { threads = 2 }
+over = { threads = 1 }
+at_least = 1.1
+"""
+
+
+def write(folder: Path, study: str = STUDY, **shared: str) -> Path:
+    """A study in a folder beside ``shared.toml``, and beside others by name."""
+    for name, text in {"shared": SHARED, **shared}.items():
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    (folder / "mine").mkdir(exist_ok=True)
+    (folder / "mine" / "study.toml").write_text(study, encoding="utf-8")
+    return folder / "mine" / "study.toml"
+
+
+def refusal(path: Path) -> StudyError:
+    with pytest.raises(StudyError) as refused:
+        load_study(path, 2)
+    return refused.value
+
+
+def test_a_study_that_extends_is_the_one_in_full(tmp_path: Path) -> None:
+    assert load_study(write(tmp_path), 2) == parse_study(IN_FULL, 2, "full.toml")
+
+
+def test_what_is_stored_needs_no_other_file(tmp_path: Path) -> None:
+    study = load_study(write(tmp_path), 2)
+    stored = msgspec.json.encode(study)
+    (tmp_path / "shared.toml").unlink()
+    assert msgspec.json.decode(stored, type=Study) == study
+    assert b"with" not in stored and b"extends" not in stored
+
+
+def test_own_entries_stand_between_those_that_are_used(tmp_path: Path) -> None:
+    own = '[[roles]]\nname = "between"\ncommand = ["true"]\n'
+    study = STUDY.replace(
+        'use = ["load", "target"]', f'use = ["load"]\n{own}[[roles]]\nuse = ["target"]'
+    )
+    roles = load_study(write(tmp_path, study), 2).roles
+    assert [role.name for role in roles] == ["load", "between", "target"]
+
+
+def test_an_own_entry_replaces_a_shared_one_that_is_not_used(tmp_path: Path) -> None:
+    own = '[[indicators]]\nname = "speed"\nbetter = "lower"\n'
+    study = STUDY.replace('use = ["speed", "cpu_seconds"]\n', 'use = ["cpu_seconds"]\n' + own)
+    indicators = load_study(write(tmp_path, study), 2).indicators
+    assert [(item.name, item.better, item.label) for item in indicators] == [
+        ("cpu_seconds", "lower", ""), ("speed", "lower", "")
+    ]  # fmt: skip
+
+
+def test_the_nearest_of_several_files_wins_and_own_factors_come_first(tmp_path: Path) -> None:
+    nearer = (
+        'extends = "shared.toml"\n[protocol]\ntimeout = "5s"\n[factors]\nother = [7]\n'
+        'threads = [4]\n[with]\nsize = 8\n[[roles]]\nname = "target"\n'
+        'command = ["nearer", "{threads}", "{other}"]\n'
+    )
+    study = load_study(write(tmp_path, STUDY.replace("shared", "nearer"), nearer=nearer), 2)
+    assert [(factor.name, factor.levels) for factor in study.factors] == [
+        ("threads", (1, 2)), ("other", (7,))
+    ]  # fmt: skip
+    assert study.efforts["normal"].rules.timeout_seconds == 5
+    assert study.roles[0].command[-1] == "--size=8"
+    assert study.roles[1].command[0] == "nearer"
+    assert study.source == "a paper"
+
+
+def test_a_word_that_is_a_whole_text_keeps_its_type(tmp_path: Path) -> None:
+    study = IN_FULL.replace("at_least = 1.1", 'at_least = "{with.bound}"')
+    study = "[with]\nbound = 1.5\nnone = []\n" + study.replace('"target",', '"{with.none}", "t",')
+    found = parse_study(study, 2, "mine.toml")
+    assert found.claims[0].test["at_least"] == 1.5
+    assert found.roles[1].command == ("t", "{threads}")
+
+
+def test_a_doubled_brace_is_literal(tmp_path: Path) -> None:
+    study = parse_study(IN_FULL.replace('"target",', '"{{with.x}}",'), 2, "mine.toml")
+    assert study.roles[1].command[0] == "{{with.x}}"
+
+
+def test_a_factor_may_be_called_with_as_before() -> None:
+    study = IN_FULL.replace("threads", "with").replace('"{with}"', '"{with.n}"')
+    study += "[levels.with]\n1 = { n = 3 }\n2 = { n = 4 }\n"
+    found = parse_study(study, 2, "mine.toml")
+    assert found.roles[1].command == ("target", "{with.n}")
+    assert found.claims[0].test["of"] == {"with": 2}
+    with pytest.raises(StudyError, match="factor 'with' beside a table"):
+        parse_study("[with]\nx = 1\n" + study, 2, "mine.toml")
+
+
+REFUSED_STUDIES = {
+    # what is changed: what the message names, what the remedy offers
+    ('"../shared.toml"', "5"): ("study.toml: extends: no text", "../shared.toml"),
+    ('"../shared.toml"', '"../share.toml"'): ("extends: there is no file", "folder of this file"),
+    ('"../shared.toml"', '"study.toml"'): ("in turn extends this file", "no extends"),
+    ('"target"]', '"targt"]'): ("roles, use: 'targt' is not in", "'target'"),
+    ('"effort"]', '"efort"]'): ("levels, use: 'efort' is not in", "'effort'"),
+    ('["faster"]', '["slower"]'): ("claims, use: 'slower' is not in", "one of faster"),
+    ('["faster"]', '["fastr"]'): ("claims, use: 'fastr' is not in", "'faster'"),
+    ('"speed", ', '"sped", '): ("indicators, use: 'sped' is described neither", "'speed'"),
+    ('"speed", ', '"zzzzz", '): ("indicators, use: 'zzzzz' is described neither", "of its own"),
+    ('["faster"]', '"faster"'): ("claims: use: no list of names", "use ="),
+    ('["faster"]', '["faster"]\nsays = "Other."'): ("claims: 'says' beside use", "[[claims]]"),
+    ('["faster"]', '["faster", "faster"]'): ("claim 'faster' is named twice", "one name"),
+    ('extends = "../shared.toml"', ""): ("'effort', but the study extends no file", "extends ="),
+    ('use = ["effort"]', 'use = ["effort"]\n[levels.effort]\nquick = {}'): (
+        "levels, use: 'effort' is also written here", "one of both"),
+    ('address = "here:1"', ""): ("roles 'load': {with.address} has no value", "entry address"),
+    ('address = "here:1"', 'adress = "here:1"'): (
+        "roles 'load': {with.address} has no value", "'adress'"),
+    ('address = "here:1"', 'address = "here:1"\nsiz = 4'): (
+        "with, siz: nothing asks for {with.siz}", "'size'"),
+    ('address = "here:1"', 'address = ["a", "b"]'): (
+        "claims 'faster': {with.address} is a list within a text", "argument of its own"),
+    ('address = "here:1"', 'address = { threads = 1 }'): (
+        "{with.address} is a table", "in the cell of a claim"),
+    ('address = "here:1"', 'address = "{with.size}"'): ("with, address: {with.…} in it", "in full"),
+    ('address = "here:1"', 'address = "here:1"\nfast = 5'): (
+        "claims 'faster': with = 'fast' is no table of levels", "threads = 1"),
+    ('[with]\naddress = "here:1"\n', ""): ("{with.address} has no value", "address"),
+    ('address = "here:1"', 'address = "here:1"\nfast = { thread = 1 }'): (
+        "claims 'faster': 'thread' is no factor", "'threads'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change", REFUSED_STUDIES, ids=[what for what, _ in REFUSED_STUDIES.values()]
+)
+def test_a_refusal_names_file_key_and_remedy(tmp_path: Path, change: tuple[str, str]) -> None:
+    what, remedy = REFUSED_STUDIES[change]
+    assert change[0] in STUDY
+    path = write(tmp_path, STUDY.replace(*change))
+    error = refusal(path)
+    assert what in error.what
+    assert str(path) in error.what
+    assert remedy in error.remedy
+
+
+REFUSED_SHARED = {
+    ("[protocol]", "[protocl]"): ("unknown key 'protocl'", "'protocol'"),
+    ("timeout =", "timeot ="): ("protocol: unknown key 'timeot'", "'timeout'"),
+    ('timeout = "9s"', 'timeout = "soon"'): ("protocol: timeout: 'soon'", "200ms"),
+    ("repeats = 2", "repeats = [2]"): ("effort.quick: repeats [2]", "[5, 30]"),
+    ("timeout = ", "timeot = 3\ntimeout ="): ("protocol: unknown key 'timeot'", "'timeout'"),
+    ("repeats = 2", "repets = 2"): ("effort, quick: unknown key 'repets'", "'repeats'"),
+    ('"target", "{threads}"]', '"{thread}"]'): (
+        "role target, argument 1: placeholder {thread} has no parameter", "{threads}"),
+    ('command = ["target"', 'comand = ["target"'): (
+        "roles 'target': unknown key 'comand'", "'command'"),
+    ('command = ["target"', 'arguments = ["target"'): ("roles 'target': one of program", "program"),
+    ('kind = "ratio"', 'kind = "rato"'): ("claims 'faster': unknown kind 'rato'", "'ratio'"),
+    ('kind = "ratio"\n', ""): ("claims 'faster': no kind", "id, says, kind"),
+    ("at_least = 1.1", ""): ("claims 'faster': neither at_least nor at_most", "at_least"),
+    ('better = "higher"', 'better = "high"'): ("indicators 'speed', better", "higher"),
+    ('rigorous = { times = ["3s"] }', ""): (
+        "levels.effort: 'rigorous' stands for nothing", "rigorous"),
+    ("base = { threads = 1 }", "base = { threads = 3 }"): ("base threads=3", "1, 2"),
+    ("base = { threads = 1 }", "base = { threads = 1 }\nwork = 'x'"): ("work 'x'", "threads"),
+    ("base = { threads = 1 }", "base = { threads = 1 }\ntarget = 'x'"): ("role 'x'", "target"),
+    ('id = "1"', 'id = ""'): ("test_case, id: empty", "words"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change", REFUSED_SHARED, ids=[what for what, _ in REFUSED_SHARED.values()]
+)
+def test_what_is_wrong_in_a_shared_file_is_named_there(
+    tmp_path: Path, change: tuple[str, str]
+) -> None:
+    what, remedy = REFUSED_SHARED[change]
+    assert change[0] in SHARED
+    path = write(tmp_path, shared=SHARED.replace(*change))
+    error = refusal(path)
+    place = f"{tmp_path / 'shared.toml'} (extended by {path}): "
+    assert error.what.startswith(place), error.what
+    assert what in error.what
+    assert remedy in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "remedy"),
+    [
+        ("[oops", "not TOML", "line"),
+        (SHARED + SHARED[SHARED.index("[[claims]]") :], "claims: 'faster' stands twice", "one of"),
+        (SHARED.replace('id = "faster"', 'name = "faster"'), "claims: an entry without id", "id"),
+        (SHARED + '[[claims]]\nuse = ["x"]\n', "claims: an entry without id", "in full"),
+        (SHARED.replace("[levels.effort]", "[levels]\nuse = ['x']"), "levels: no levels", "full"),
+        ('extends = "mine/study.toml"\n' + SHARED, "in turn extends this file", "no extends"),
+        ('extends = "shared.toml"\n' + SHARED, "in turn extends this file", "no extends"),
+        ('extends = "none.toml"\n' + SHARED, "extends: there is no file", "folder"),
+    ],
+)
+def test_a_malformed_shared_file_is_refused(
+    tmp_path: Path, text: str, what: str, remedy: str
+) -> None:
+    error = refusal(write(tmp_path, shared=text))
+    assert error.what.startswith(f"{tmp_path / 'shared.toml'}: ")
+    assert what in error.what
+    assert remedy in error.remedy
+
+
+def test_a_key_that_may_be_of_either_file_names_both(tmp_path: Path) -> None:
+    path = write(tmp_path, shared=SHARED.replace("size = 3", "size = 3\nodd = [[1]]"))
+    error = refusal(path)
+    assert error.what.startswith(f"{path} or {tmp_path / 'shared.toml'}: with[0]: expected")
+    assert "docs/studies.md" in error.remedy
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def blocks(page: str) -> list[str]:
+    """The TOML blocks of a page."""
+    return re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_documents_load(tmp_path: Path) -> None:
+    shared, study = (b for b in blocks("studies.md") if b.startswith(("# shared", "# sqlite")))
+    found = load_study(write(tmp_path, study, shared=shared), 2)
+    assert found.roles[0].command[:3] == (
+        "sqlite:{trial_folder}/data.db?journal={journal}", "--workload", "{workload}"
+    )  # fmt: skip
+    assert found.claims[0].test["of"] == {"journal": "wal", "workload": "read"}
+    (packaged,) = blocks("howto/add-a-packaged-study.md")
+    assert parse_study(packaged, 2, "study.toml").indicators[0].label == "locks per second"
+
+
+def test_packaged_studies_use_all_that_they_share() -> None:
+    for folder in [entry.folder for entry in (*campaigns(), *entries())]:
+        files = [parse_toml(f.read_text(), str(f)) for f in folder.glob("**/study.toml")]
+        for path in folder.glob("shared.toml"):
+            shared = parse_toml(path.read_text(), str(path))
+            for table in ("roles", "indicators", "claims", "levels"):
+                entries_ = shared.get(table, [])
+                names = {e.get("name", e.get("id")) if isinstance(e, dict) else e for e in entries_}
+                used = set()
+                for file in files:
+                    lists = file.get(table, [])
+                    for entry in [lists] if isinstance(lists, dict) else lists:
+                        used |= set(entry.get("use", ()))
+                assert names <= used, f"{path}: {table}"
