@@ -1,5 +1,7 @@
-"""The views of a run: :class:`concurve.findings.run.Findings` in, text, tables and pictures out.
+"""Findings as documents, and documents as text, pages and pictures.
 
-Nothing here computes. A view formats what stands in the findings and scales units, both by
-:mod:`concurve.report.format`, and heavy libraries are imported by the functions that draw.
+:mod:`~concurve.report.sections` says once what a report holds, :mod:`~concurve.report.document` of
+what it is made, the renderers show it. Nothing here computes: figures are formatted and units
+scaled by :mod:`concurve.report.format`, and heavy libraries are imported by the functions that
+draw.
 """
