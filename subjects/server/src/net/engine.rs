@@ -1,6 +1,6 @@
 //! Engines, and the one loop in which they execute requests.
 //!
-//! An engine gets batches of requests from a [`BatchPort`]: from the sockets of its clients, or from
+//! An engine gets batches of requests from a `BatchPort`: from the sockets of its clients, or from
 //! the run queue. What it executed is made durable here, or by the disk thread, which runs the same
 //! loop.
 
