@@ -13,7 +13,6 @@ use crate::workload::{Language, Selection, WorkloadError};
 pub const DEFAULT: &str = "tpcb-rw3";
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Databases (TPC-B)")]
 pub struct TpcbOptions {
     /// Branches, each with 10 tellers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
