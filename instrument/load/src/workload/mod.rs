@@ -24,7 +24,7 @@ pub struct WorkloadOptions {
     workload: Option<String>,
     #[command(flatten)]
     scripts: scripts::ScriptOptions,
-    #[command(flatten, next_help_heading = "Databases (TPC-B)")]
+    #[command(flatten)]
     tpcb: tpcb::TpcbOptions,
 }
 
