@@ -89,6 +89,6 @@ pub struct Arguments {
     /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Data of databases")]
     pub dataset: DatasetOptions,
 }

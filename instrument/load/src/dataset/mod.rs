@@ -23,7 +23,6 @@ use verify::{VerifyError, committed, verify};
 
 /// What is done with the data beside the load.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Data of databases")]
 pub struct DatasetOptions {
     /// Make the data, in a schema of its own, also if it is there already
     #[arg(long)]

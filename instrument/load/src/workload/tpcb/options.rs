@@ -12,21 +12,24 @@ use crate::workload::{Language, Selection, WorkloadError};
 /// The profile if no workload is named.
 pub const DEFAULT: &str = "tpcb-rw3";
 
+// Each option names its heading: one for the whole struct would also cover the options after it.
+const HEADING: &str = "Databases (TPC-B)";
+
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Databases (TPC-B)")]
 pub struct TpcbOptions {
     /// Branches, each with 10 tellers
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
+    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
     scale: u32,
     /// Accounts of each branch, fewer than the standard's for small data
-    #[arg(long, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
+    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
     accounts: u32,
     /// Sets of the four files; a session keeps to one of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
+    #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
     files: u32,
     /// A round trip for each statement of a transaction, or one for all of them
     #[arg(
         long,
+        help_heading = HEADING,
         value_enum,
         default_value = "each",
         hide_possible_values = true,
@@ -34,7 +37,7 @@ pub struct TpcbOptions {
     )]
     round_trips: RoundTrips,
     /// Share of the transactions whose statements are all texts that were never seen before
-    #[arg(long, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
+    #[arg(long, help_heading = HEADING, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
     new_statements: f64,
 }
 
