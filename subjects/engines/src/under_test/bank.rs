@@ -124,7 +124,7 @@ impl Service for Bank {
     }
 
     fn on_event(&self, event: &Event) {
-        crate::print(event);
+        crate::events::print(event);
     }
 }
 

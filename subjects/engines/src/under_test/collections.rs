@@ -82,7 +82,7 @@ impl Service for Collections {
     }
 
     fn on_event(&self, event: &Event) {
-        crate::print(event);
+        crate::events::print(event);
     }
 }
 

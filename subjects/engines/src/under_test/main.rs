@@ -4,6 +4,7 @@
 
 mod bank;
 mod collections;
+mod events;
 mod misbehaving;
 
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use concurve_engines::memory::SharedAllocator;
-use concurve_engines::{Event, Mode, Plan, Service, serve};
+use concurve_engines::{Mode, Plan, Service, serve};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -56,13 +57,5 @@ fn run<S: Service>(plan: &Plan, service: &S) -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-fn print(event: &Event) {
-    match event {
-        Event::Ready { generation } => eprintln!("ready {generation}"),
-        Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),
-        Event::Lost { why } => eprintln!("lost: {why}"),
     }
 }
