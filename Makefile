@@ -11,7 +11,6 @@ JAR_BUILT := $(JAVA)/target/concurve-mandelbrot-built.jar
 
 # Where cargo leaves the programs that the tests run.
 CHECKED := $(CURDIR)/target/checked
-UNIT_TESTS := $(addprefix tests/,analysis definition models readings report stats tree wire)
 
 export CONCURVE_DB ?= .concurve/concurve.db
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -19,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PROPTEST_RNG_SEED ?= 20261121
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
+.PHONY: help build check programs test test-rust test-python test-java bench coverage soak demo schemas lint format clean tools
 
 help: ## List the goals
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -55,18 +54,21 @@ demo: build ## Run the packaged study thread-scaling quickly, and write its repo
 	@echo "the run is kept in $(CONCURVE_DB): $(BIN)/concurve show last --db $(CONCURVE_DB)"
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
-	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak" $(UNIT_TESTS)
+	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak" --ignore tests/subjects --ignore tests/attendants
 	@cargo test --workspace --lib --profile checked --quiet
 
 test: test-rust test-python test-java ## Run the tests of every language
 
-# Programs and tests in one profile: compiled once, and with the checks of a debug build.
-test-rust: $(STAMPS)/venv
+# The tests and the programs that they start, compiled once, with the checks of a debug build.
+programs: $(STAMPS)/venv
+	@echo "compiling the tests and their programs"
+	@cargo test --workspace --profile checked --quiet --no-run
+
+test-rust: programs
 	@cargo test --workspace --profile checked --quiet
 
 # Two files at a time: each waits for processes for half of its time. A file's tests share servers.
-test-python: $(STAMPS)/venv $(JAR)
-	@cargo build --package concurve-native --profile checked --quiet
+test-python: programs $(JAR)
 	@CONCURVE_NATIVE=$(CHECKED) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --durations=10 --durations-min=5
 
 test-java: $(JAR)

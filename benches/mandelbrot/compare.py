@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
-DATA = HERE.parents[1] / "crates" / "concurve-mandelbrot" / "data"
+DATA = HERE.parents[1] / "subjects" / "mandelbrot" / "data"
 
 FORMULATIONS = ("squares", "factors", "fused", "carried", "carried_unrolled", "carried_by_two")
 """Names of the loops in loops.c."""
