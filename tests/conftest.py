@@ -37,6 +37,19 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+#: Folders whose tests start programs, servers or devices, and fixtures that do so.
+REAL_FOLDERS = {"attendants", "benches", "instrument", "monitor", "subjects"}
+REAL_FIXTURES = {"lab", "large", "loop_devices", "measured", "postgres", "redis", "server", "swept"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts real processes, so that `make check` can leave it out."""
+    for item in items:
+        folders = REAL_FOLDERS & set(item.path.parts)
+        if folders or REAL_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("real")
+
+
 @pytest.fixture(autouse=True)
 def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has a store and a measurement lock of its own."""
