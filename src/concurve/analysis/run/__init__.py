@@ -24,9 +24,8 @@ from concurve.analysis.sentences import sentences
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Findings, RunInfo
-from concurve.measuring.plan import Plan
-from concurve.measuring.protocol import Protocol, replay
-from concurve.measuring.run_head import plan_of
+from concurve.planning.plan import Plan, plan_of
+from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey, TrialRow
 from concurve.store.run_head import RunHead, decode_head

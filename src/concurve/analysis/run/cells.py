@@ -9,8 +9,8 @@ from concurve.analysis.on_demand import OnDemand
 from concurve.analysis.run.tables import Table
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
-from concurve.measuring.plan import Cell, Plan
-from concurve.measuring.protocol import CellState, Protocol
+from concurve.planning.plan import Cell, Plan
+from concurve.planning.protocol import CellState, Protocol
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.analysis.on_demand import OnDemand
 from concurve.figures import FigureTable
-from concurve.measuring.plan import Plan
-from concurve.measuring.protocol import Protocol
+from concurve.planning.plan import Plan
+from concurve.planning.protocol import Protocol
 from concurve.store.rows import TrialRow
 
 if TYPE_CHECKING:
