@@ -11,7 +11,7 @@ from concurve.analysis.agreement import published_tables
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings.published import PublishedComparison, PublishedTable
-from concurve.measuring.plan import describe
+from concurve.planning.plan import describe
 from concurve.report.charts.published import comparison_chart
 from concurve.report.sections.published import how, not_comparable, published_row
 from concurve.terms import Level

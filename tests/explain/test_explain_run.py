@@ -13,10 +13,10 @@ import pytest
 from rich.cells import cell_len
 
 import concurve
-from concurve import explain as explaining
 from concurve.cli import main
 from concurve.definition.study import Rules, Study
 from concurve.errors import RunError
+from concurve.explain import explanation as explaining
 from concurve.exports import export_run
 from concurve.findings.explanation import Explanation
 from concurve.measuring.laboratory import Runner

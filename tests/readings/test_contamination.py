@@ -9,7 +9,7 @@ import pytest
 
 from concurve.definition.study import Indicator
 from concurve.measuring.judgement import Judge
-from concurve.measuring.plan import make_plan
+from concurve.planning.plan import make_plan
 from concurve.readings.contamination import judge
 from concurve.wire.record import GrantedControls, PhaseRecord, TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec

@@ -11,7 +11,7 @@ import pytest
 from concurve.analysis.run import findings_of
 from concurve.estimate import Estimate
 from concurve.findings.run import Findings
-from concurve.measuring.run_head import plan_of
+from concurve.planning.plan import plan_of
 from concurve.report import csv
 from concurve.reporting import raw_trials
 from concurve.store import Store

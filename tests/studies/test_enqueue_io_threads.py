@@ -13,7 +13,7 @@ import pytest
 from concurve.attendants.servers import SERVERS
 from concurve.definition import catalogue
 from concurve.definition.catalogue import find_study
-from concurve.measuring.plan import Plan, make_plan, trial_spec
+from concurve.planning.plan import Plan, make_plan, trial_spec
 from tests.helpers import real
 
 REDIS = SERVERS["redis-server"].find() is not None

@@ -31,7 +31,7 @@ from concurve.errors import HostError
 from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import packaged
-from concurve.measuring.plan import Plan, make_plan, trial_spec
+from concurve.planning.plan import Plan, make_plan, trial_spec
 from concurve.readings.thread_measures import thread_figures
 from concurve.terms import Level
 from concurve.wire import decode_record

@@ -22,7 +22,7 @@ from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
 from concurve.host.folders import remove_abandoned
-from concurve.measuring.plan import make_plan
+from concurve.planning.plan import make_plan
 from tests.helpers import real
 from tests.helpers.planned import argv, study_of
 

@@ -11,8 +11,8 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
-from concurve.measuring.plan import Plan, describe
-from concurve.measuring.protocol import Protocol
+from concurve.planning.plan import Plan, describe
+from concurve.planning.protocol import Protocol
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.store.run_head import RunHead
 from concurve.terms import Level

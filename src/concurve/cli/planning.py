@@ -6,10 +6,10 @@ from concurve.definition.campaign import Campaign
 from concurve.definition.study import Study
 from concurve.definition.units import format_duration
 from concurve.host.machine import allowed_cpus
-from concurve.measuring.forecast import forecast
-from concurve.measuring.granted import granted
 from concurve.measuring.packaged import command
-from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.planning.forecast import forecast
+from concurve.planning.granted import granted
+from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.store import Store
 from concurve.wire.spec import Controls
 

@@ -7,7 +7,7 @@ import subprocess
 
 from concurve.definition.templates import render
 from concurve.errors import RunError
-from concurve.measuring.plan import Cell, Plan, describe
+from concurve.planning.plan import Cell, Plan, describe
 
 
 def run_hook(plan: Plan, name: str, cell: Cell) -> None:

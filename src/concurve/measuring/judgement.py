@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
-from concurve.measuring.plan import Cell, Plan, describe
+from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.extracts import MissedExtractError

@@ -23,10 +23,9 @@ from concurve.host.loopback import free_port
 from concurve.measuring import packaged
 from concurve.measuring.hooks import run_hook
 from concurve.measuring.judgement import Judge
-from concurve.measuring.plan import Cell, Plan, describe, trial_spec
-from concurve.measuring.protocol import Protocol as TrialProtocol
-from concurve.measuring.protocol import Stop, replay
-from concurve.measuring.run_head import plan_of
+from concurve.planning.plan import Cell, Plan, describe, plan_of, trial_spec
+from concurve.planning.protocol import Protocol as TrialProtocol
+from concurve.planning.protocol import Stop, replay
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey

@@ -1,4 +1,4 @@
-"""Begins a run: its head, made of the study and of what this machine says, and its plan."""
+"""Begins a run: its head, made of the study and of what this machine says."""
 
 from __future__ import annotations
 
@@ -19,15 +19,9 @@ from concurve.definition.units import format_duration
 from concurve.errors import StudyError
 from concurve.host import machine
 from concurve.measuring import packaged
-from concurve.measuring.granted import granted
-from concurve.measuring.plan import Plan, make_plan
+from concurve.planning.granted import granted
+from concurve.planning.plan import Plan, make_plan
 from concurve.store.run_head import FORMAT, RunHead
-
-
-def plan_of(head: RunHead) -> Plan:
-    """The plan that a run follows."""
-    plan = make_plan(head.study, head.effort, head.seed)
-    return msgspec.structs.replace(plan, rules=head.rules)
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:

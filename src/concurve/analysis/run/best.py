@@ -10,8 +10,8 @@ from concurve.analysis.run.tables import Table
 from concurve.definition.units import format_share
 from concurve.errors import RunError
 from concurve.findings.best import BestFinding
-from concurve.measuring.plan import Cell, Plan
-from concurve.measuring.protocol import Protocol
+from concurve.planning.plan import Cell, Plan
+from concurve.planning.protocol import Protocol
 from concurve.stats.best import BestSet, best_set, trials_to_tell, without_block_effects
 from concurve.stats.moments import mean
 from concurve.store.run_head import RunHead

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from concurve.analysis.on_demand import OnDemand
+from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.tables import Table
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
-from concurve.measuring.plan import Cell, Plan
-from concurve.measuring.protocol import CellState, Protocol
+from concurve.planning.plan import Cell, Plan
+from concurve.planning.protocol import CellState, Protocol
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled
@@ -34,7 +34,7 @@ def cell_findings(
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
-        indicators = OnDemand(
+        indicators = LazyMapping(
             table.used, partial(_mean, table, units, pilot), _derived(plan, cell, tables)
         )
         everything = table.every.get(head.study.primary, [])

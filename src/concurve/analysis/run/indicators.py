@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurve.analysis.run.tables import Table
 from concurve.definition.measured import INDICATORS, MEASURED
-from concurve.measuring.plan import Plan
+from concurve.planning.plan import Plan
 from concurve.readings.cpu_measures import cpu_info
 from concurve.readings.fairness_measures import fairness_info
 from concurve.readings.measures import measure

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import Effort, Role, Rules
 from concurve.errors import HostError, StudyError
-from concurve.measuring.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
 from concurve.wire.spec import Controls, RoleSpec, TrialSpec
 from tests.helpers.fakes import small_study
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concurve.definition.study import Rules
-from concurve.measuring.plan import make_plan
-from concurve.measuring.protocol import Protocol, Stop, replay
+from concurve.planning.plan import make_plan
+from concurve.planning.protocol import Protocol, Stop, replay
 from concurve.stats.moments import mean, stdev, t_quantile
 from concurve.store.rows import Outcome, TrialKey, Verdict
 from tests.helpers.fakes import small_study

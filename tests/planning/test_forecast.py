@@ -10,10 +10,10 @@ import pytest
 
 from concurve.definition.study import Rules, Study
 from concurve.errors import StudyError
-from concurve.measuring.forecast import check_allowance, forecast
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.plan import Plan, make_plan
 from concurve.measuring.run_head import new_head
+from concurve.planning.forecast import check_allowance, forecast
+from concurve.planning.plan import Plan, make_plan
 from concurve.store import Store
 from concurve.store.run_head import FORMAT
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from concurve.errors import RunError
-from concurve.measuring.plan import Plan
+from concurve.planning.plan import Plan
 from concurve.stats.moments import mean, median, median_deviation, stdev, t_quantile
 from concurve.store.rows import Outcome, TrialKey
 

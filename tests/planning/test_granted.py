@@ -17,8 +17,8 @@ from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
 from concurve.host import machine
 from concurve.measuring import packaged, run_head
-from concurve.measuring.granted import granted
-from concurve.measuring.plan import make_plan, trial_spec
+from concurve.planning.granted import granted
+from concurve.planning.plan import make_plan, plan_of, trial_spec
 from tests.helpers.fakes import small_study
 
 
@@ -136,12 +136,12 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
     monkeypatch.setattr(run_head, "_programs", lambda plan: {})
     head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
-    assert len(run_head.plan_of(head).cells) == 4
-    from concurve.measuring.protocol import replay
+    assert len(plan_of(head).cells) == 4
+    from concurve.planning.protocol import replay
 
     said = [
         item.sentence
-        for item in sentences(head, replay(run_head.plan_of(head), [], "r"), (), (), "complete", ())
+        for item in sentences(head, replay(plan_of(head), [], "r"), (), (), "complete", ())
     ]
     assert any(
         text.startswith("Not measured: server=redis. role target: redis is not installed; apt-get")

@@ -8,7 +8,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 
-class OnDemand(Mapping[str, Value]):
+class LazyMapping(Mapping[str, Value]):
     """Names are known from the start, values made by ``make`` once each; ``known`` ones are there.
 
     A view of a long run reads a few of its indicators: to make them all takes longer than the rest.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concurve.analysis.on_demand import OnDemand
+from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.readings.means import indicator_mean
 from concurve.store import Store
 from tests.helpers.made import FIVE, made_run
@@ -19,7 +19,7 @@ def test_values_are_made_once_when_read() -> None:
         made.append(name)
         return len(name)
 
-    found = OnDemand(("a", "bb", "ccc"), make, {"known": 0})
+    found = LazyMapping(("a", "bb", "ccc"), make, {"known": 0})
     assert list(found) == ["a", "bb", "ccc", "known"] and len(found) == 4
     assert "bb" in found and "d" not in found and found.get("d") is None
     assert made == []

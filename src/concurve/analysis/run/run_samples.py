@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from concurve.analysis.run.tables import Table, tables_of
 from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.figures import FigureTable
-from concurve.measuring.plan import Plan, describe
-from concurve.measuring.protocol import Protocol
+from concurve.planning.plan import Plan, describe
+from concurve.planning.protocol import Protocol
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.measures import is_probed
 from concurve.store.rows import TrialKey, TrialRow

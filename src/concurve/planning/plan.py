@@ -29,6 +29,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
+from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire.spec import RoleSpec, TrialSpec
 
@@ -122,6 +123,12 @@ def make_plan(study: Study, effort: str, seed: int) -> Plan:
         for i, parameters in enumerate(combinations)
     )
     return Plan(study, effort, seed, cells, study.effort(effort).rules, work)
+
+
+def plan_of(head: RunHead) -> Plan:
+    """The plan that a run follows."""
+    plan = make_plan(head.study, head.effort, head.seed)
+    return msgspec.structs.replace(plan, rules=head.rules)
 
 
 def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level]:

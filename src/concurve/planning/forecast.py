@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from concurve.definition.units import format_duration
 from concurve.errors import StoreError, StudyError
-from concurve.measuring.plan import Plan
-from concurve.measuring.run_head import plan_of
+from concurve.planning.plan import Plan, plan_of
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 

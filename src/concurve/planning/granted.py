@@ -9,7 +9,7 @@ import msgspec
 
 from concurve.definition.study import Study
 from concurve.errors import HostError
-from concurve.measuring.plan import Plan, ProgramFinder, make_plan, trial_spec
+from concurve.planning.plan import Plan, ProgramFinder, make_plan, trial_spec
 from concurve.store.run_head import LeftOut
 from concurve.terms import Level
 
