@@ -254,9 +254,11 @@ def test_a_new_kind_with_cells_is_narrowed_to_the_levels_of_each(
 ) -> None:
     monkeypatch.setitem(KINDS, "all_below", AllBelow)
     monkeypatch.setitem(claims._TESTS, "all_below", all_below)
-    test = AllBelow(cells=(ONE, TWO), most=2.0, each=("cpus",))
+    first: Cell = {"threads": 1}
+    second: Cell = {"threads": 2}
+    test = AllBelow(cells=(first, second), most=2.0, each=("cpus",))
     narrowed = at_levels(test, {"cpus": 4})
-    assert narrowed == AllBelow(cells=({**ONE, "cpus": 4}, {**TWO, "cpus": 4}), most=2.0)
+    assert narrowed == AllBelow(cells=({**first, "cpus": 4}, {**second, "cpus": 4}), most=2.0)
 
     study = small_study(cpus=(1, 2), threads=(1, 2))
     claim = Claim(id="c", says="", kind="all_below",
