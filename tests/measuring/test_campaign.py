@@ -267,6 +267,11 @@ def keeps_campaigns(store: Store) -> None:
     assert campaign is not None and campaign.id == row.id
     with pytest.raises(StoreError, match="2 campaigns begin with 'c202611'"):
         store.find_campaign("c202611")
+    assert store.find_campaign("c") is None and store.find_campaign("") is None
+    later = CampaignRow("c30001231-1", "later", "3000-12-31", "running", "", b"{}")
+    store.add_campaign(later, [MemberRow(0, "a")])
+    found = store.find_campaign("c3000")
+    assert found is not None and found.id == later.id
 
 
 # -- published figures --------------------------------------------------------------------------

@@ -13,13 +13,11 @@ import msgspec
 from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
 from concurve.analysis.samples import Samples
+from concurve.definition.claim_kinds import KINDS
 from concurve.definition.study import Study
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.terms import Level
-
-#: Kinds of claims on readings that no neighbour changes, such as a priority.
-EXACT = ("mapping", "same", "distinct", "linear", "overlap", "step")
 
 
 def claims_in_doubt(
@@ -51,7 +49,7 @@ def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
 
 
 def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
-    judged = found.verdict in ("supported", "refuted") and found.kind not in EXACT
+    judged = found.verdict in ("supported", "refuted") and not KINDS[found.kind].exact
     if not judged or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not testable here")

@@ -42,7 +42,7 @@ def sentences(
         *_left_out(head),
         *_unfinished(head, protocol, state),
         *_skipped(plan, cells),
-        *_imprecise(head, plan, cells),
+        *_imprecise(head, protocol, cells),
         *_doubtful(plan, rejects),
     ]
     notes = _notes(plan, cells)
@@ -245,8 +245,9 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     ]
 
 
-def _imprecise(head: RunHead, plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
-    wide = [cell for cell in cells if cell.stop_reason.startswith(("cap", "time"))]
+def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
+    plan, states = protocol.plan, protocol.cells
+    wide = [cell for cell, state in zip(cells, states, strict=True) if state.is_imprecise]
     if not wide:
         return []
     worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))

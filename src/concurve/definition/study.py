@@ -3,6 +3,11 @@
 A study is data: it comes from a TOML file (:mod:`~concurve.definition.study_file`), from a command
 line (:mod:`~concurve.definition.study_line`) or from the store. Its texts may hold placeholders;
 nothing in it is evaluated.
+
+Its types are stored inside two heads, that of a run (:mod:`concurve.store.run_head`) and that of a
+campaign (:mod:`concurve.store.campaign_head`), and have no format number of their own. A key that
+may be absent and that older versions may ignore needs nothing else. Any other change makes a new
+format of both heads, each with a line in the history of its module and a function in ``VERSIONS``.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import secrets
 
 from concurve.definition.campaign import Campaign
 from concurve.store.campaign_head import FORMAT, CampaignHead
+from concurve.store.rows import CAMPAIGN_PREFIX
 
 
 def new_campaign_head(
@@ -16,7 +17,7 @@ def new_campaign_head(
     now = datetime.datetime.now(datetime.UTC)
     return CampaignHead(
         format=FORMAT,
-        id=f"c{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        id=f"{CAMPAIGN_PREFIX}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         campaign=campaign,
         effort=effort,
         seed=seed,

@@ -17,9 +17,6 @@ from concurve.definition.campaign import Campaign
 from concurve.formats import Versions
 from concurve.store.rows import CampaignRow, MemberRow
 
-#: The format that this version writes.
-FORMAT = 2
-
 
 class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     """The campaign with the studies chosen, effort and seed, and the command line.
@@ -62,7 +59,9 @@ def _number_it(head: dict[str, Any]) -> dict[str, Any]:
 
 
 VERSIONS = Versions(CampaignHead, "campaign", (_number_it,))
-assert VERSIONS.newest == FORMAT
+
+#: The format that this version writes.
+FORMAT = VERSIONS.newest
 
 
 def decode_campaign(row: CampaignRow) -> CampaignHead:

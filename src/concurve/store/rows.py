@@ -6,6 +6,9 @@ from typing import Literal, NamedTuple
 
 Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
 
+#: Ids of campaigns begin with it, and a date follows; those of runs begin with the date.
+CAMPAIGN_PREFIX = "c"
+
 
 class TrialKey(NamedTuple):
     """A place in the plan: which cell, in which block, at which attempt."""

@@ -17,9 +17,6 @@ from concurve.formats import Versions
 from concurve.store.rows import RunRow
 from concurve.terms import Level
 
-#: The format that this version writes.
-FORMAT = 2
-
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """A level that was not measured: what the machine lacks, and what would help."""
@@ -69,7 +66,9 @@ def _number_it(head: dict[str, Any]) -> dict[str, Any]:
 
 
 VERSIONS = Versions(RunHead, "run", (_number_it,))
-assert VERSIONS.newest == FORMAT
+
+#: The format that this version writes.
+FORMAT = VERSIONS.newest
 
 
 def decode_head(row: RunRow) -> RunHead:

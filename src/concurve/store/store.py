@@ -15,6 +15,7 @@ from concurve.errors import StoreError
 from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
 from concurve.store.rows import (
+    CAMPAIGN_PREFIX,
     CampaignRow,
     MemberRow,
     Outcome,
@@ -119,7 +120,10 @@ class Store(Database):
         exact = [row for row in rows if row.id == name] or [row for row in rows if row.name == name]
         if exact:
             return exact[-1]
-        found = [row for row in rows if name.startswith("c2") and row.id.startswith(name)]
+        # The prefix alone, or nothing, stands for no campaign.
+        found = [
+            row for row in rows if len(name) > len(CAMPAIGN_PREFIX) and row.id.startswith(name)
+        ]
         if len(found) > 1:
             ids = ", ".join(row.id for row in found[:5])
             raise StoreError(f"{len(found)} campaigns begin with {name!r}: {ids}", "a longer id")

@@ -53,7 +53,7 @@ def cell_findings(
                 else None,
                 base=cell.base,
                 trials=len(state.used),
-                stop_reason=state.stop,
+                stop_reason=state.stop_reason,
                 note=state.skipped,
             )
         )

@@ -14,10 +14,7 @@ from concurve.findings.fit import Expectation, Fit, FitResult, ModelFit
 
 FORMAT = 1
 
-
-Name = Annotated[
-    str, about(enum=["linear", "amdahl", "amdahl_cap", "usl", "usl_log", "usl_sqrt", "knee"])
-]
+Name = Annotated[str, about("Of a scaling model, such as usl.", minLength=1)]
 AboveZero = Annotated[float, about(exclusiveMinimum=0)]
 
 

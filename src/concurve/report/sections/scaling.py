@@ -98,6 +98,10 @@ def _expected_heading(found: Sequence[ScalingFinding]) -> str:
 def _subject(found: Sequence[ScalingFinding]) -> str:
     """What was fitted, and how to read it."""
     first = found[0]
-    confidence = next((f"{100 * item.fit.confidence:g} %" for item in found if item.fit), "")
-    read = f" Intervals are {confidence} profile-likelihood intervals." if confidence else ""
-    return f"Seven models of {first.label} ({first.indicator}) against {first.work}.{read}"
+    models, read = "Scaling models", ""
+    fit = next((item.fit for item in found if item.fit), None)
+    if fit is not None:
+        # Each group is offered the same models; one left out of a fit is named there.
+        models = f"{len(fit.models) + len(fit.left_out)} scaling models"
+        read = f" Intervals are {100 * fit.confidence:g} % profile-likelihood intervals."
+    return f"{models} of {first.label} ({first.indicator}) against {first.work}.{read}"
