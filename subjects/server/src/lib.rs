@@ -7,8 +7,11 @@
 
 pub mod backup;
 pub mod commands;
+pub mod engine;
 pub mod error;
+pub mod figures;
 pub mod leases;
+pub mod lock_table;
 pub mod locks;
 pub mod monitor;
 pub mod net;

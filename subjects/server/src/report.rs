@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_reporter::{Reporter, ReporterError};
 
-use crate::monitor::figures::lock_figures;
+use crate::figures::lock_figures;
 use crate::net::network::RequestPath;
 use crate::options::{ServerOptions, ThreadModel, name_of};
 use crate::state::SharedState;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start};
 use concurve_reporter::Reporter;
 
+use crate::engine;
 use crate::error::Error;
 use crate::net::network::{QueuePath, RequestPath};
 use crate::net::run_queue::RunQueue;
 use crate::net::sockets::Entrance;
 use crate::net::threads::{SideThread, StopSignal, run_together};
-use crate::net::{engine, io_thread, listener};
+use crate::net::{io_thread, listener};
 use crate::options::{EngineKind, ServerOptions};
 use crate::report;
 use crate::state::SharedState;

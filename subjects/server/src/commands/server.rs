@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::call::{Call, Command, CommandTable, Fault};
-use crate::monitor::figures::{lock_figures, server_figures, snapshot};
+use crate::figures::{lock_figures, server_figures, snapshot};
 use crate::monitor::meter::{Reading, State};
 use crate::monitor::phase::Snapshot;
 use crate::records::RecordService;

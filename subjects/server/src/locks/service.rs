@@ -8,13 +8,13 @@ use concurve_latch::{Class, Mutex, Section};
 
 use crate::backup::{BackupLog, Record};
 use crate::error::Error;
-use crate::locks::entry::OwnerId;
-use crate::locks::latched::LockTable;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::latched::LockTable;
+use crate::lock_table::mode::{Mode, Scope};
+use crate::lock_table::request::{Counts, Journal, Refusal, Request, Subject};
+use crate::lock_table::usage::TableUsage;
 use crate::locks::overflow::{Overflow, Overflows, largest_holders};
 use crate::locks::owners::{Owners, Part};
-use crate::locks::request::{Counts, Journal, Refusal, Request, Subject};
-use crate::locks::usage::TableUsage;
 use crate::options::LockOptions;
 
 /// The lock table, the owners of its locks, and the backup file.

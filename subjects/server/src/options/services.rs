@@ -8,8 +8,8 @@ use concurve_statements::PAGE_BYTES;
 use super::levels::{Durability, Latching, Service, Spinning, StatementCaching, name_of, refused};
 use crate::backup;
 use crate::error::Error;
-use crate::locks::latched;
-use crate::locks::mode::Rules;
+use crate::lock_table::latched;
+use crate::lock_table::mode::Rules;
 
 /// The lock service on the command line.
 #[derive(Debug, Default, clap::Args)]

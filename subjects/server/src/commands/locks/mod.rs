@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Fault, number, shown};
-use crate::locks::argument::LENGTH_MAX;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::argument::LENGTH_MAX;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::{Mode, Scope};
+use crate::lock_table::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::owners::Part;
-use crate::locks::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::service::LockService;
 use crate::request::Flow;
 
