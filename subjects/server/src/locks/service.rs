@@ -1,21 +1,30 @@
 //! The state of the lock service, which all engines share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use concurve_latch::{Class, Mutex, Section};
 
-use crate::backup::{BackupLog, Record};
+use crate::backup::{BackupLog, Durability, Record};
 use crate::error::Error;
 use crate::lock_table::entry::OwnerId;
-use crate::lock_table::latched::LockTable;
-use crate::lock_table::mode::{Mode, Scope};
+use crate::lock_table::latched::{Latching, LockTable};
+use crate::lock_table::mode::{Mode, Rules, Scope};
 use crate::lock_table::request::{Counts, Journal, Refusal, Request, Subject};
 use crate::lock_table::usage::TableUsage;
 use crate::locks::overflow::{Overflow, Overflows, largest_holders};
 use crate::locks::owners::{Owners, Part};
-use crate::options::LockOptions;
+
+/// How locks are kept.
+#[derive(Debug, Clone)]
+pub struct LockOptions {
+    pub latching: Latching,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<(PathBuf, Durability)>,
+}
 
 /// The lock table, the owners of its locks, and the backup file.
 #[derive(Debug)]
