@@ -161,9 +161,10 @@ impl Server {
         path: &'a QueuePath,
         stop: &'a StopSignal,
     ) -> Vec<SideThread<'a>> {
-        let io_threads = (0..state.network.inboxes.len()).map(|number| SideThread {
+        let meters = state.monitoring.meters.io_threads.iter().enumerate();
+        let io_threads = meters.map(|(number, meter)| SideThread {
             name: format!("io-{}", number + 1),
-            run: Box::new(move || io_thread::run(state, path, number, stop)),
+            run: Box::new(move || io_thread::run(state.socket_context(number, meter), path, stop)),
         });
         let disk = path.disk.as_ref().map(|queue| SideThread {
             name: "disk".to_owned(),

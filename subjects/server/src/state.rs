@@ -9,9 +9,10 @@ use concurve_engines::Start;
 use concurve_latch::{Class, Mutex};
 
 use crate::error::Error;
-use crate::monitor::meter::Meters;
+use crate::monitor::meter::{Meter, Meters};
 use crate::monitor::phase::Phase;
 use crate::net::network::Network;
+use crate::net::sockets::SocketContext;
 use crate::options::{ServerOptions, ThreadModel};
 use crate::services::Services;
 
@@ -54,6 +55,17 @@ impl SharedState {
             port,
             options,
         })
+    }
+
+    /// For the connections of the I/O thread of this number, from 0.
+    pub fn socket_context<'a>(&'a self, number: usize, meter: &'a Meter) -> SocketContext<'a> {
+        SocketContext {
+            number,
+            meter,
+            options: &self.options,
+            network: &self.network,
+            services: &self.services,
+        }
     }
 
     /// Ends the sessions of an engine, from 0, that died.
