@@ -10,6 +10,7 @@ pub mod commands;
 pub mod engine;
 pub mod error;
 pub mod figures;
+pub mod keys;
 pub mod leases;
 pub mod lock_table;
 pub mod locks;

@@ -23,8 +23,6 @@ pub struct SharedState {
     pub services: Services,
     pub network: Network,
     pub monitoring: Monitoring,
-    /// Requests that were answered with an error.
-    pub error_replies: AtomicU64,
     /// How often the services were opened: 1 at the start, more after crashes.
     pub generation: u32,
     /// Engines that died in this generation, and were replaced.
@@ -49,7 +47,6 @@ impl SharedState {
             services: Services::open(&options)?,
             network: Network::open(&options)?,
             monitoring: Monitoring::new(options.threads),
-            error_replies: AtomicU64::new(0),
             generation: start.generation,
             engine_deaths: AtomicU64::new(0),
             port,

@@ -48,6 +48,8 @@ pub struct LockCounters {
     pub promotions: AtomicU64,
     pub unlocks: AtomicU64,
     pub not_held: AtomicU64,
+    /// Requests of any command that were answered with an error.
+    pub error_replies: AtomicU64,
 }
 
 impl LockService {
@@ -170,8 +172,8 @@ impl LockService {
         }
     }
 
-    /// The figures of the table by name.
-    pub fn figures(&self, error_replies: u64) -> Vec<(&'static str, u64)> {
+    /// The figures of the table by name: for LOCKSTAT, INFO and the report.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
         let (owners, owners_peak) = {
             let owners = self.owners.lock();
             (owners.len() as u64, owners.peak() as u64)
@@ -195,7 +197,7 @@ impl LockService {
             ("not_held", counters.not_held.load(Relaxed)),
             ("refused_full", counters.full.load(Relaxed)),
             ("overflows", self.overflows.lock().total()),
-            ("errors", error_replies),
+            ("errors", counters.error_replies.load(Relaxed)),
             ("tries_made", tries_made),
         ]
     }

@@ -268,6 +268,17 @@ pub fn owner(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
+/// The counts of the lock table.
+pub fn statistics(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let figures = call.service.figures();
+    call.reply.map(figures.len());
+    for (name, value) in figures {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
+    Ok(Flow::Done)
+}
+
 pub fn overflows(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let kept: Vec<_> = {
         let overflows = call.service.overflows.lock();
