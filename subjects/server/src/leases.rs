@@ -1,43 +1,13 @@
-//! Keys with a value and a time to live: what Redlock clients ask of a Redis server. [`Leases`] is
-//! pure: time comes from outside, in milliseconds. [`LeaseService`] is what engines share.
+//! Keys with a value and a time to live: what Redlock clients ask of a Redis server. They know of no
+//! clock: each call says what time it is, in milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Instant;
 
-use concurve_latch::{Class, Mutex};
 use hashbrown::HashMap;
 
 /// Ended keys are removed when they are used, and so many with each change of any key.
 const SWEPT_PER_CHANGE: usize = 2;
-
-/// The keys behind a latch, and their clock.
-#[derive(Debug)]
-pub struct LeaseService {
-    leases: Mutex<Leases>,
-    begin: Instant,
-}
-
-impl LeaseService {
-    /// For at most so many keys.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            leases: Class::named("keys").mutex(Leases::new(capacity)),
-            begin: Instant::now(),
-        }
-    }
-
-    /// Runs with the keys latched, and the time in milliseconds.
-    pub fn with<T>(&self, run: impl FnOnce(&mut Leases, u64) -> T) -> T {
-        let now_ms = self.begin.elapsed().as_millis() as u64;
-        run(&mut self.leases.lock(), now_ms)
-    }
-
-    /// Keys held, those included that have ended and are not removed yet.
-    pub fn keys(&self) -> usize {
-        self.leases.lock().len()
-    }
-}
 
 #[derive(Debug)]
 pub struct Leases {

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_reporter::{Reporter, ReporterError};
 
-use crate::monitor::figures::lock_figures;
 use crate::net::network::RequestPath;
 use crate::options::{ServerOptions, ThreadModel, name_of};
 use crate::state::SharedState;
@@ -125,7 +124,7 @@ pub fn end(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterError
     }
     let (prefix, figures) = match services.records() {
         Some(records) => ("records", records.figures()),
-        None => ("lock", lock_figures(state)),
+        None => ("lock", services.locks.figures()),
     };
     for (name, value) in figures {
         reporter.indicator(&format!("{prefix}_{name}"), value as f64, None)?;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start};
 use concurve_reporter::Reporter;
 
+use crate::engine;
 use crate::error::Error;
 use crate::net::network::{QueuePath, RequestPath};
 use crate::net::run_queue::RunQueue;
 use crate::net::sockets::Entrance;
 use crate::net::threads::{SideThread, StopSignal, run_together};
-use crate::net::{engine, io_thread, listener};
+use crate::net::{io_thread, listener};
 use crate::options::{EngineKind, ServerOptions};
 use crate::report;
 use crate::state::SharedState;
@@ -160,9 +161,10 @@ impl Server {
         path: &'a QueuePath,
         stop: &'a StopSignal,
     ) -> Vec<SideThread<'a>> {
-        let io_threads = (0..state.network.inboxes.len()).map(|number| SideThread {
+        let meters = state.monitoring.meters.io_threads.iter().enumerate();
+        let io_threads = meters.map(|(number, meter)| SideThread {
             name: format!("io-{}", number + 1),
-            run: Box::new(move || io_thread::run(state, path, number, stop)),
+            run: Box::new(move || io_thread::run(state.socket_context(number, meter), path, stop)),
         });
         let disk = path.disk.as_ref().map(|queue| SideThread {
             name: "disk".to_owned(),

@@ -3,12 +3,11 @@
 use concurve_records::Checkpointer;
 
 use crate::error::Error;
-use crate::leases::LeaseService;
+use crate::keys::KeyService;
 use crate::locks::service::LockService;
 use crate::monitor::meter::Meter;
 use crate::options::ServerOptions;
 use crate::records::RecordService;
-use crate::scripts::ScriptRegistry;
 use crate::statements::StatementService;
 
 /// The services.
@@ -18,13 +17,6 @@ pub struct Services {
     pub keys: KeyService,
     /// Of the services that keep records.
     pub data: Option<DataService>,
-}
-
-/// What Redlock clients use: keys, and scripts over them.
-#[derive(Debug)]
-pub struct KeyService {
-    pub leases: LeaseService,
-    pub scripts: ScriptRegistry,
 }
 
 /// Records, alone or under statements.
@@ -53,10 +45,7 @@ impl Services {
         };
         Ok(Self {
             locks: LockService::open(&options.locks)?,
-            keys: KeyService {
-                leases: LeaseService::new(options.locks.capacity as usize),
-                scripts: ScriptRegistry::default(),
-            },
+            keys: KeyService::new(options.locks.capacity as usize),
             data,
         })
     }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{Engine, Event, Mode as Engines, Plan, Service, Start, serve};
-use concurve_server::locks::argument::overlap;
-use concurve_server::locks::latched::{Latching, LockTable};
-use concurve_server::locks::mode::{Mode, Rules, Scope};
-use concurve_server::locks::request::{Counts, Refusal, Request, Subject};
-use concurve_server::locks::usage::TableUsage;
+use concurve_server::lock_table::argument::overlap;
+use concurve_server::lock_table::latched::{Latching, LockTable};
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::request::{Counts, Refusal, Request, Subject};
+use concurve_server::lock_table::usage::TableUsage;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

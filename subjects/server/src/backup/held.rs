@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::error::BackupError;
 use super::record::{HEADER, Record, decode, encode};
-use crate::locks::mode::Mode;
+use crate::lock_table::mode::Mode;
 
 /// What the server found in the file at its start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

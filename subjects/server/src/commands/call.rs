@@ -1,12 +1,11 @@
 //! A command as it is executed, and the rows of the table of commands.
 
-use crate::leases::LeaseService;
+use crate::keys::{KeyService, LeaseService};
 use crate::locks::service::LockService;
 use crate::options::Password;
 use crate::records::RecordService;
 use crate::request::{Arguments, Flow};
 use crate::resp::writer::Writer;
-use crate::services::KeyService;
 use crate::session::Session;
 use crate::state::SharedState;
 use crate::statements::StatementService;
@@ -74,12 +73,26 @@ impl CommandTable {
 pub struct Fault {
     pub code: &'static str,
     pub message: String,
+    /// The connection ends after it.
+    pub closes: bool,
 }
 
 impl Fault {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message }
+        Self {
+            code,
+            message,
+            closes: false,
+        }
+    }
+
+    /// One that ends the connection.
+    pub fn closing(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            closes: true,
+            ..Self::new(code, message)
+        }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {

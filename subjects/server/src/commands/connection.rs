@@ -56,7 +56,10 @@ fn check(call: &mut Call<Option<Password>>, user: &[u8], password: &[u8]) -> Res
     }
     call.session.failed_attempts += 1;
     match call.session.failed_attempts {
-        ATTEMPTS_MAX.. => Err(Fault::new("TOOMANYATTEMPTS", "too many wrong passwords")),
+        ATTEMPTS_MAX.. => Err(Fault::closing(
+            "TOOMANYATTEMPTS",
+            "too many wrong passwords",
+        )),
         _ => Err(Fault::new(
             "WRONGPASS",
             "wrong password, or a user other than default",

@@ -1,7 +1,8 @@
 //! Keys with a time to live.
 
 use super::call::{Call, Fault, number};
-use crate::leases::{Full, LeaseService, left_ms};
+use crate::keys::LeaseService;
+use crate::leases::{Full, left_ms};
 use crate::request::Flow;
 
 pub fn get(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {

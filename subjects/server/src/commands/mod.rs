@@ -40,11 +40,12 @@ pub fn execute(
         reply,
     };
     request.execute(state).unwrap_or_else(|fault| {
-        state.error_replies.fetch_add(1, Relaxed);
+        let counters = &state.services.locks.counters;
+        counters.error_replies.fetch_add(1, Relaxed);
         Writer::new(out, session.version).error(fault.code, &fault.message);
-        match fault.code {
-            "CROSSPROTOCOL" | "TOOMANYATTEMPTS" => Flow::Close,
-            _ => Flow::Done,
+        match fault.closes {
+            true => Flow::Close,
+            false => Flow::Done,
         }
     })
 }
@@ -133,7 +134,7 @@ impl Request<'_> {
 fn unknown(name: &[u8]) -> Fault {
     // A browser that was made to send requests here must not get any further.
     if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-        return Fault::new("CROSSPROTOCOL", "this is no HTTP server");
+        return Fault::closing("CROSSPROTOCOL", "this is no HTTP server");
     }
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
     Fault::usage(format!(

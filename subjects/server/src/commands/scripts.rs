@@ -1,10 +1,10 @@
 //! The scripts of Redlock clients.
 
 use super::call::{Call, Fault, number};
+use crate::keys::KeyService;
 use crate::leases::{Leases, left_ms};
 use crate::request::Flow;
 use crate::scripts::{Script, recognise};
-use crate::services::KeyService;
 
 fn refused() -> Fault {
     Fault::new(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::call::{Call, Command, CommandTable, Fault};
-use crate::monitor::figures::{lock_figures, server_figures, snapshot};
+use crate::figures::{server_figures, snapshot};
 use crate::monitor::meter::{Reading, State};
 use crate::monitor::phase::Snapshot;
 use crate::records::RecordService;
@@ -49,7 +49,7 @@ fn sections(state: &SharedState, snapshot: &Snapshot) -> Vec<(&'static str, Line
     }
     sections.push(match state.services.records() {
         Some(records) => ("Records", record_lines(records)),
-        None => ("Locks", named(lock_figures(state))),
+        None => ("Locks", named(state.services.locks.figures())),
     });
     sections
 }
@@ -126,17 +126,6 @@ pub fn phase(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
         _ => return Err(Fault::usage("PHASE knows BEGIN and END")),
     }
     call.reply.status("OK");
-    Ok(Flow::Done)
-}
-
-/// The counts of the lock table.
-pub fn lock_statistics(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
-    let figures = lock_figures(call.service);
-    call.reply.map(figures.len());
-    for (name, value) in figures {
-        call.reply.bulk(name.as_bytes());
-        call.reply.integer(value as i64);
-    }
     Ok(Flow::Done)
 }
 

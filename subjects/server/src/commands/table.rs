@@ -35,7 +35,7 @@ const LOCKS: &[Command] = &[
     command!("UNLOCKALL", -1, "[DIALOG|UPDATE|BOTH] [OWNER name]", "Ends all holds of an owner; how many locks that freed", Locks(locks::unlock_all)),
     command!("OWNER", -1, "[name [DIALOG|UPDATE]]", "Says, or sets, whose locks this connection takes", Locks(locks::owner)),
     command!("LOCKS", -1, "[CURSOR n] [COUNT n] [TABLE t] [ARGUMENT a] [OWNER o] [MODE m]", "Lists locks, a page at a time", Locks(locks::list::list)),
-    command!("LOCKSTAT", 1, "", "Counts, high-water marks, size of the table", Server(server::lock_statistics)),
+    command!("LOCKSTAT", 1, "", "Counts, high-water marks, size of the table", Locks(locks::statistics)),
     command!("OVERFLOWS", 1, "", "The last times the table was full, and who held most", Locks(locks::overflows)),
     command!("GET", 2, "key", "The value of a key", Leases(leases::get)),
     command!("SET", -3, "key value [NX|XX] [PX ms|EX s]", "Sets a key, if it is new (NX), for a time", Leases(leases::set)),

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::locks::entry::OwnerId;
-use crate::locks::latched::LockTable;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::latched::LockTable;
 
 /// Overflows that are kept, and how many owners and arguments each names.
 pub const KEPT: usize = 10;

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use crate::locks::argument::Text;
-use crate::locks::entry::OwnerId;
+use crate::lock_table::argument::Text;
+use crate::lock_table::entry::OwnerId;
 use crate::slab::Slab;
 
 /// Owners, each with a number for as long as a connection speaks for it or it holds a lock.

@@ -1,21 +1,30 @@
 //! The state of the lock service, which all engines share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use concurve_latch::{Class, Mutex, Section};
 
-use crate::backup::{BackupLog, Record};
+use crate::backup::{BackupLog, Durability, Record};
 use crate::error::Error;
-use crate::locks::entry::OwnerId;
-use crate::locks::latched::LockTable;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::latched::{Latching, LockTable};
+use crate::lock_table::mode::{Mode, Rules, Scope};
+use crate::lock_table::request::{Counts, Journal, Refusal, Request, Subject};
+use crate::lock_table::usage::TableUsage;
 use crate::locks::overflow::{Overflow, Overflows, largest_holders};
 use crate::locks::owners::{Owners, Part};
-use crate::locks::request::{Counts, Journal, Refusal, Request, Subject};
-use crate::locks::usage::TableUsage;
-use crate::options::LockOptions;
+
+/// How locks are kept.
+#[derive(Debug, Clone)]
+pub struct LockOptions {
+    pub latching: Latching,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<(PathBuf, Durability)>,
+}
 
 /// The lock table, the owners of its locks, and the backup file.
 #[derive(Debug)]
@@ -39,6 +48,8 @@ pub struct LockCounters {
     pub promotions: AtomicU64,
     pub unlocks: AtomicU64,
     pub not_held: AtomicU64,
+    /// Requests of any command that were answered with an error.
+    pub error_replies: AtomicU64,
 }
 
 impl LockService {
@@ -161,8 +172,8 @@ impl LockService {
         }
     }
 
-    /// The figures of the table by name.
-    pub fn figures(&self, error_replies: u64) -> Vec<(&'static str, u64)> {
+    /// The figures of the table by name: for LOCKSTAT, INFO and the report.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
         let (owners, owners_peak) = {
             let owners = self.owners.lock();
             (owners.len() as u64, owners.peak() as u64)
@@ -186,7 +197,7 @@ impl LockService {
             ("not_held", counters.not_held.load(Relaxed)),
             ("refused_full", counters.full.load(Relaxed)),
             ("overflows", self.overflows.lock().total()),
-            ("errors", error_replies),
+            ("errors", counters.error_replies.load(Relaxed)),
             ("tries_made", tries_made),
         ]
     }

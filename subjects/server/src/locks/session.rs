@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use concurve_latch::Section;
 
-use crate::locks::entry::OwnerId;
+use crate::lock_table::entry::OwnerId;
 use crate::locks::owners::Part;
 use crate::locks::service::{LockService, ending_sessions};
 

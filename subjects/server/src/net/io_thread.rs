@@ -10,9 +10,8 @@ use crate::error::Error;
 use crate::net::batch::Batch;
 use crate::net::network::QueuePath;
 use crate::net::run_queue::RunQueue;
-use crate::net::sockets::{ClientSockets, NumberList, Sleep};
+use crate::net::sockets::{ClientSockets, NumberList, Sleep, SocketContext};
 use crate::net::threads::StopSignal;
-use crate::state::SharedState;
 
 /// A batch is sent when it is this large, even if more connections have requests.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -20,21 +19,15 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// Batches whose memory is kept for the next ones.
 const SPARE_BATCHES: usize = 4;
 
-/// Serves the sockets of the I/O thread of this number, from 0, until the engine ends.
+/// Serves the sockets of an I/O thread until the engine ends.
 ///
 /// # Errors
 /// If the system refuses to wait for sockets.
-pub fn run(
-    state: &SharedState,
-    path: &QueuePath,
-    number: usize,
-    stop: &StopSignal,
-) -> Result<(), Error> {
-    let meter = &state.monitoring.meters.io_threads[number];
-    let mut sockets = ClientSockets::open(state, number, meter, stop)?;
-    let mut dispatch = Dispatch::new(path, number);
-    let (mut batch, mut returned) = (Batch::of(number), Vec::new());
-    meter.begin(CpuClock::of_this_thread());
+pub fn run(server: SocketContext, path: &QueuePath, stop: &StopSignal) -> Result<(), Error> {
+    let mut sockets = ClientSockets::open(server, stop)?;
+    let mut dispatch = Dispatch::new(path, server.number);
+    let (mut batch, mut returned) = (Batch::of(server.number), Vec::new());
+    server.meter.begin(CpuClock::of_this_thread());
     while !stop.is_set() {
         sockets.wait(match batch.is_empty() {
             true => Sleep::Deeply,

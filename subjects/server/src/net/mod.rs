@@ -1,7 +1,7 @@
 //! Connections, and the threads that serve them.
 //!
 //! [`ClientSockets`](sockets::ClientSockets) reads and parses requests into a [`Batch`](batch::Batch)
-//! and writes its replies. An engine executes batches: see [`engine`]. In between, by the
+//! and writes its replies. An engine executes batches: see [`engine`](crate::engine). In between, by the
 //! [`ThreadModel`](crate::options::ThreadModel), there is nothing (the engine has the sockets), or a
 //! run queue, with I/O threads that have the sockets ([`io_thread`]) and a thread that waits for the
 //! disk. What the threads share is the [`Network`](network::Network).
@@ -9,7 +9,6 @@
 pub mod batch;
 pub mod client_connection;
 pub mod clients;
-pub mod engine;
 pub mod handover;
 pub mod inbox;
 pub mod io_thread;

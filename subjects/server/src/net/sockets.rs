@@ -15,12 +15,13 @@ use crate::net::clients::ThreadCounters;
 use crate::net::handover::ConnectionHandover;
 use crate::net::inbox::{IoInbox, Message};
 use crate::net::listener;
+use crate::net::network::Network;
 use crate::net::poller::{Events, Poller};
 use crate::net::threads::{StopSignal, wait_for_work};
-use crate::options::Replies;
+use crate::options::ServerOptions;
+use crate::services::Services;
 use crate::session::Session;
 use crate::slab::Slab;
-use crate::state::SharedState;
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -29,13 +30,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// Reads requests of many clients into batches, and writes their replies.
 pub struct ClientSockets<'a> {
-    state: &'a SharedState,
-    /// Of the I/O thread, from 0; also of the engine, if it is one.
-    number: usize,
-    counters: &'a ThreadCounters,
-    meter: &'a Meter,
-    replies: Replies,
-    inbox: &'a Arc<IoInbox>,
+    server: SocketContext<'a>,
     /// Where its clients come from, unless a listener sends them.
     entrance: Option<Entrance<'a>>,
     poller: Poller,
@@ -52,6 +47,35 @@ pub struct ClientSockets<'a> {
     awaiting: usize,
     scratch: Box<[u8]>,
     ticked: Instant,
+}
+
+/// What the connections of an I/O thread need of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketContext<'a> {
+    /// Of the I/O thread, from 0; also of the engine, if it is one.
+    pub number: usize,
+    pub meter: &'a Meter,
+    pub options: &'a ServerOptions,
+    pub network: &'a Network,
+    /// The services whose sessions the connections have.
+    pub services: &'a Services,
+}
+
+impl<'a> SocketContext<'a> {
+    fn counters(self) -> &'a ThreadCounters {
+        &self.network.counters[self.number]
+    }
+
+    fn inbox(self) -> &'a Arc<IoInbox> {
+        &self.network.inboxes[self.number]
+    }
+
+    /// A session for the connection of this number.
+    fn session(self, id: u64) -> Session {
+        let engine = self.options.threads.engine_of_connections(self.number);
+        let needs_password = self.options.password.is_some();
+        Session::new(id, engine, needs_password, self.services)
+    }
 }
 
 /// Where an engine that is a process takes clients from.
@@ -73,29 +97,16 @@ pub enum Sleep {
 }
 
 impl<'a> ClientSockets<'a> {
-    /// Of the I/O thread of this number, from 0.
-    ///
     /// # Errors
     /// If the system has no descriptors left.
-    pub fn open(
-        state: &'a SharedState,
-        number: usize,
-        meter: &'a Meter,
-        stop: &StopSignal,
-    ) -> Result<Self, Error> {
+    pub fn open(server: SocketContext<'a>, stop: &StopSignal) -> Result<Self, Error> {
         let poller = Poller::new().map_err(Error::io("open an epoll"))?;
-        let inbox = &state.network.inboxes[number];
-        let watched = poller.watch_waker(&**inbox);
+        let watched = poller.watch_waker(&**server.inbox());
         watched.map_err(Error::io("watch an eventfd"))?;
         let watched = poller.watch_waker(stop);
         watched.map_err(Error::io("watch for the end"))?;
         Ok(Self {
-            state,
-            number,
-            counters: &state.network.counters[number],
-            meter,
-            replies: state.options.threads.replies(),
-            inbox,
+            server,
             entrance: None,
             poller,
             events: Events::default(),
@@ -118,12 +129,13 @@ impl<'a> ClientSockets<'a> {
     pub fn accept_from(&mut self, entrance: Entrance<'a>) -> Result<(), Error> {
         let watched = self.poller.watch_clients(entrance.listener);
         let watched = watched.and_then(|()| {
-            let receiver = entrance.handover.receiver(self.number);
+            let receiver = entrance.handover.receiver(self.server.number);
             self.poller.watch_clients(receiver)
         });
         watched.map_err(Error::io("watch for clients"))?;
-        let counters = &self.state.network.counters;
-        for (stream, id) in entrance.handover.inherit(self.number, counters) {
+        let counters = &self.server.network.counters;
+        let inherited = entrance.handover.inherit(self.server.number, counters);
+        for (stream, id) in inherited {
             self.admit(stream, id, Instant::now());
         }
         self.entrance = Some(entrance);
@@ -137,7 +149,7 @@ impl<'a> ClientSockets<'a> {
 
     /// Counts requests that were executed.
     pub fn count_requests(&self, executed: u64) {
-        self.counters.requests.fetch_add(executed, Relaxed);
+        self.server.counters().requests.fetch_add(executed, Relaxed);
     }
 
     /// Waits for events of sockets or for messages.
@@ -145,7 +157,7 @@ impl<'a> ClientSockets<'a> {
     /// # Errors
     /// If the system refuses to wait.
     pub fn wait(&mut self, sleep: Sleep) -> Result<(), Error> {
-        let waited = if sleep == Sleep::No || self.turns() > 0 || !self.inbox.is_empty() {
+        let waited = if sleep == Sleep::No || self.turns() > 0 || !self.server.inbox().is_empty() {
             self.poller.wait(&mut self.events, Some(Duration::ZERO))
         } else {
             self.sleep(sleep == Sleep::Lightly || self.awaiting > 0)
@@ -155,9 +167,9 @@ impl<'a> ClientSockets<'a> {
 
     fn sleep(&mut self, lightly: bool) -> io::Result<()> {
         let mut result = Ok(());
-        let (poller, events, inbox) = (&self.poller, &mut self.events, self.inbox);
+        let (poller, events, inbox) = (&self.poller, &mut self.events, self.server.inbox());
         let (waiting, connections) = (&self.waiting, &self.connections);
-        wait_for_work(self.state.options.idle, self.meter, |sleep| {
+        wait_for_work(self.server.options.idle, self.server.meter, |sleep| {
             if sleep {
                 let timeout = timeout(waiting, connections);
                 inbox.sleep_if_empty(lightly, || result = poller.wait(events, Some(timeout)));
@@ -187,7 +199,7 @@ impl<'a> ClientSockets<'a> {
 
     fn take_messages(&mut self, now: Instant, returned: &mut Vec<Batch>) {
         let mut messages = std::mem::take(&mut self.messages);
-        self.inbox.take(&mut messages);
+        self.server.inbox().take(&mut messages);
         for message in messages.drain(..) {
             match message {
                 Message::Connection(stream, id) => self.admit(stream, id, now),
@@ -207,27 +219,26 @@ impl<'a> ClientSockets<'a> {
         let Some(Entrance { listener, handover }) = self.entrance else {
             return;
         };
-        let network = &self.state.network;
+        let SocketContext {
+            network, number, ..
+        } = self.server;
         while let Some((stream, id)) = listener::accept(network, listener) {
-            if let Some(stream) = handover.place(self.number, stream, id, &network.counters) {
+            if let Some(stream) = handover.place(number, stream, id, &network.counters) {
                 self.admit(stream, id, now);
             }
         }
-        while let Some((stream, id)) = handover.receive(self.number) {
+        while let Some((stream, id)) = handover.receive(number) {
             self.admit(stream, id, now);
         }
     }
 
     fn admit(&mut self, stream: TcpStream, id: u64, now: Instant) {
         let _ = stream.set_nodelay(true);
-        let options = &self.state.options;
-        let engine = options.threads.engine_of_connections(self.number);
-        let needs_password = options.password.is_some();
-        let session = Session::new(id, engine, needs_password, &self.state.services);
-        let connection = ClientConnection::new(stream, Box::new(session), now);
+        let session = Box::new(self.server.session(id));
+        let connection = ClientConnection::new(stream, session, now);
         let at = self.connections.insert(connection);
-        self.counters.connections.fetch_add(1, Relaxed);
-        let (connection, inbox) = (&mut self.connections[at], Arc::clone(self.inbox));
+        self.server.counters().connections.fetch_add(1, Relaxed);
+        let (connection, inbox) = (&mut self.connections[at], Arc::clone(self.server.inbox()));
         if let Some(session) = connection.session_mut() {
             session.on_wakeup(move || inbox.send(Message::Called(at)));
         }
@@ -260,7 +271,8 @@ impl<'a> ClientSockets<'a> {
         batch: &mut Batch,
         mut added: impl FnMut(&mut Batch) -> ControlFlow<()>,
     ) {
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
+        let replies = self.server.options.threads.replies();
         let mut had_turn = 0;
         for at in &self.turns.numbers {
             had_turn += 1;
@@ -268,7 +280,7 @@ impl<'a> ClientSockets<'a> {
                 continue;
             };
             connection.read(&mut self.scratch, limits, now);
-            connection.submit(*at, batch, self.replies, limits, now);
+            connection.submit(*at, batch, replies, limits, now);
             self.served.push(*at);
             if added(batch).is_break() {
                 break;
@@ -298,7 +310,7 @@ impl<'a> ClientSockets<'a> {
     /// Writes replies of the connections that had a turn, and closes those that are over. The ends of
     /// their sessions are added to `next`.
     pub fn write_replies(&mut self, now: Instant, next: &mut Batch) {
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
         let mut served = std::mem::take(&mut self.served);
         for at in served.drain(..) {
             let Some(connection) = self.connections.get_mut(at) else {
@@ -322,11 +334,11 @@ impl<'a> ClientSockets<'a> {
             return;
         }
         self.ticked = now;
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
         let stalled = self.connections.iter();
         let stalled = stalled.filter(|(_, it)| it.is_stalled(limits, now));
         for at in stalled.map(|(at, _)| at).collect::<Vec<_>>() {
-            let closed = &self.state.network.clients.closed_by_limits;
+            let closed = &self.server.network.clients.closed_by_limits;
             closed.fetch_add(1, Relaxed);
             self.connections[at].set_broken();
             self.close(at, next);
@@ -340,7 +352,7 @@ impl<'a> ClientSockets<'a> {
         };
         self.connections.remove(at);
         self.turns.retain(|it| it != at);
-        self.counters.open.fetch_sub(1, Relaxed);
+        self.server.counters().open.fetch_sub(1, Relaxed);
         next.add_close(at, session);
     }
 }

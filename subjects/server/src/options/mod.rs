@@ -15,13 +15,15 @@ use clap::Parser;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::Error;
+use crate::locks::service::LockOptions;
+use crate::records::RecordOptions;
 use crate::resp::parser::Limits;
 
 pub use levels::{
     Durability, EngineKind, Execution, Idle, Latching, Replies, Service, StatementCaching, name_of,
 };
 pub use password::{PASSWORD_VARIABLE, Password};
-pub use services::{LockOptions, RecordOptions, StatementOptions};
+pub use services::StatementOptions;
 pub use threads::ThreadModel;
 
 use levels::refused;

@@ -6,10 +6,11 @@ use concurve_latch::Spin;
 use concurve_statements::PAGE_BYTES;
 
 use super::levels::{Durability, Latching, Service, Spinning, StatementCaching, name_of, refused};
-use crate::backup;
 use crate::error::Error;
-use crate::locks::latched;
-use crate::locks::mode::Rules;
+use crate::lock_table::latched;
+use crate::lock_table::mode::Rules;
+use crate::locks::service::LockOptions;
+use crate::records::RecordOptions;
 
 /// The lock service on the command line.
 #[derive(Debug, Default, clap::Args)]
@@ -27,15 +28,6 @@ pub struct LockArgs {
     /// Keep locks that are taken with BACKUP in this file
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
-}
-
-/// How locks are kept.
-#[derive(Debug, Clone)]
-pub struct LockOptions {
-    pub latching: latched::Latching,
-    pub capacity: u64,
-    pub rules: Rules,
-    pub backup: Option<(PathBuf, backup::Durability)>,
 }
 
 impl LockArgs {
@@ -92,13 +84,6 @@ pub struct RecordArgs {
     /// How much the log of records grows between checkpoints [default: 64]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     checkpoint_mib: Option<u32>,
-}
-
-/// Where records are kept, and how.
-#[derive(Debug, Clone)]
-pub struct RecordOptions {
-    pub folder: PathBuf,
-    pub engine: concurve_records::EngineOptions,
 }
 
 impl RecordArgs {

@@ -1,10 +1,10 @@
 //! Lists of locks, a page at a time.
 
 use crate::commands::call::{Call, Fault, number, shown};
-use crate::locks::argument::overlap;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::Mode;
-use crate::locks::request::{Counts, Listed};
+use crate::lock_table::argument::overlap;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::{Counts, Listed};
 use crate::locks::service::LockService;
 use crate::request::Flow;
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Fault, number, shown};
-use crate::locks::argument::LENGTH_MAX;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::argument::LENGTH_MAX;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::{Mode, Scope};
+use crate::lock_table::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::owners::Part;
-use crate::locks::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::service::LockService;
 use crate::request::Flow;
 
@@ -265,6 +265,17 @@ pub fn owner(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     }
     call.session.locks.speak_for(name, part, call.service);
     call.reply.status("OK");
+    Ok(Flow::Done)
+}
+
+/// The counts of the lock table.
+pub fn statistics(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let figures = call.service.figures();
+    call.reply.map(figures.len());
+    for (name, value) in figures {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
     Ok(Flow::Done)
 }
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use concurve_engines::Mode as Engines;
-use concurve_server::locks::latched::{Latching, LockTable};
-use concurve_server::locks::mode::{Mode, Rules, Scope};
-use concurve_server::locks::request::{Counts, Journal, Refusal, Subject};
-use concurve_server::locks::usage::TableUsage;
+use concurve_server::lock_table::latched::{Latching, LockTable};
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::request::{Counts, Journal, Refusal, Subject};
+use concurve_server::lock_table::usage::TableUsage;
 
 use crate::schedule::Compared;
 use model::{Answer, CAPACITY, Key, Model};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use concurve_server::locks::argument::overlap;
-use concurve_server::locks::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::argument::overlap;
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
 
 use super::steps::{Asked, Step};
 

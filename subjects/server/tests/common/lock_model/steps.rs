@@ -1,7 +1,7 @@
 //! What is asked of the lock table, at random.
 
-use concurve_server::locks::mode::{Mode, Scope};
-use concurve_server::locks::request::{Request, Subject};
+use concurve_server::lock_table::mode::{Mode, Scope};
+use concurve_server::lock_table::request::{Request, Subject};
 use proptest::prelude::*;
 
 /// Owners are numbered from 0.

@@ -1,7 +1,7 @@
 //! Requests to the lock table, its answers, and the journal that records its changes.
 
-use crate::locks::entry::{Entry, OwnerId};
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::entry::{Entry, OwnerId};
+use crate::lock_table::mode::{Mode, Scope};
 
 /// What is locked.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::locks::argument::{Text, WILDCARD, bytes_overlap};
+use crate::lock_table::argument::{Text, WILDCARD, bytes_overlap};
 
 /// Arguments of equal length, each with a number.
 #[derive(Debug, Default)]
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     fn found(trie: &Trie, asked: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
-use crate::locks::argument::is_generic;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::{Rules, Scope};
-use crate::locks::partition::Partition;
-use crate::locks::request::{Counts, Journal, Listed, Refusal, Request, Subject};
-use crate::locks::usage::TableUsage;
+use crate::lock_table::argument::is_generic;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::{Rules, Scope};
+use crate::lock_table::partition::Partition;
+use crate::lock_table::request::{Counts, Journal, Listed, Refusal, Request, Subject};
+use crate::lock_table::usage::TableUsage;
 
 /// Latches of the exact arguments under `Record`.
 const STRIPES: usize = 64;

@@ -67,12 +67,6 @@ fn work(requests: u64, services: &Services) -> Vec<(&'static str, u64)> {
     work
 }
 
-/// The figures of the lock table: LOCKSTAT, a section of INFO, and indicators of the report.
-pub fn lock_figures(state: &SharedState) -> Vec<(&'static str, u64)> {
-    let error_replies = state.error_replies.load(Relaxed);
-    state.services.locks.figures(error_replies)
-}
-
 /// The options of the server, and its clients: a section of INFO.
 pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
     let (options, network) = (&state.options, &state.network);

@@ -2,7 +2,7 @@
 //! clock, no threads, no files.
 //!
 //! An exact argument is found by its hash, and so are the generic ones that an exact request
-//! overlaps with (`locks::patterns`). What a generic request overlaps with is found in a trie.
+//! overlaps with (`lock_table::patterns`). What a generic request overlaps with is found in a trie.
 //! Locks of an argument and locks of an owner are chained through the entries.
 
 mod collision;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::Text;
-use crate::locks::entry::{Entries, Groups, OwnerId};
-use crate::locks::index::Index;
-use crate::locks::mode::{Mode, Rules, Scope};
-use crate::locks::request::{Counts, Journal, Refusal, Request};
-use crate::locks::usage::TableUsage;
+use crate::lock_table::argument::Text;
+use crate::lock_table::entry::{Entries, Groups, OwnerId};
+use crate::lock_table::index::Index;
+use crate::lock_table::mode::{Mode, Rules, Scope};
+use crate::lock_table::request::{Counts, Journal, Refusal, Request};
+use crate::lock_table::usage::TableUsage;
 use crate::slab::{NONE, Slab};
 use length_index::LengthIndex;
 

@@ -1,11 +1,11 @@
 //! What a lock table stores: arguments, and the locks on each.
 
-use crate::locks::argument::Text;
-use crate::locks::mode::Mode;
-use crate::locks::request::Counts;
+use crate::lock_table::argument::Text;
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::Counts;
 use crate::slab::Slab;
 
-/// Number of an owner in [`super::owners::Owners`].
+/// Number of an owner in [`Owners`](crate::locks::owners::Owners).
 pub type OwnerId = u32;
 
 /// An argument of a table that has locks. It fills one cache line.

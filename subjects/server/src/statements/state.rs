@@ -1,19 +1,47 @@
-//! The prepared statements of a connection, and how it executes them.
+//! The state of the statement service: what all sessions share, and what a connection has prepared,
+//! with how it executes that.
 
 use std::ops::RangeInclusive;
 
-use concurve_latch::Section;
+use concurve_latch::{Class, Section};
 use concurve_records::Session;
-use concurve_statements::{Answer, SessionOptions, Value};
+use concurve_statements::{Answer, SessionOptions, StatementOptions, Statements, Value};
 use hashbrown::HashMap;
 
-use super::catalogue::{View, check_name};
+use super::catalogue::{Catalogue, View, check_name};
 use super::files::{Opened, RecordFiles};
 use super::refusal::Refusal;
-use super::service::StatementService;
+use crate::error::Error;
+use crate::records::RecordService;
 
 /// Most statements that a connection may have prepared.
 pub const PREPARED_MAX: usize = 1000;
+
+/// The caches of statements and their plans, the catalogue, and the records below.
+#[derive(Debug)]
+pub struct StatementService {
+    pub statements: Statements,
+    pub catalogue: Catalogue,
+    pub records: RecordService,
+    /// The section in which a plan is in use: the plan and its pages are lost if the engine dies.
+    executing: Class,
+}
+
+impl StatementService {
+    /// Reads which files there are.
+    ///
+    /// # Errors
+    /// If the records cannot be read.
+    pub fn open(caches: &StatementOptions, records: RecordService) -> Result<Self, Error> {
+        let catalogue = Catalogue::open(&records.engine);
+        Ok(Self {
+            statements: Statements::new(caches),
+            catalogue: catalogue.map_err(|fault| Error::RecordsStopped(fault.to_string()))?,
+            records,
+            executing: Class::named("statement in execution"),
+        })
+    }
+}
 
 /// The statements of one connection.
 #[derive(Debug, Default)]

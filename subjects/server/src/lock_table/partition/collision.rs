@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::Partition;
-use crate::locks::argument::{is_generic, overlap};
-use crate::locks::mode::{Mode, Rules};
-use crate::locks::request::{Holder, Refusal, Request, Subject};
+use crate::lock_table::argument::{is_generic, overlap};
+use crate::lock_table::mode::{Mode, Rules};
+use crate::lock_table::request::{Holder, Refusal, Request, Subject};
 
 /// How far a chain is followed to name one of the locks that exclude a request.
 const NAMED_WITHIN: usize = 64;

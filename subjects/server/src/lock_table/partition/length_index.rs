@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::locks::argument::is_generic;
-use crate::locks::entry::Groups;
-use crate::locks::patterns::{PATTERNS_MAX, Patterns};
-use crate::locks::trie::Trie;
+use crate::lock_table::argument::is_generic;
+use crate::lock_table::entry::Groups;
+use crate::lock_table::patterns::{PATTERNS_MAX, Patterns};
+use crate::lock_table::trie::Trie;
 
 /// Exact arguments that may wait to be put into the trie. The locks on many of them are released
 /// before, and those never cost the trie anything.
@@ -119,7 +119,7 @@ impl Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     const LENGTH: usize = 11;
 

@@ -109,7 +109,7 @@ pub fn serve_sockets(
         number,
         meter: &state.monitoring.meters.engines[number],
     };
-    let mut sockets = ClientSockets::open(state, number, engine.meter, stop)?;
+    let mut sockets = ClientSockets::open(state.socket_context(number, engine.meter), stop)?;
     engine.meter.begin(match entrance {
         None => CpuClock::of_this_thread(),
         Some(_) => CpuClock::of_this_process(),

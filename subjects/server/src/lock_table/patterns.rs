@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::{LENGTH_MAX, WILDCARD};
+use crate::lock_table::argument::{LENGTH_MAX, WILDCARD};
 
 /// Words of eight bytes that the longest argument fills.
 const WORDS_MAX: usize = LENGTH_MAX.div_ceil(8);
@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     fn found(patterns: &Patterns, exact: &str) -> Vec<u32> {
         let mut found = Vec::new();
