@@ -15,7 +15,7 @@ INSTRUMENT: dict[str, set[str]] = {
     "clock": set(),
     "reporter": {"clock"},
     "wire": {"reporter"},
-    "probe": {"wire"},
+    "probe": set(),
     "trial": {"clock", "reporter", "wire", "probe"},
     "load": {"clock", "reporter"},
 }
