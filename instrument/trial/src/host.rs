@@ -4,9 +4,10 @@ use concurve_probe::control;
 use concurve_probe::perf;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
+use concurve_probe::task::PolicyClass;
 use concurve_probe::taskstats::{Listener, Query};
 use concurve_wire::record::Absent;
-use concurve_wire::spec::{PolicyClass, TrialSpec};
+use concurve_wire::spec::TrialSpec;
 use serde::Serialize;
 
 use crate::error::{OnHost, Result};

@@ -7,6 +7,7 @@ mod census;
 mod channel;
 mod check;
 mod controls;
+mod convert;
 mod error;
 mod event_loop;
 mod host;

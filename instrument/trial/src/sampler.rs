@@ -7,6 +7,7 @@ use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
 use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
+use crate::convert;
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
 use crate::waits::sampling::WaitSampling;
@@ -184,7 +185,7 @@ impl Sampler {
                 }
                 seen.name = stat.name;
                 seen.nice = Some(stat.nice);
-                seen.policy = stat.policy;
+                seen.policy = stat.policy.map(convert::policy);
             }
             seen.cpus = control::affinity(tid).ok().or(seen.cpus);
         }

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::dataset::DatasetOptions;
-use crate::plan::Spread;
-use crate::slo::Objective;
+use crate::plan::{Objective, Spread};
 use crate::units::{parse_positive_time, parse_time};
 use crate::workload::WorkloadOptions;
 

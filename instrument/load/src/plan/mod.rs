@@ -1,5 +1,6 @@
 //! What a run is to do: checked, constant, shared by all threads.
 
+mod objective;
 mod task;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::engine::EmbeddedEngine;
 use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
+pub use objective::Objective;
 pub use task::{End, Pace, Spread, Task};
 
 /// One run of the load.

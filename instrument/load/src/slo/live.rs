@@ -8,14 +8,13 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
-use super::objective::Objective;
 use super::search::{self, Search, SystemUnderTest, Window};
 use crate::counts::tally::{Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busiest_share;
 use crate::figures::progress::Progress;
-use crate::plan::{End, Pace, Plan, Task};
+use crate::plan::{End, Objective, Pace, Plan, Task};
 use crate::stop::Stop;
 use crate::units::{count, time};
 
