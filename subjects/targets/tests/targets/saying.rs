@@ -1,4 +1,4 @@
-//! What programs write, on the report channel and beside it, and what they refuse.
+//! The output of programs, on the report channel and elsewhere, and their refusals.
 
 use std::io::Read;
 use std::process::Stdio;
