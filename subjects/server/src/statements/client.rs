@@ -18,14 +18,14 @@ pub const PREPARED_MAX: usize = 1000;
 /// The statements of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    /// Texts by name. Each execution looks its plan up: the cache may drop it in between.
+    /// Texts by name. Each execution searches for the plan, because the cache may have dropped it.
     prepared: HashMap<Box<[u8]>, Box<str>>,
     executor: Executor,
     /// A statement of its transaction was refused.
     pub has_failed: bool,
     /// The answer that follows when the transaction is durable.
     pub answer: Option<Answer>,
-    /// The values of a statement; kept to use their memory again.
+    /// The values of a statement; kept so that their memory is used again.
     pub values: Vec<Value>,
 }
 
@@ -64,8 +64,8 @@ impl Client {
         Ok(())
     }
 
-    /// Gives a text a name, and returns how many values it takes. An older text of this name is
-    /// replaced.
+    /// Prepares a text under a name, and returns how many values it takes. Replaces an older text
+    /// of this name.
     ///
     /// # Errors
     /// If the text is no statement, or too many are prepared.

@@ -1,7 +1,7 @@
 //! The state of the statement service, which all sessions share.
 
 use concurve_latch::Class;
-use concurve_statements::{StatementOptions, Statements};
+use concurve_statements::{CacheOptions, Statements};
 
 use super::catalogue::Catalogue;
 use crate::error::Error;
@@ -13,16 +13,17 @@ pub struct StatementService {
     pub statements: Statements,
     pub catalogue: Catalogue,
     pub records: RecordService,
-    /// The section in which a plan is in use: the plan and its pages are lost if the engine dies.
+    /// The class of the section in which a plan is in use: if the engine dies in it, the plan and
+    /// its pages are lost.
     pub(super) executing: Class,
 }
 
 impl StatementService {
-    /// Reads which files there are.
+    /// Reads the catalogue of the files.
     ///
     /// # Errors
     /// If the records cannot be read.
-    pub fn open(caches: &StatementOptions, records: RecordService) -> Result<Self, Error> {
+    pub fn open(caches: &CacheOptions, records: RecordService) -> Result<Self, Error> {
         let catalogue = Catalogue::open(&records.engine);
         Ok(Self {
             statements: Statements::new(caches),
