@@ -1,9 +1,8 @@
 //! The reference server: a small server whose concurrency architecture is set by options.
 //!
-//! `docs/programs/server.md` is the user's page. [`net`] moves bytes, [`resp`] parses them,
-//! [`commands`] execute what is asked on the [`services`]; [`state`] is what all threads share, and
-//! [`server`] starts the threads. The protocol, the lock table and the leases know of no thread, clock
-//! or file.
+//! `docs/programs/server.md` is the user's page. [`net`] moves bytes, [`resp`] parses them, and
+//! [`commands`] execute requests on the [`services`]. All threads share the [`state`], and [`server`]
+//! starts the threads. The protocol, the lock table and the leases use no threads, clocks or files.
 
 pub mod backup;
 pub mod commands;
@@ -29,8 +28,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was used
-/// wrongly.
+/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was
+/// used wrongly.
 pub fn main() -> ExitCode {
     let served = options::ServerArgs::parse().options();
     match served.and_then(server::serve) {

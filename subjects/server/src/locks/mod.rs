@@ -1,5 +1,5 @@
-//! The lock service: what SAP's enqueue server does, as a data structure ([`latched`], over one or
-//! many [`partition`]s), and the state around it ([`service`], [`session`]).
+//! The lock service, with the functions of SAP's enqueue server: the lock table ([`latched`], over
+//! one or many [`partition`]s), and the state around it ([`service`], [`session`]).
 
 pub mod argument;
 pub mod entry;
