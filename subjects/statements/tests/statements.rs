@@ -325,7 +325,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_nearly_a_statement_is_one_or_is_refused_and_keeps_no_page(
+    fn damaged_statements_are_executed_or_refused_and_leak_no_page(
         words in prop::collection::vec(
             prop_oneof![
                 Just("GET"), Just("add"), Just("INSERT"), Just("DELETE"), Just("COUNT"), Just("SUM"),
