@@ -164,7 +164,7 @@ pub struct StatementArgs {
 
     /// How often a thread checks the latch of the shared part before it sleeps; only: it never
     /// sleeps [default: 1000]
-    #[arg(long, value_name = "LOOKS|only")]
+    #[arg(long, value_name = "CHECKS|only")]
     spin: Option<Spinning>,
 }
 
