@@ -229,7 +229,8 @@ impl Batch {
                     for asked in &self.requests[request..end] {
                         if progress.flow != Flow::Done || self.replies.len() - begin >= replies_max
                         {
-                            break; // the I/O thread submits the other requests again, if they are still to be executed
+                            // The I/O thread submits the other requests again, unless the connection ends.
+                            break;
                         }
                         let spans_end = asked.spans_end as usize;
                         let arguments = Arguments {

@@ -236,7 +236,7 @@ impl ClientConnection {
         }
     }
 
-    /// Gives the session away, if it is here.
+    /// The session, for a batch, if it is here; it is away afterwards.
     pub fn send_session(&mut self) -> Option<Box<Session>> {
         if !self.has_session() {
             return None;
@@ -258,8 +258,8 @@ impl ClientConnection {
         may_write.then(|| Arc::clone(&self.stream))
     }
 
-    /// Notes that it has work to do as soon as its session is back. Returns true at the first call
-    /// for each time that the session is away.
+    /// Whether the connection has work to do as soon as its session is back. Records that it waits
+    /// for the session, and returns true only once for each time that the session is away.
     pub fn begins_to_await(&mut self) -> bool {
         let has_more = self.has_unparsed || self.input.len() > self.submitted;
         let has_ended = self.incoming == Incoming::Ended || self.phase == Phase::Broken;

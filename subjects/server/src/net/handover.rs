@@ -100,8 +100,8 @@ impl ConnectionHandover {
         Some((client?.into(), u64::from_ne_bytes(bytes)))
     }
 
-    /// Counts the clients that an engine that died has not received yet. Those that it had are
-    /// lost.
+    /// Receives the clients that were handed over to an engine and not received before it died, for
+    /// its replacement. The clients that it had received are lost.
     pub fn inherit(&self, engine: usize, engines: &[ThreadCounters]) -> Vec<(TcpStream, u64)> {
         let _latch = self.latch.lock();
         let clients: Vec<_> = std::iter::from_fn(|| self.receive(engine)).collect();
