@@ -17,7 +17,7 @@ record Options(
 
     static final String HELP =
             """
-            Compute a picture of the Mandelbrot set with threads of the JVM, and say how long it took
+            Compute a picture of the Mandelbrot set with threads of the JVM, and print the time that it took
 
             Example: java -jar concurve-mandelbrot.jar --threads 2 --sync cas --computations 5
 
