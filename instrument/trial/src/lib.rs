@@ -58,9 +58,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Reads a spec and says whether each role would start with its controls; runs nothing
+    /// Reads a spec and checks whether each role would start with its controls; runs no program
     Check,
-    /// Says which sources of measurement this host grants
+    /// Lists which sources of measurement this host grants
     Probes,
 }
 

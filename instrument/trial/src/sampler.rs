@@ -214,8 +214,8 @@ impl Sampler {
         }
     }
 
-    /// Threads that an earlier sample has seen. For a thread that is seen once, opening its file
-    /// would cost more than its waits could tell.
+    /// Threads that an earlier sample has seen. For a thread that is seen only once, the cost of
+    /// opening its file would not be justified.
     fn known_threads(&self) -> Vec<SampledThread> {
         let known = self.files.iter().filter(|(_, thread)| thread.readings > 1);
         let thread = |((role, tid), thread): (&(usize, u32), &ThreadFile)| SampledThread {

@@ -31,7 +31,7 @@ pub fn snapshot(state: &SharedState) -> Snapshot {
     }
 }
 
-/// CPU time of this process, or of all living engines if they are processes.
+/// CPU time of this process, or of all running engines if they are processes.
 fn cpu_ns(kind: EngineKind, engines: &[(String, Reading)]) -> u64 {
     match kind {
         EngineKind::Threads => process_cpu_ns(),
@@ -75,7 +75,7 @@ pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
     let memory = concurve_engines::memory::usage();
     let memory_used = memory.map_or(0, |it| it.used_bytes);
     vec![
-        // Clients of Redis look for it.
+        // Redis clients expect it.
         ("redis_version", "7.0.0".to_owned()),
         ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("process_id", std::process::id().to_string()),

@@ -6,19 +6,19 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
-/// Ended keys are removed when they are used, and so many with each change of any key.
+/// Expired keys are removed when they are used, and in addition so many with each change of a key.
 const SWEPT_PER_CHANGE: usize = 2;
 
 #[derive(Debug)]
 pub struct Leases {
     capacity: usize,
     held: HashMap<Box<[u8]>, Lease>,
-    /// When keys end, soonest first. Entries whose lease was changed since are void.
+    /// When keys expire, the earliest first. Entries whose lease was changed since are void.
     ends: BinaryHeap<Reverse<End>>,
     changes: u64,
 }
 
-/// When a key ends, the number of the change that set this, and the key.
+/// When a key expires, the number of the change that set this time, and the key.
 type End = (u64, u64, Box<[u8]>);
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Lease {
     change: u64,
 }
 
-/// There are as many keys as the capacity.
+/// The number of keys has reached the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -42,7 +42,7 @@ impl Leases {
         }
     }
 
-    /// Keys held, those included that have ended and were not swept yet.
+    /// Number of keys, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.held.len()
     }
@@ -85,13 +85,14 @@ impl Leases {
         self.held.remove(key).is_some()
     }
 
-    /// When a key ends: the outer `None` if there is no such key, the inner one if it never does.
+    /// When a key expires: the outer `None` if there is no such key, the inner one if it never
+    /// does.
     pub fn ends(&mut self, key: &[u8], now_ms: u64) -> Option<Option<u64>> {
         self.end_if_due(key, now_ms);
         self.held.get(key).map(|it| it.ends_ms)
     }
 
-    /// Changes when a key ends; false if there is no such key.
+    /// Changes when a key expires; false if there is no such key.
     pub fn set_end(&mut self, key: &[u8], ends_ms: u64, now_ms: u64) -> bool {
         self.end_if_due(key, now_ms);
         self.changes += 1;
@@ -107,7 +108,8 @@ impl Leases {
         let Some(ends_ms) = ends_ms else {
             return;
         };
-        // Void entries must not outgrow the keys: a client may change one end again and again.
+        // Limits the number of void entries: a client may change the time of one key again and
+        // again.
         if self.ends.len() > 2 * self.held.len() + 64 {
             let held = &self.held;
             self.ends.retain(|Reverse((_, change, key))| {
@@ -139,7 +141,7 @@ impl Leases {
     }
 }
 
-/// Milliseconds that a key has left, as PTTL answers: -1 if it never ends, -2 if there is none.
+/// Time to live of a key in ms, as PTTL returns it: -1 if it never expires, -2 if there is none.
 pub fn left_ms(leases: &mut Leases, key: &[u8], now_ms: u64) -> i64 {
     match leases.ends(key, now_ms) {
         None => -2,

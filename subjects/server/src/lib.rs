@@ -50,8 +50,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was used
-/// wrongly.
+/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was
+/// used wrongly.
 pub fn main() -> ExitCode {
     let served = options::ServerArgs::parse().options();
     match served.and_then(server::serve) {

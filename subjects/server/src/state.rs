@@ -1,7 +1,7 @@
-//! What all threads and engines of the server share.
+//! The state that all threads and engines of the server share.
 //!
-//! It is made before engines are forked and lies in the memory that they share. So what changes is
-//! atomic or behind latches of `concurve-latch`, and descriptors are opened here.
+//! It is created before engines are forked, in the memory that they share. So every part that
+//! changes is atomic or behind a latch of `concurve-latch`, and descriptors are opened here.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -16,7 +16,7 @@ use crate::net::sockets::SocketContext;
 use crate::options::{ServerOptions, ThreadModel};
 use crate::services::Services;
 
-/// The shared state: what is served, to whom, and what was counted.
+/// The shared state: the services, the network and the counters.
 #[derive(Debug)]
 pub struct SharedState {
     pub options: ServerOptions,

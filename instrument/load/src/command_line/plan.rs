@@ -53,7 +53,7 @@ impl Arguments {
         })
     }
 
-    /// Access to the server that is told of the measured phase, if it is.
+    /// Access to the server for marking the measured phase, if the phase is to be marked.
     fn phase_marking(&self, address: &Address) -> Result<Option<Arc<dyn AdminAccess>>, Error> {
         if self.mark_phase && !address.may_know_phases() {
             return Err(Error::Usage(

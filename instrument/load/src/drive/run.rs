@@ -93,17 +93,17 @@ pub fn report_edge(
     Ok(reporter.line(&ReportLine::Phase(PhaseLine { phase, edge, at_ns }))?)
 }
 
-/// Tells the reference server when the measured phase begins and ends, so that it reports its counters
-/// of that time alone.
+/// Marks the begin and the end of the measured phase at the reference server, so that it reports
+/// its counters for that time only.
 struct PhaseMarker {
-    /// `None` if the server is not to be told.
+    /// `None` if the phase is not to be marked.
     connection: Option<Box<dyn AdminConnection>>,
     server: String,
 }
 
 impl PhaseMarker {
-    /// Must be called before the sessions connect: another connection between theirs would change the
-    /// distribution of the sessions over the server's threads.
+    /// Must be called before the sessions connect: another connection between theirs would change
+    /// the distribution of the sessions over the server's threads.
     fn open(plan: &Plan, stop: &Stop) -> Result<Self, Error> {
         let admin = plan.phase_marking.as_ref();
         Ok(Self {

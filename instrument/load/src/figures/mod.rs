@@ -1,5 +1,5 @@
-//! Counts, and the figures of a run that follow from them: computed here, shown by the modules of this
-//! folder.
+//! Counts, and the figures of a run that follow from them: computed here, shown by the modules of
+//! this folder.
 
 pub mod hdr_log;
 pub mod intervals;
@@ -88,8 +88,8 @@ impl Figures {
         figures
     }
 
-    /// Compares with Little's law, in a closed loop: there the number of transactions under way or in
-    /// pauses is known.
+    /// Compares with Little's law, in a closed loop: there the number of transactions under way or
+    /// in pauses is known.
     fn idle_sessions(&self, plan: &Plan) -> Option<String> {
         let Pace::Closed { think_ns } = plan.pace else {
             return None;
@@ -142,7 +142,7 @@ pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
     let is_client = matches!(plan.target, Target::Server(_));
     (is_client && share > BUSY_SHARE_MAX).then(|| {
         format!(
-            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+            "a client thread used {:.0} % of a CPU: the client may limit the rate; more --threads, or CPUs of its own",
             share * 100.0
         )
     })

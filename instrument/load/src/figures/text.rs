@@ -1,4 +1,4 @@
-//! The figures as a table for people.
+//! The figures as a table in text.
 
 use std::fmt::Write;
 

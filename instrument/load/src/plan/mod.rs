@@ -1,4 +1,4 @@
-//! What a run is to do: checked, constant, shared by all threads.
+//! The plan of a run: checked, constant, shared by all threads.
 
 mod objective;
 mod task;
@@ -21,11 +21,11 @@ pub struct Plan {
     pub workload: Arc<dyn Workload>,
     /// The data that the workload needs, if it needs any.
     pub dataset: Option<DatasetInDatabase>,
-    /// Access to the server that is told of the measured phase; `None` if it is not told.
+    /// Access to the server for marking the measured phase; `None` if the phase is not marked.
     pub phase_marking: Option<Arc<dyn AdminAccess>>,
     pub sessions: u64,
     pub runners: Runners,
-    /// Transactions that a session has under way at once.
+    /// Maximum number of transactions in flight in each session.
     pub pipeline: u32,
     pub pace: Pace,
     pub end: End,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What the load is put on, with the statements of the workload.
+/// The server or engine under load, with the statements of the workload.
 #[derive(Debug, Clone)]
 pub enum Target {
     Server(ServerTarget),
@@ -60,7 +60,7 @@ impl ServerTarget {
     }
 }
 
-/// What runs the sessions.
+/// Whether threads or processes run the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runners {
     /// So many client threads.

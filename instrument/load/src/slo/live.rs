@@ -92,7 +92,7 @@ fn duration_ns(plan: &Plan) -> u64 {
     }
 }
 
-/// How long a window is.
+/// The length of a window.
 fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
     let windows_ns = |ns: u64, windows: u64| ns * (SETTLE + 1) / SETTLE * windows;
     let duration_ns = duration_ns(plan);

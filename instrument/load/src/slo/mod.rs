@@ -1,4 +1,4 @@
-//! The greatest rate that keeps objectives on latency and errors.
+//! The highest rate that meets objectives on latency and errors.
 
 mod fit;
 mod live;

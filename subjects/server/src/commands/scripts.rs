@@ -9,8 +9,8 @@ use crate::scripts::{Script, recognise};
 fn refused() -> Fault {
     Fault::new(
         "NOSCRIPTING",
-        "this server runs no Lua: it knows the scripts of Redlock clients (release, extend) by \
-         their text; use DELEX key IFEQ value",
+        "this server has no Lua interpreter: it recognises the scripts of Redlock clients (release, \
+        extend) by their text; use DELEX key IFEQ value",
     )
 }
 

@@ -41,7 +41,7 @@ pub struct LockService {
 /// Counts since the start.
 #[derive(Debug, Default)]
 pub struct LockCounters {
-    /// With those that only cumulated.
+    /// Granted requests, including those that only incremented a count.
     pub granted: AtomicU64,
     pub collisions: AtomicU64,
     pub full: AtomicU64,
@@ -53,7 +53,7 @@ pub struct LockCounters {
 }
 
 impl LockService {
-    /// Opens the backup file, if there is one, and takes every lock that it holds.
+    /// Opens the backup file, if there is one, and takes every lock in it.
     ///
     /// # Errors
     /// If the file cannot be used, or its locks do not fit into the table.
@@ -75,7 +75,7 @@ impl LockService {
         Ok(service)
     }
 
-    /// Takes every lock that the backup file holds.
+    /// Takes every lock in the backup file.
     fn restore(&self, capacity: u64) -> Result<(), Error> {
         let Some(backup) = &self.backup else {
             return Ok(());
@@ -127,7 +127,7 @@ impl LockService {
         freed
     }
 
-    /// No connection speaks for this part of an owner any more: its dialog locks end.
+    /// No connection acts for this part of an owner any more: its dialog locks end.
     pub fn end_part(&self, owner: OwnerId, part: Part) {
         let change = self.owners.lock().change(owner);
         if part == Part::Dialog {
@@ -143,9 +143,9 @@ impl LockService {
         }
     }
 
-    /// Ends the parts of owners for which only connections of an engine spoke, from 0, that died.
+    /// An engine, from 0, has died: ends the parts of owners for which only its connections acted.
     pub fn end_sessions_of(&self, engine: usize) {
-        // If this engine dies in the middle, it is not known which locks are left to end.
+        // If this engine dies in between, it is unknown which locks are left to end.
         let _section = Section::enter(ending_sessions());
         let unattended = self.owners.lock().abandon(engine);
         for (owner, part) in unattended {
@@ -154,10 +154,10 @@ impl LockService {
     }
 
     /// Counts a request that was refused because the table is full. The first one of an overflow
-    /// also notes who holds most locks.
+    /// also records the owners of most locks.
     pub fn note_overflow(&self) {
         let now_ms = self.begin.elapsed().as_millis() as u64;
-        // Not latched while the table is read: that has latches of its own.
+        // Released before the table is read, because the table has latches of its own.
         let begins = self.overflows.lock().refused(now_ms);
         if begins {
             let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -207,7 +207,7 @@ impl LockService {
     }
 }
 
-/// The section in which an engine must not die: see [`LockService::end_sessions_of`].
+/// The class of the section in which an engine must not die: see [`LockService::end_sessions_of`].
 pub(super) fn ending_sessions() -> Class {
     Class::named("ending sessions")
 }

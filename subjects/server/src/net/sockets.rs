@@ -1,4 +1,4 @@
-//! The connections of an I/O thread, or of an engine that has its clients' sockets.
+//! The connections of an I/O thread, or of an engine that owns the sockets of its clients.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -25,25 +25,25 @@ use crate::slab::Slab;
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// How often stalled clients are looked for; longest sleep.
+/// The interval between two checks for stalled clients, and the maximum sleep.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Reads requests of many clients into batches, and writes their replies.
 pub struct ClientSockets<'a> {
     server: SocketContext<'a>,
-    /// Where its clients come from, unless a listener sends them.
+    /// From where the engine accepts clients; `None` if a listener sends them.
     entrance: Option<Entrance<'a>>,
     poller: Poller,
     events: Events,
     messages: Vec<Message>,
     connections: Slab<ClientConnection>,
-    /// Connections that shall have a turn.
+    /// Connections that will have a turn.
     turns: NumberList,
     /// Connections that had a turn, and whose replies are to be written.
     served: Vec<u32>,
     /// Connections that wait for a lock.
     waiting: NumberList,
-    /// How many connections have something to do as soon as their sessions are back.
+    /// How many connections have work to do as soon as their sessions are back.
     awaiting: usize,
     scratch: Box<[u8]>,
     ticked: Instant,
@@ -78,7 +78,7 @@ impl<'a> SocketContext<'a> {
     }
 }
 
-/// Where an engine that is a process takes clients from.
+/// From where an engine process accepts clients.
 #[derive(Clone, Copy)]
 pub struct Entrance<'a> {
     pub listener: &'a TcpListener,
@@ -88,12 +88,12 @@ pub struct Entrance<'a> {
 /// How long [`ClientSockets::wait`] may sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleep {
-    /// Not at all: there is something to do.
+    /// Not at all: there is work to do.
     No,
     /// Until any message comes.
-    Lightly,
-    /// Until a message comes that was sent to wake it.
-    Deeply,
+    UntilAnyMessage,
+    /// Until a message comes that is not deferred.
+    UntilUrgentMessage,
 }
 
 impl<'a> ClientSockets<'a> {
@@ -104,7 +104,7 @@ impl<'a> ClientSockets<'a> {
         let watched = poller.watch_waker(&**server.inbox());
         watched.map_err(Error::io("watch an eventfd"))?;
         let watched = poller.watch_waker(stop);
-        watched.map_err(Error::io("watch for the end"))?;
+        watched.map_err(Error::io("watch for the request to stop"))?;
         Ok(Self {
             server,
             entrance: None,
@@ -121,8 +121,8 @@ impl<'a> ClientSockets<'a> {
         })
     }
 
-    /// Takes clients itself from now on; first those that were on their way to a predecessor that
-    /// died.
+    /// Accepts clients itself from now on; first receives those that were handed over to a
+    /// predecessor that died.
     ///
     /// # Errors
     /// If the sockets cannot be watched.
@@ -142,7 +142,7 @@ impl<'a> ClientSockets<'a> {
         Ok(())
     }
 
-    /// How many connections shall have a turn.
+    /// How many connections will have a turn.
     pub fn turns(&self) -> usize {
         self.turns.numbers.len()
     }
@@ -160,19 +160,21 @@ impl<'a> ClientSockets<'a> {
         let waited = if sleep == Sleep::No || self.turns() > 0 || !self.server.inbox().is_empty() {
             self.poller.wait(&mut self.events, Some(Duration::ZERO))
         } else {
-            self.sleep(sleep == Sleep::Lightly || self.awaiting > 0)
+            self.sleep(sleep == Sleep::UntilAnyMessage || self.awaiting > 0)
         };
         waited.map_err(Error::io("wait for sockets"))
     }
 
-    fn sleep(&mut self, lightly: bool) -> io::Result<()> {
+    fn sleep(&mut self, wakes_for_any: bool) -> io::Result<()> {
         let mut result = Ok(());
         let (poller, events, inbox) = (&self.poller, &mut self.events, self.server.inbox());
         let (waiting, connections) = (&self.waiting, &self.connections);
         wait_for_work(self.server.options.idle, self.server.meter, |sleep| {
             if sleep {
                 let timeout = timeout(waiting, connections);
-                inbox.sleep_if_empty(lightly, || result = poller.wait(events, Some(timeout)));
+                inbox.sleep_if_empty(wakes_for_any, || {
+                    result = poller.wait(events, Some(timeout))
+                });
             } else {
                 result = poller.wait(events, Some(Duration::ZERO));
             }
@@ -181,8 +183,8 @@ impl<'a> ClientSockets<'a> {
         result
     }
 
-    /// Takes note of events and messages: afterwards it is known which connections shall have a turn.
-    /// Batches that come back are appended to `returned`.
+    /// Processes events and messages, which decide what connections will have a turn. Appends
+    /// batches that are back to `returned`.
     pub fn take_events(&mut self, now: Instant, returned: &mut Vec<Batch>) {
         for ready in self.events.ready() {
             if let Some(connection) = self.connections.get_mut(ready.number) {
@@ -211,10 +213,10 @@ impl<'a> ClientSockets<'a> {
                 }
             }
         }
-        self.messages = messages; // its memory
+        self.messages = messages; // uses its memory again
     }
 
-    /// Accepts clients, keeps some of them, and takes those that other engines have handed over.
+    /// Accepts clients, keeps some of them, and receives those that other engines have handed over.
     fn take_clients(&mut self, now: Instant) {
         let Some(Entrance { listener, handover }) = self.entrance else {
             return;
@@ -248,7 +250,7 @@ impl<'a> ClientSockets<'a> {
         self.turns.insert(at);
     }
 
-    /// Gives those a turn whose pause is over.
+    /// Gives connections a turn whose pause is over.
     fn queue_retries(&mut self, now: Instant) {
         let (connections, turns) = (&self.connections, &mut self.turns);
         self.waiting.retain(|at| {
@@ -263,8 +265,8 @@ impl<'a> ClientSockets<'a> {
         });
     }
 
-    /// Gives connections their turn: reads, and parses requests into a batch. `added` is called after
-    /// each; if it breaks, the others have their turn the next time.
+    /// Gives connections their turn: reads their requests and parses them into a batch. Calls
+    /// `added` after each; if it breaks, the other connections have their turn at the next call.
     pub fn read_requests(
         &mut self,
         now: Instant,
@@ -289,7 +291,8 @@ impl<'a> ClientSockets<'a> {
         self.turns.remove_first(had_turn);
     }
 
-    /// Gives sessions and replies of a batch back to their connections, which `on_return` hears of.
+    /// Returns sessions and replies of a batch to their connections, and calls `on_return` for
+    /// each.
     pub fn take_back(
         &mut self,
         batch: &mut Batch,
@@ -307,8 +310,8 @@ impl<'a> ClientSockets<'a> {
         });
     }
 
-    /// Writes replies of the connections that had a turn, and closes those that are over. The ends of
-    /// their sessions are added to `next`.
+    /// Writes replies of the connections that had a turn, and closes those that have ended. Adds
+    /// the ends of their sessions to `next`.
     pub fn write_replies(&mut self, now: Instant, next: &mut Batch) {
         let limits = &self.server.options.limits;
         let mut served = std::mem::take(&mut self.served);
@@ -325,7 +328,7 @@ impl<'a> ClientSockets<'a> {
                 self.turns.insert(at);
             }
         }
-        self.served = served; // its memory
+        self.served = served; // uses its memory again
         self.close_stalled(now, next);
     }
 
@@ -345,7 +348,7 @@ impl<'a> ClientSockets<'a> {
         }
     }
 
-    /// Closes a connection and ends its session; later, if the session is away.
+    /// Closes a connection and ends its session, as soon as the session is here.
     fn close(&mut self, at: u32, next: &mut Batch) {
         let Some(session) = self.connections[at].send_session() else {
             return;
@@ -357,7 +360,7 @@ impl<'a> ClientSockets<'a> {
     }
 }
 
-/// Until the next attempt for a lock, or the next look for stalled clients.
+/// The time until the next attempt to take a lock, or the next check for stalled clients.
 fn timeout(waiting: &NumberList, connections: &Slab<ClientConnection>) -> Duration {
     let now = Instant::now();
     let retries = waiting.numbers.iter().filter_map(|at| {

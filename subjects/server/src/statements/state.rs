@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use concurve_latch::{Class, Section};
 use concurve_records::Session;
-use concurve_statements::{Answer, SessionOptions, StatementOptions, Statements, Value};
+use concurve_statements::{Answer, CacheOptions, SessionOptions, Statements, Value};
 use hashbrown::HashMap;
 
 use super::catalogue::{Catalogue, View, check_name};
@@ -32,7 +32,7 @@ impl StatementService {
     ///
     /// # Errors
     /// If the records cannot be read.
-    pub fn open(caches: &StatementOptions, records: RecordService) -> Result<Self, Error> {
+    pub fn open(caches: &CacheOptions, records: RecordService) -> Result<Self, Error> {
         let catalogue = Catalogue::open(&records.engine);
         Ok(Self {
             statements: Statements::new(caches),
@@ -46,14 +46,14 @@ impl StatementService {
 /// The statements of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    /// Texts by name. Each execution looks its plan up: the cache may drop it in between.
+    /// Texts by name. Each execution searches for the plan, because the cache may have dropped it.
     prepared: HashMap<Box<[u8]>, Box<str>>,
     executor: Executor,
     /// A statement of its transaction was refused.
     pub has_failed: bool,
     /// The answer that follows when the transaction is durable.
     pub answer: Option<Answer>,
-    /// The values of a statement; kept to use their memory again.
+    /// The values of a statement; kept so that their memory is used again.
     pub values: Vec<Value>,
 }
 
@@ -92,8 +92,8 @@ impl Client {
         Ok(())
     }
 
-    /// Gives a text a name, and returns how many values it takes. An older text of this name is
-    /// replaced.
+    /// Prepares a text under a name, and returns how many values it takes. Replaces an older text
+    /// of this name.
     ///
     /// # Errors
     /// If the text is no statement, or too many are prepared.

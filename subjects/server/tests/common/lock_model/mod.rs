@@ -1,4 +1,4 @@
-//! The lock table beside a model that is obviously right.
+//! Compares the lock table with a simple model.
 
 mod model;
 mod steps;
@@ -17,7 +17,7 @@ use model::{Answer, CAPACITY, Key, Model};
 use steps::OWNERS;
 pub use steps::{Step, step};
 
-/// Both, and what the table wrote to its journal.
+/// Both, and the changes that the table wrote to its journal.
 pub struct Beside {
     table: LockTable,
     usage: Arc<TableUsage>,
@@ -48,7 +48,7 @@ impl Beside {
 impl Compared for Beside {
     type Step = Step;
 
-    /// Owners are not bound to engines: the engine whose turn it is acts for any owner.
+    /// Owners do not belong to engines: each step's engine may act for any owner.
     fn step(&mut self, _: u32, step: &Step) {
         let expected = self.model.step(step);
         let found = real_step(&self.table, step, &mut self.kept);
