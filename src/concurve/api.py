@@ -51,7 +51,7 @@ class Run:
         return findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:
-        """The settings that cannot be told from the best over all cells, and the smallest of
+        """The settings that cannot be distinguished from the best over all cells, and the smallest of
         them, by the primary indicator or another; ``None`` for fewer than two cells, for an
         indicator without a better direction, and where the study's conditions differ among the
         cells: then ``findings.best`` has the settings under each of them."""

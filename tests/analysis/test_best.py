@@ -1,4 +1,4 @@
-"""The settings that cannot be told from the best: coverage, the smallest of them, the words."""
+"""The settings that cannot be distinguished from the best: coverage, the smallest of them, the words."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_smallest_of_the_best_is_recommended(store: Store) -> None:
     assert {setting["threads"] for setting in best.settings} == {2, 4, 8}
     assert best.recommended == {"threads": 2}
     assert "Run threads=2, the smallest of 3 settings" in sentences(found)
-    assert "no difference worth the name" in best.decide
+    assert "no relevant difference" in best.decide
 
 
 def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:
