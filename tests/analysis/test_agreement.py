@@ -123,9 +123,9 @@ def test_counts_agree_in_their_difference_where_they_are_equal(kernel: int, verd
 @pytest.mark.parametrize(
     ("ours", "verdict", "side"),
     [
-        ([15.0] * 3, "agrees", "below its base there, below it here"),
-        ([19.0] * 3, "differs", "below its base there, at it here"),
-        ([24.0] * 3, "differs", "below its base there, above it here"),
+        ([15.0] * 3, "agrees", "below its base in the source, below it here"),
+        ([19.0] * 3, "differs", "below its base in the source, at it here"),
+        ([24.0] * 3, "differs", "below its base in the source, above it here"),
         ([19.0, 18.0], "undecided", "trials lie on both sides of the base"),
     ],
 )

@@ -130,7 +130,7 @@ def test_a_best_time_is_held_against_a_figure_of_the_source() -> None:
 def test_a_best_ratio_needs_one_thing_to_be_held_against() -> None:
     claim = {"factor": "threads", "of": {}, "at_least": 1}
     for given in ({}, {"over": {}, "over_value": 1.0}):
-        with pytest.raises(StudyError, match="one of over and over_value"):
+        with pytest.raises(StudyError, match="needs either over or over_value"):
             judged("best_ratio", {1: TIGHT, 2: TIGHT}, **claim, **given)  # type: ignore[dict-item]
 
 

@@ -224,7 +224,8 @@ def _values(
 
 
 def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) -> _Answer:
-    """``agrees`` if the whole interval lies within the tolerance, ``differs`` if it lies outside."""
+    """``agrees`` if the whole interval lies within the tolerance, ``differs`` if it lies
+    outside."""
     if published is None:
         return _Answer("not comparable", "the source has no figure of the base", None, ours)
     tolerance = _tolerance(figure, published)

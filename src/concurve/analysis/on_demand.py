@@ -11,7 +11,8 @@ Value = TypeVar("Value")
 class OnDemand(Mapping[str, Value]):
     """Names are known from the start, values made by ``make`` once each; ``known`` ones are there.
 
-    A view of a long run reads few of its indicators: making all of them would take most of the time.
+    A view of a long run reads few of its indicators: making all of them would take most of the
+    time.
     """
 
     __slots__ = ("_make", "_names", "_values")

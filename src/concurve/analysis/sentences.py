@@ -35,7 +35,8 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
 ) -> list[Finding]:
-    """First the answers, then the warnings that make them doubtful, then notes on how to read them."""
+    """First the answers, then the warnings that make them doubtful, then notes on how to read
+    them."""
     plan = protocol.plan
     answers = [*_answers(plan, cells), *_best(best)]
     warnings = [
@@ -128,8 +129,8 @@ def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, 
 
 
 def _best(best: tuple[BestFinding, ...]) -> list[str]:
-    """The recommended setting of each group and over all cells; for many groups, first how often each
-    setting is recommended."""
+    """The recommended setting of each group and over all cells; for many groups, first how often
+    each setting is recommended."""
     each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
     # With conditions, the best of all settings counts, not the best level of the work factor alone.
     chosen = max((len(item.factors) for item in best if item.group), default=0)

@@ -25,7 +25,9 @@ def verb() -> None:
     """Group of verbs about the host."""
 
 
-@verb.command("check", help=CHECK_HELP, short_help="Check what makes figures of this machine doubtful.")
+@verb.command(
+    "check", help=CHECK_HELP, short_help="Check what makes figures of this machine doubtful."
+)
 @click.option("--json", is_flag=True, help="Print the facts as JSON.")
 def check(json: bool) -> None:
     """Print what was found, one line each."""

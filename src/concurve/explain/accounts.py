@@ -32,8 +32,8 @@ READINGS_MIN = 30
 
 
 class OtherRole(NamedTuple):
-    """Another role of the trial: the CPUs that it used on average, the share of a CPU that its busiest
-    thread used, and the share of its samples in which its threads slept."""
+    """Another role of the trial: the CPUs that it used on average, the share of a CPU that its
+    busiest thread used, and the share of its samples in which its threads slept."""
 
     name: str
     cpus: float

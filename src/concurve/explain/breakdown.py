@@ -30,8 +30,8 @@ _TRIAL_READINGS_MIN = 10
 
 
 class Breakdown(NamedTuple):
-    """The components of a cell's thread time per operation, one value per trial, and further figures
-    of the trials.
+    """The components of a cell's thread time per operation, one value per trial, and further
+    figures of the trials.
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
     there are samples. ``running`` is the mean number of active threads at once that wait neither

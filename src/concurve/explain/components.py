@@ -86,7 +86,8 @@ def spinning(case: Case, amount: float) -> Verdict | None:
 
 
 def _cost(case: Case) -> str:
-    """The increase of CPU time, which costs throughput; waiting while other threads run does not."""
+    """The increase of CPU time, which costs throughput; waiting while other threads run does
+    not."""
     return f", at {times(case.cell, case.base)} the CPU time" if case.base is not None else ""
 
 
@@ -116,7 +117,8 @@ def storing(case: Case, amount: float) -> Verdict | None:
 
 
 def outside(case: Case, amount: float) -> Verdict | None:
-    """Waiting for a network, for descriptors, or at a pipe: for the client, or for another thread?"""
+    """Waiting for a network, for descriptors, or at a pipe: for the client, or for another
+    thread?"""
     cell = case.cell
     kinds = {kind: cell.share(kind) for kind in OUTSIDE}
     most = max(kinds, key=lambda kind: kinds[kind])

@@ -1,9 +1,10 @@
 """A server under load as stations: which of them is saturated. Pure.
 
 If clients send the next request as soon as they are answered, one resource is always used up (the
-CPUs, a thread through which every request passes, or the client), or all threads wait to be woken. The thread time of an operation does not show it: threads that queue for a CPU cost no
-throughput while another one runs in their place. The asymptotic bounds of queueing networks do
-(Denning and Buzen 1978): throughput is bounded by the station that is busy all the time.
+CPUs, a thread through which every request passes, or the client), or all threads wait to be woken.
+The thread time of an operation does not show it: threads that queue for a CPU cost no throughput
+while another one runs in their place. The asymptotic bounds of queueing networks do (Denning and
+Buzen 1978): throughput is bounded by the station that is busy all the time.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Limit(NamedTuple):
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
-    """The CPU time of the stations in a trial; ``None`` if it was not read or no phase was marked."""
+    """The CPU time of the stations in a trial; ``None`` if it was not read or no phase was
+    marked."""
     role = record.role(server)
     sides = [record.role(name) for name in clients]
     if role is None or not sides or record.machine.cpus is None:

@@ -87,7 +87,8 @@ def _within(thread: ThreadRecord, wall: float) -> float:
 def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
     """Threads with at least a tenth of the busiest thread's activity, and those that wait for a CPU
     for most of their lives; all threads if none did anything. A first thread that waits for the end
-    of the others is left out: if they get little CPU time, starting them may take a tenth of that."""
+    of the others is left out: if they get little CPU time, starting them may take a tenth of
+    that."""
     busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
     listed = [thread for thread in listed if not _joins(thread, busiest)]
     activity = [_activity(thread, wall) for thread in listed]
@@ -163,7 +164,8 @@ def _switches(thread: ThreadRecord) -> int:
 
 
 def _ran(thread: ThreadRecord, wall: float) -> float:
-    """Share of the measured time, or of its life if longer, that a thread was running or runnable."""
+    """Share of the measured time, or of its life if longer, that a thread was running or
+    runnable."""
     ran = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
     return ran / max(wall, life_of(thread, wall))
 
@@ -185,9 +187,9 @@ class ThreadTime(NamedTuple):
 
 
 def workers_time(role: RoleRecord, usages: Sequence[Usage]) -> ThreadTime | None:
-    """The time that each worker reports, with the accounts of the whole tree: workers that wait at the
-    start barrier, or are done and wait for the others, have no work. ``None`` if no worker reports
-    a time, or if workers are not kernel threads."""
+    """The time that each worker reports, with the accounts of the whole tree: workers that wait at
+    the start barrier, or are done and wait for the others, have no work. ``None`` if no worker
+    reports a time, or if workers are not kernel threads."""
     lines = [line for line in role.indicators if line.indicator == WORKER_SECONDS and line.worker]
     workers = len({line.worker for line in lines})
     if not lines or workers > (role.threads.peak or 0):
@@ -199,8 +201,8 @@ def workers_time(role: RoleRecord, usages: Sequence[Usage]) -> ThreadTime | None
 def own_time(
     role: RoleRecord, active: Sequence[ThreadRecord], wall: float, phased: bool
 ) -> ThreadTime | None:
-    """The time by the threads' own accounts, which are exact; ``None`` if they are incomplete, or if
-    the threads outlive the measured phase."""
+    """The time by the threads' own accounts, which are exact; ``None`` if they are incomplete, or
+    if the threads outlive the measured phase."""
     if not active or any(t.usage.cpu_ns is None or t.source != "exit" for t in active):
         return None
     total = role.threads.total

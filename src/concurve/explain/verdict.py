@@ -29,8 +29,8 @@ class Verdict(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A cell and its base (``None`` for the base itself), the roles that are its clients, and whether
-    it serves them."""
+    """A cell and its base (``None`` for the base itself), the roles that are its clients, and
+    whether it serves them."""
 
     cell: Breakdown
     base: Breakdown | None

@@ -1,1 +1,1 @@
-"""From a study to stored trials: what is planned, which trial comes next, what is kept of a run."""
+"""From a study to stored trials: the plan, the choice of the next trial, and the stored run."""

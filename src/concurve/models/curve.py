@@ -104,7 +104,7 @@ def _checked(n: Sequence[float] | Floats, x: Sequence[float] | Floats) -> tuple[
         if len(bad):
             raise ConcurveError(
                 f"{name} {values[bad[0]]:g} in row {bad[0] + 1} is not a finite number above 0",
-                "leave out what was not measured",
+                "leave out rows without a measurement",
             )
     return ns, xs
 

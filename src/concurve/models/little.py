@@ -59,7 +59,7 @@ def complete(n: Column | None, x: Column | None, r: Column | None, think_time: f
         if len(bad):
             raise ConcurveError(
                 f"{name} is {column[bad[0]]:g} in row {bad[0] + 1}: not a finite number above 0",
-                "leave out what was not measured",
+                "leave out rows without a measurement",
             )
     z = think_time
     if "R" not in given:

@@ -310,8 +310,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class Document:
-    """A report. ``kicker`` stands above the title and says what the report is of; ``head`` follows the facts;
-    ``has_contents``: the sections are numbered, and a list of them leads to each."""
+    """A report. ``kicker`` stands above the title and says what the report is of; ``head`` follows
+    the facts; ``has_contents``: the sections are numbered, and a list of them leads to each."""
 
     title: str
     blocks: tuple[Block, ...]

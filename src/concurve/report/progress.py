@@ -90,7 +90,8 @@ class Progress:
         status: str,
         cause: str | None,
     ) -> None:
-        """A trial ended; ``estimate`` is that of its cell so far. It prints a line for a reject only."""
+        """A trial ended; ``estimate`` is that of its cell so far. It prints a line for a reject
+        only."""
         if estimate is not None:
             shown = fmt.estimate(estimate)
             value = fmt.with_unit(shown.value, shown.unit)

@@ -1,4 +1,5 @@
-"""The settings that cannot be distinguished from the best, and how many trials would separate them."""
+"""The settings that cannot be distinguished from the best, and how many trials would separate
+them."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ TRIALS_MAX = 1000
 
 
 class BestSet(NamedTuple):
-    """``members``: indices that cannot be distinguished from the best, in the order given; ``p_values``:
-    how likely data like these are if that setting is the best; ``ranking``: all indices, the
-    best mean first."""
+    """``members``: indices that cannot be distinguished from the best, in the order given;
+    ``p_values``: how likely data like these are if that setting is the best; ``ranking``: all
+    indices, the best mean first."""
 
     members: tuple[int, ...]
     p_values: tuple[float, ...]

@@ -76,7 +76,7 @@ def test_a_server_that_dies_is_told(redis: Attended) -> None:
     os.kill(pid, signal.SIGKILL)
     said = redis.end()
     assert redis.process.returncode == 1
-    assert re.search("redis-server: it (ended by itself with -9|no longer answers)", said)
+    assert re.search("redis-server: it (ended unexpectedly with -9|no longer answers)", said)
 
 
 @needs_redis
@@ -106,7 +106,7 @@ def test_a_server_that_refuses_its_arguments_is_told_with_its_words() -> None:
     said = attended.end()
     assert attended.process.returncode == 1
     assert "argument must be" in said or "FATAL CONFIG" in said
-    assert "redis-server: it ended by itself with 1; its last words are above" in said
+    assert "redis-server: it ended unexpectedly with 1; its output is above" in said
     assert attended.lines == []
 
 

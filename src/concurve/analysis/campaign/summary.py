@@ -94,9 +94,7 @@ def _refuted(head: CampaignHead, studies: Sequence[StudyFindings]) -> Iterator[F
             yield Finding(kind="note", sentence=f"Refuted, {name_of(study)}: {says}")
         left_out += len(refuted[REFUTED_NAMED:])
     if left_out:
-        yield Finding(
-            kind="note", sentence=f"{left_out} more claims are refuted; see the results."
-        )
+        yield Finding(kind="note", sentence=f"{left_out} more claims are refuted; see the results.")
 
 
 def name_of(study: StudyFindings) -> str:

@@ -74,7 +74,8 @@ def _setting(parameters: Mapping[str, Level]) -> str:
 
 
 def machines(runs: Sequence[Findings], across: bool) -> Iterator[str]:
-    """Refuse runs of different hardware unless ``across``; warn of different settings of a machine."""
+    """Refuse runs of different hardware unless ``across``; warn of different settings of a
+    machine."""
     first = runs[0]
     for run in runs[1:]:
         differences = machine_differences(first.machine, run.machine)

@@ -114,7 +114,10 @@ def _decide(
         return "", None
     pair = columns[best.leader], columns[best.rival]
     if min(map(len, pair)) < 2:
-        return "a setting with a single trial cannot be distinguished from any: run more trials", None
+        return (
+            "a setting with a single trial cannot be distinguished from any: run more trials",
+            None,
+        )
     apart = abs(mean(pair[0]) - mean(pair[1]))
     share = apart / abs(mean(pair[0])) if mean(pair[0]) else float(apart > 0)
     if share < EFFECT:

@@ -37,8 +37,8 @@ def charts(findings: Report) -> list[Chart]:
 
 
 def _wanted(findings: Report) -> Iterator[str]:
-    """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of a
-    fixed duration all take equally long, and the high percentiles of latency."""
+    """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of
+    a fixed duration all take equally long, and the high percentiles of latency."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
     if findings.primary == "seconds_per_operation":
         yield "cpu_seconds_per_operation"

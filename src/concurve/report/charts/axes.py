@@ -38,7 +38,8 @@ class WorkAxis:
         return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
     def at(self, level: float, offset: float, jitter: float | None = None) -> float:
-        """The position of a mark: each curve has an offset of its own, so that no bar hides another.
+        """The position of a mark: each curve has an offset of its own, so that no bar hides
+        another.
 
         Dots, which have a jitter, stand a little right of their curve's bar.
         """

@@ -87,8 +87,8 @@ def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) 
 
 
 def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
-    """Cut intervals close to the least figure, because a logarithmic axis never reaches 0. Return the
-    least figure above 0."""
+    """Cut intervals close to the least figure, because a logarithmic axis never reaches 0. Return
+    the least figure above 0."""
     bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
     for point in points:
         if point.get("low") is not None:

@@ -64,8 +64,8 @@ def label_of(cell: CellFindings, factors: Iterable[str]) -> str:
 
 
 def row_labels(cells: Sequence[CellFindings], factors: Sequence[str]) -> tuple[dict[int, str], str]:
-    """A unique label for each cell: rows of the same name would coincide. If the names of the factors
-    leave no space for their levels, they are written above all labels."""
+    """A unique label for each cell: rows of the same name would coincide. If the names of the
+    factors leave no space for their levels, they are written above all labels."""
     texts = [label_of(cell, factors) for cell in cells]
     is_cut = any(text.endswith("…") for text in texts)
     if is_cut:

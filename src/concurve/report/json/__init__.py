@@ -86,9 +86,9 @@ class Export(msgspec.Struct, frozen=True):
     best: Annotated[
         Best | msgspec.UnsetType,
         about(
-            "Which settings cannot be distinguished from the best, over all cells, and for each group of "
-            "cells that differ in the work factor only. Left out where fewer than two cells have "
-            "the indicator, or where it has no better direction."
+            "Which settings cannot be distinguished from the best, over all cells, and for each "
+            "group of cells that differ in the work factor only. Left out if fewer "
+            "than two cells have the indicator, or if it has no better direction."
         ),
     ]
     best_by_condition: Annotated[
@@ -126,8 +126,8 @@ class Export(msgspec.Struct, frozen=True):
     facts: Annotated[
         list[Fact] | msgspec.UnsetType,
         about(
-            "Facts that the measured program reported on the report channel, by value, read from one "
-            "trial of each cell. Left out by show --json, and if the program reported none.",
+            "Facts that the measured program reported on the report channel, by value, read from "
+            "one trial of each cell. Left  out by show --json, and if the program reported none.",
             minItems=1,
         ),
     ]
@@ -157,8 +157,8 @@ def to_json(findings: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
 
 
 def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
-    """Fits in the form of ``concurve fit --json``, each with its group; absent if the caller asked for
-    none or none is possible. A group without a fit has the reason instead."""
+    """Fits in the form of ``concurve fit --json``, each with its group; absent if the caller asked
+    for none or none is possible. A group without a fit has the reason instead."""
     if not findings.scaling:
         return msgspec.UNSET
     found = []

@@ -50,7 +50,8 @@ def best_overall(findings: Findings) -> Best | msgspec.UnsetType:
 
 
 def best_by_condition(findings: Findings) -> list[BestSet] | msgspec.UnsetType:
-    """The best settings for each combination of conditions; absent if the study has no conditions."""
+    """The best settings for each combination of conditions; absent if the study has no
+    conditions."""
     if findings.best_overall is not None or not findings.best:
         return msgspec.UNSET
     return [BestSet(**_best_set(item), group=item.group) for item in findings.best]

@@ -145,8 +145,8 @@ class CampaignExport(_Closed, frozen=True):
 def to_campaign_json(
     findings: CampaignFindings, raw_trials: Mapping[str, Iterable[RawTrial]] | None = None
 ) -> bytes:
-    """Return the whole campaign; each study's ``run`` is the export of its run (with its raw trials,
-    where ``raw_trials`` has them by the run's id)."""
+    """Return the whole campaign; each study's ``run`` is the export of its run (with its raw
+    trials, where ``raw_trials`` has them by the run's id)."""
     raw = raw_trials or {}
     return msgspec.json.encode(
         CampaignExport(

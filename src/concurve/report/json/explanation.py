@@ -54,8 +54,8 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     limit: Annotated[
         str,
         about(
-            "The resource of a loaded server that is used up: CPUs, a kind of threads, or load; left "
-            "out if none is."
+            "The resource of a loaded server that is used up: CPUs, a kind of threads, or load; "
+            "left out if none is."
         ),
     ] = ""
     blocked_by_kind_ns: Annotated[

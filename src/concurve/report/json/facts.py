@@ -17,7 +17,8 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     value: str
     where: Annotated[
-        dict[str, Level], about("Levels that the cells with this value share, and no other cell has.")
+        dict[str, Level],
+        about("Levels that the cells with this value share, and no other cell has."),
     ]
     cells: Annotated[Positive, about("Number of cells with this value …")]
     among: Annotated[Positive, about("… among this number of cells with these levels.")]

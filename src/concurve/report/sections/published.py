@@ -114,7 +114,8 @@ def _verdict(figure: PublishedComparison) -> Text:
 
 
 class PublishedRow(NamedTuple):
-    """A published figure as text: as printed, relative to its base, and ours relative to its base."""
+    """A published figure as text: as printed, relative to its base, and ours relative to its
+    base."""
 
     row: str
     column: str
