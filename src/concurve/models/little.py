@@ -35,7 +35,7 @@ class Law:
 
 
 def complete(n: Column | None, x: Column | None, r: Column | None, think_time: float = 0.0) -> Law:
-    """Any two give the third. Units must fit: X in operations a second wants R in seconds.
+    """Compute the third from any two. Units must fit: X in operations a second wants R in seconds.
 
     Raises:
         ConcurveError: fewer than two are given, lengths differ, or a number is not finite and

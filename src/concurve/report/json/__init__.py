@@ -127,7 +127,7 @@ class Export(msgspec.Struct, frozen=True):
         list[Fact] | msgspec.UnsetType,
         about(
             "Facts that the measured program reported on the report channel, by value, read from "
-            "one trial of each cell. Left  out by show --json, and if the program reported none.",
+            "one trial of each cell. Left out by show --json, and if the program reported none.",
             minItems=1,
         ),
     ]
