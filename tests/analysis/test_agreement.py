@@ -171,9 +171,9 @@ def test_a_zero_has_no_ratio() -> None:
 
 def test_what_the_figures_are_is_told() -> None:
     figures = [figure(100.0, 1), figure(50.0, 2), figure(1.95, 2, None, "factor", row="factor")]
-    told = how(compared(figures, {1: around(10.0), 2: around(5.0)}))
-    assert told.startswith("figure over that of its base; factor as printed")
-    assert told.endswith("Base: n=1.")
+    text = how(compared(figures, {1: around(10.0), 2: around(5.0)}))
+    assert text.startswith("figure over that of its base; factor as printed")
+    assert text.endswith("Base: n=1.")
 
 
 def panels(table: PublishedTable) -> dict[str, list[str]]:

@@ -177,7 +177,7 @@ def test_many_conditions_are_summed_by_what_is_best_of_all_settings(store: Store
 
 
 def test_where_nothing_is_chosen_nothing_is_recommended(store: Store) -> None:
-    """Nor is a speed-up told over a cell of another load."""
+    """Nor is a speed-up reported over a cell of another load."""
     found = made_run(store, lambda load: 1 + float(load), conditions=("load",), load=(0, 1))
     assert found.best == ()
     assert sentences(found) == ""
@@ -243,7 +243,7 @@ def test_the_export_has_bare_levels_for_one_factor_and_objects_for_several(store
 
 
 def test_the_interval_of_the_best_mean_holds_although_noise_helps_to_be_chosen() -> None:
-    """Eight settings that are all alike: the best observed mean is too good by itself."""
+    """Eight settings that are all alike: the best observed mean alone is biased."""
     random = np.random.default_rng(7)
     held, chosen = 0, []
     for _ in range(400):

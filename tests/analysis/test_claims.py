@@ -205,7 +205,7 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set(columns).members == (1, 2)
     assert best_set(columns, lower_is_better=False).members == (0,)
     assert best_set([around(1.0)]).members == (0,)
-    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials tell nothing"
+    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
 
 
 def test_indicators_may_come_from_different_samples() -> None:

@@ -270,7 +270,7 @@ def test_a_password_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatc
         (readings(BEFORE, BEFORE), "restarted"),
     ],
 )
-def test_whoever_is_no_such_server_is_named(
+def test_another_server_is_named_in_the_error(
     answer: Callable[[list[str]], bytes | None], says: str
 ) -> None:
     with answering(answer) as port:
@@ -408,7 +408,7 @@ def test_the_cpu_time_is_that_of_the_kernel(server: resp.Server) -> None:
     with watching("127.0.0.1", server.port) as watched:
         work(server, 2000)
         monitor_seconds, proc_seconds = settled()
-    # /proc counts in steps of 10 ms for each process; the keeper's own start is in it, too.
+    # /proc counts in steps of 10 ms for each process, and includes the supervisor's own start.
     assert monitor_seconds == pytest.approx(proc_seconds, rel=0.05, abs=0.1)
 
 

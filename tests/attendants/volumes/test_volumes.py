@@ -523,7 +523,7 @@ def test_a_kill_at_any_moment_leaves_nothing_for_good(
     attended.end(signal.SIGKILL)
     repair()
     assert_nothing_is_left(tmp_path, journals)
-    # It is the one that all of them had, since no other test attaches loop devices meanwhile.
+    # It is the one that all of them had, since no other test attaches loop devices now.
     assert settings_of(attended.device) == before.get(attended.device.name)
 
 
