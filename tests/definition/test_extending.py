@@ -292,7 +292,8 @@ REFUSED_SHARED = {
         "role target, argument 1: placeholder {thread} has no parameter", "{threads}"),
     ('command = ["target"', 'comand = ["target"'): (
         "roles 'target': unknown key 'comand'", "'command'"),
-    ('command = ["target"', 'arguments = ["target"'): ("roles 'target': needs either program", "program"),
+    ('command = ["target"', 'arguments = ["target"'): (
+        "roles 'target': needs either program", "program"),
     ('kind = "ratio"', 'kind = "rato"'): ("claims 'faster': unknown kind 'rato'", "'ratio'"),
     ('kind = "ratio"\n', ""): ("claims 'faster': no kind", "id, says, kind"),
     ("at_least = 1.1", ""): ("claims 'faster': neither at_least nor at_most", "at_least"),
