@@ -29,7 +29,7 @@ settings.load_profile("same-everywhere")
 
 
 def pytest_configure() -> None:
-    """Undo what whoever started the tests would hand down to them and their processes."""
+    """Undo settings that the tests and their processes inherit from the caller of the tests."""
     for name in STEERING:
         os.environ.pop(name, None)
     # A shell starts what it puts into the background with SIGINT ignored.

@@ -161,7 +161,7 @@ class Terminal:
                 assert happened(self.text), self.text
 
     def read(self, seconds: float) -> bool:
-        """Read what has come; false if nobody will print any more."""
+        """Read the available output; false if its end is reached."""
         if not select.select([self.ours], [], [], seconds)[0]:
             return True
         try:

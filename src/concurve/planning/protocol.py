@@ -47,7 +47,7 @@ class StopReason(Enum):
 
 
 class CellState:
-    """What the protocol knows of one cell."""
+    """The protocol's state of one cell."""
 
     __slots__ = ("errors", "needed", "seconds", "skipped", "stop", "target", "used")
 
@@ -93,7 +93,7 @@ class Protocol:
         self._redo: deque[TrialKey] = deque()
         self._next_block()
 
-    # -- asking ---------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------
 
     def next(self) -> TrialKey | Stop:
         """The next trial, or why there is none."""
@@ -129,10 +129,10 @@ class Protocol:
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
         return min(left, max(0.0, self.rules.time_allowed_seconds - self.elapsed))
 
-    # -- telling --------------------------------------------------------------------------
+    # -- outcomes -------------------------------------------------------------------------
 
     def record(self, outcome: Outcome) -> None:
-        """Take in what came of the trial that :meth:`next` named."""
+        """Record the outcome of the trial that :meth:`next` named."""
         (self._slots or self._redo).popleft()
         self.done += 1
         self.elapsed += outcome.seconds
@@ -158,7 +158,7 @@ class Protocol:
         cell.seconds += outcome.seconds
 
     def _contaminated(self, outcome: Outcome) -> None:
-        """Redo, while redos are left; else use it and say so."""
+        """Redo the trial while redos are left; otherwise use it and mark it."""
         if self._may_redo(outcome.key):
             self._reject(outcome)
             self._redo_later(outcome.key)
@@ -215,8 +215,8 @@ class Protocol:
             self.stop = Stop("complete", self._complete_reason())
 
     def _redo_outliers(self) -> bool:
-        """Queue trials that statistics alone find unrealistic; each once. A simulation's draws are
-        what they are, and a redo would draw the same."""
+        """Queue trials that statistics alone find unrealistic; each once. None in a simulation:
+        a redo would repeat the same draws."""
         if self.plan.study.simulation:
             return False
         found = False
@@ -300,7 +300,7 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
         if expected != outcome.key:
             raise RunError(
                 f"run {run}: trial {tuple(outcome.key)} is stored where the plan has {expected}",
-                "the run was written by another version or edited; start a new one",
+                "another version wrote the run, or it was edited; start a new one",
             )
         protocol.record(outcome)
     return protocol

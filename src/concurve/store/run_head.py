@@ -28,7 +28,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
+        """Why the level was not measured, as a sentence without its full stop."""
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 

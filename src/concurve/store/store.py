@@ -1,7 +1,7 @@
 """Runs, trials and campaigns, append-only. SQLite by default, PostgreSQL by URL.
 
-Records stay raw as they came (compressed); the figures beside them are a cache for fast views
-and can be recomputed from the records. Each trial is one transaction.
+Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
+fast views and can be recomputed from the records. Each trial is one transaction.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Store(Database):
             )
 
     def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
-        """Store one trial, whole or not at all."""
+        """Store one trial, completely or not at all."""
         row = {
             "run": run,
             **outcome.key._asdict(),
@@ -87,7 +87,7 @@ class Store(Database):
             connection.execute(changed.values(state=state, reason=reason))
 
     def set_member(self, campaign: str, member: MemberRow) -> None:
-        """Write what became of a study of a campaign."""
+        """Store the state of a study of a campaign."""
         c = tables.members.c
         changed = tables.members.update().where(
             c.campaign == campaign, c.position == member.position

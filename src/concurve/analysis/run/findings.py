@@ -36,7 +36,7 @@ from concurve.wire.record import TrialRecord
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What the store has of a run beside its records: its head and its trials, replayed."""
+    """A run from the store without its records: its head and its replayed trials."""
 
     head: RunHead
     row: RunRow
@@ -53,7 +53,7 @@ class StoredRun:
 
     @property
     def first_key(self) -> TrialKey | None:
-        """The trial that was made first."""
+        """The trial that ran first."""
         return self.trials[0].outcome.key if self.trials else None
 
     @cached_property
@@ -92,8 +92,8 @@ def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True)
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Nothing made here is garbage before it ends: looking for some, again and again among
-    100,000 trials, takes as long as the analysis."""
+    """Switch the garbage collector off: objects made here live until the end, and repeated scans of
+    100,000 trials take as long as the analysis."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -106,7 +106,7 @@ def no_garbage() -> Iterator[None]:
 def analyse(
     stored: StoredRun, first: TrialRecord | None, best_by: str = "", dots: bool = True
 ) -> Findings:
-    """Findings of a stored run with the record of its first trial, for what is absent and why."""
+    """Findings of a stored run. The record of its first trial says what is absent and why."""
     with no_garbage():
         return _analysed(stored, first, best_by, dots)
 
