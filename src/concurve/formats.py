@@ -28,6 +28,11 @@ T = TypeVar("T", bound=Numbered)
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+def number_alone(data: dict[str, Any]) -> dict[str, Any]:
+    """The upgrade to a format that differs from the one before by its number alone."""
+    return data
+
+
 class _Number(msgspec.Struct):
     """The format number and the trial of the data; data without a number has format 1."""
 

@@ -6,9 +6,7 @@ of them, ``best`` names the settings to run, and ``run_samples`` is what the tes
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,12 +67,11 @@ class StoredRun:
 def stored_run(store: Store, row: RunRow) -> StoredRun:
     """A run as it is stored, without its records."""
     head = decode_head(row)
-    with no_garbage():
-        trials = store.trials(row.id)
-        plan = plan_of(head)
-        protocol = replay(plan, [trial.outcome for trial in trials], head.id)
-        figures = decode_figures(trial.figures for trial in trials)
-        return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
+    trials = store.trials(row.id)
+    plan = plan_of(head)
+    protocol = replay(plan, [trial.outcome for trial in trials], head.id)
+    figures = decode_figures(trial.figures for trial in trials)
+    return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
 
 
 def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True) -> Findings:
@@ -90,28 +87,10 @@ def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True)
     return analyse(stored_run(store, row), decode_record(first) if first else None, best_by, dots)
 
 
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Switch the garbage collector off: objects made here live until the end, and repeated scans of
-    100,000 trials take as long as the analysis."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def analyse(
     stored: StoredRun, first: TrialRecord | None, best_by: str = "", dots: bool = True
 ) -> Findings:
-    """Findings of a stored run. The record of its first trial says what is absent and why."""
-    with no_garbage():
-        return _analysed(stored, first, best_by, dots)
-
-
-def _analysed(stored: StoredRun, first: TrialRecord | None, best_by: str, dots: bool) -> Findings:
+    """Findings of a stored run with the record of its first trial, for what is absent and why."""
     head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
     trials, figures, in_use = stored.trials, stored.figures, stored.in_use
     indicators = indicator_infos(head, plan, first, tables)
