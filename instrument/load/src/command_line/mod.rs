@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Find the greatest rate that keeps objectives: p99=2ms,errors=0.1%
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr"])]
-    pub slo: Vec<Objective>,
+    slo: Vec<Objective>,
     /// How the times of an open loop are spread [default: constant; with --slo poisson]
     #[arg(long, value_enum)]
     arrivals: Option<Spread>,
