@@ -64,7 +64,7 @@ pub struct Arguments {
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr"])]
-    pub slo: Vec<Objective>,
+    slo: Vec<Objective>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]
     #[arg(long, value_enum)]

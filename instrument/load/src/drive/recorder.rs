@@ -57,7 +57,7 @@ impl Recorder {
             tally.connection_ns.saturating_record((*ns).max(1));
         }
         Self {
-            task: plan.task(0),
+            task: Task::NONE,
             tally,
             measuring: false,
             first_ns: 0,

@@ -22,6 +22,8 @@ const LITTLE_TOLERANCE: f64 = 0.05;
 /// The figures of a run.
 #[derive(Debug)]
 pub struct Figures {
+    /// Of the load that was measured.
+    pub pace: Pace,
     pub wall_seconds: f64,
     /// The sum of all workers.
     pub all: Tally,
@@ -55,7 +57,7 @@ pub const PERCENTILES: [(&str, f64); 5] = [
 
 impl Figures {
     /// From the counts of each worker.
-    pub fn of(plan: &Plan, tallies: Vec<Tally>) -> Self {
+    pub fn of(plan: &Plan, pace: Pace, tallies: Vec<Tally>) -> Self {
         let busiest_thread_share = busiest_share(&tallies);
         let workers = match tallies.len() {
             ..=1 => Vec::new(),
@@ -72,6 +74,7 @@ impl Figures {
         let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
         let cpu_ns = all.usage.cpu_ns() as f64;
         let mut figures = Self {
+            pace,
             wall_seconds,
             rate_per_second,
             client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
@@ -91,7 +94,7 @@ impl Figures {
     /// Compares with Little's law, in a closed loop: there the number of transactions under way or
     /// in pauses is known.
     fn idle_sessions(&self, plan: &Plan) -> Option<String> {
-        let Pace::Closed { think_ns } = plan.pace else {
+        let Pace::Closed { think_ns } = self.pace else {
             return None;
         };
         if self.sessions_lost > 0 {

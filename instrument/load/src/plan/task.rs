@@ -52,6 +52,16 @@ pub enum Spread {
 }
 
 impl Task {
+    /// No transactions: what a worker has before its first task.
+    pub const NONE: Self = Self {
+        begin_ns: 0,
+        ramp_ns: 0,
+        warm_up_ns: 0,
+        pace: Pace::Closed { think_ns: 0 },
+        end: End::Transactions(0),
+        interval_ns: None,
+    };
+
     /// When measuring begins.
     pub fn measure_ns(&self) -> u64 {
         self.begin_ns + self.ramp_ns + self.warm_up_ns
