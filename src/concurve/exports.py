@@ -7,13 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+from concurve.assemble import RawRecords, campaign_of, figures_of, raw_trials, report_of
 from concurve.errors import ConcurveError
 from concurve.findings.campaign import CampaignFindings
 from concurve.findings.run import Report
 from concurve.report.document import Document
 from concurve.report.sections.campaign import campaign_document
 from concurve.report.sections.run import run_document
-from concurve.reporting import RawRecords, campaign_of, figures_of, raw_trials, report_of
 from concurve.store import Store
 from concurve.store.rows import CampaignRow, RunRow
 from concurve.wire import decode_record
@@ -115,7 +115,7 @@ def write_run(
 def render(report: Report, kind: Format, raw: RawRecords | None = None) -> bytes:
     """The report of a run in a format; ``raw`` records are for JSON."""
     if kind == "json":
-        from concurve.report.json import to_json
+        from concurve.report.json.export import to_json
 
         return to_json(report, raw.of(report) if raw is not None else ()) + b"\n"
     if kind == "csv":

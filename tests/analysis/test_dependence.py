@@ -16,7 +16,7 @@ from concurve.definition.study import Claim
 from concurve.findings.claims import Dependence
 from concurve.report.document import Detail, Paragraph, Table
 from concurve.report.html import to_html
-from concurve.report.json import to_json
+from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
 from concurve.report.sections import dependence as shown
 from concurve.report.sections.run import run_document

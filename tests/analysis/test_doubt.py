@@ -10,6 +10,7 @@ import pytest
 
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.samples import MissingError, Samples
+from concurve.assemble import figures_of
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
 from concurve.findings.claims import ClaimFinding
@@ -19,7 +20,6 @@ from concurve.measuring.run_head import new_head
 from concurve.report.document import Detail
 from concurve.report.sections.run import run_document
 from concurve.report.terminal import lines
-from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level
 from concurve.wire.spec import TrialSpec

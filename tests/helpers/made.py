@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from concurve.assemble import figures_of
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
-from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study

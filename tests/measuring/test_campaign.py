@@ -14,6 +14,7 @@ import pytest
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.campaign.summary import summary
+from concurve.assemble import figures_of
 from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
@@ -25,7 +26,6 @@ from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report import terminal
 from concurve.report.document import Detail
 from concurve.report.sections.campaign import campaign_document
-from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT

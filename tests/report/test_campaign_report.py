@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.analysis.campaign import campaign_findings
+from concurve.assemble import campaign_of, figures_of
 from concurve.cli import app
 from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
@@ -22,7 +23,6 @@ from concurve.findings.run import Report
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report.sections.campaign import campaign_document
-from concurve.reporting import campaign_of, figures_of
 from concurve.store import Store
 from concurve.store.rows import CampaignRow
 from concurve.wire.spec import TrialSpec

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from concurve.analysis.run import findings_of
+from concurve.assemble import raw_trials
 from concurve.estimate import Estimate
 from concurve.findings.run import Findings
 from concurve.measuring.run_head import plan_of
 from concurve.report import csv
-from concurve.reporting import raw_trials
 from concurve.store import Store
 from concurve.store.run_head import RunHead
 from tests.helpers import generate

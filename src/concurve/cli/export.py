@@ -39,8 +39,8 @@ and html.
 def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
+    from concurve.assemble import figures_of
     from concurve.report import csv
-    from concurve.reporting import figures_of
     from concurve.store import Store
 
     if file is not None:

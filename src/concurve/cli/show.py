@@ -37,8 +37,8 @@ Examples:
 @options.db
 def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
     """Print a run or a campaign as a table or as JSON."""
+    from concurve.assemble import figures_of
     from concurve.cli.showing import show_run
-    from concurve.reporting import figures_of
     from concurve.store import Store
 
     store = Store.existing(db)
@@ -46,7 +46,7 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
     if campaign is not None:
         _show_campaign(store, campaign, json, best_by, models)
     elif json:
-        from concurve.report.json import to_json
+        from concurve.report.json.export import to_json
 
         found = figures_of(store, store.find_run(run), best_by, models=models)
         print(to_json(found).decode())
@@ -66,8 +66,8 @@ def _show_campaign(
         )
     if json:
         from concurve.analysis.campaign import campaign_findings
+        from concurve.assemble import figures_of
         from concurve.exports import render_campaign
-        from concurve.reporting import figures_of
 
         findings = campaign_findings(
             store, campaign, lambda run: figures_of(store, run, models=models, dots=True)

@@ -28,9 +28,9 @@ def show_run(
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``models`` asks for scaling models."""
+    from concurve.assemble import figures_of
     from concurve.report.document import Detail
     from concurve.report.sections.run import run_document
-    from concurve.reporting import figures_of
 
     found = figures_of(store, store.find_run(run), best_by, models=models)
     print_document(run_document(found, Detail.BRIEF), report)
@@ -39,9 +39,9 @@ def show_run(
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
     """Print a stored campaign."""
     from concurve.analysis.campaign import campaign_findings
+    from concurve.assemble import figures_of
     from concurve.report.document import Detail
     from concurve.report.sections.campaign import campaign_document
-    from concurve.reporting import figures_of
 
     row = store.find_campaign(campaign)
     assert row is not None

@@ -15,7 +15,7 @@ from concurve.fields import Count, Positive, Text, about
 from concurve.findings.campaign import CampaignFindings, MemberState, StudyFindings
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
-from concurve.report.json import RawTrial, to_json
+from concurve.report.json.export import RawTrial, to_json
 
 FORMAT = 1
 

@@ -12,7 +12,7 @@ from concurve.analysis.run import StoredRun, analyse, findings_of, stored_run
 from concurve.analysis.workers import ShareReader
 from concurve.findings.campaign import CampaignFindings
 from concurve.findings.run import Findings, Report
-from concurve.report.json import RawTrial
+from concurve.report.json.export import RawTrial
 from concurve.store import Store
 from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
