@@ -8,7 +8,7 @@ import io
 import math
 from typing import NamedTuple
 
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, TrialFindings
 from concurve.report.sections.figures import order
 
 _RESERVED_CELL = {"cell", "status", "trials"}
@@ -46,7 +46,7 @@ def cell_rows(findings: Findings) -> Rows:
     return Rows(heading, rows)
 
 
-def trial_rows(findings: Findings) -> Rows:
+def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether used, the cause
     of a doubt, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
@@ -83,7 +83,7 @@ def cells(findings: Findings) -> str:
     return _text(cell_rows(findings))
 
 
-def trials(findings: Findings) -> str:
+def trials(findings: TrialFindings) -> str:
     """One row a trial; see :func:`trial_rows`. What is missing is empty."""
     return _text(trial_rows(findings))
 

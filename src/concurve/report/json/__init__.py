@@ -1,2 +1,1 @@
-"""Exports for programs. Each is described by a schema; :mod:`~concurve.report.json.export` is that of
-a run."""
+"""Exports for programs, each described by a schema of ``schema/``; a module an export."""

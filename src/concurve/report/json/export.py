@@ -10,14 +10,15 @@ History of the format (``FORMAT``):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from concurve.fields import about
 from concurve.findings.fit import Expectation
-from concurve.findings.run import Finding, Report
+from concurve.findings.run import Finding, Findings, Report
+from concurve.findings.scaling import ScalingFinding
 from concurve.report.json.best import Best, BestSet, best_by_condition, best_overall
 from concurve.report.json.cells import Cell, Trial, cell_of
 from concurve.report.json.claims import (
@@ -133,8 +134,25 @@ class Export(msgspec.Struct, frozen=True):
     ]
 
 
-def to_json(findings: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
+def to_json(report: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
     """The whole run as JSON. Records are embedded as they were stored, without parsing them."""
+    explained, facts = _explanation(report), facts_of(report) or msgspec.UNSET
+    return _export(report, report.scaling, explained, facts, raw_trials)
+
+
+def figures_to_json(findings: Findings, scaling: Sequence[ScalingFinding] = ()) -> bytes:
+    """The figures of a run as JSON, with scaling models where they were asked for: without its raw
+    trials, and without what its records say."""
+    return _export(findings, scaling, msgspec.UNSET, msgspec.UNSET, ())
+
+
+def _export(
+    findings: Findings,
+    scaling: Sequence[ScalingFinding],
+    explanation: msgspec.Raw | msgspec.UnsetType,
+    facts: list[Fact] | msgspec.UnsetType,
+    raw_trials: Iterable[RawTrial],
+) -> bytes:
     trials: dict[int, list[Trial]] = {}
     for cell, block, attempt, used, cause, record in raw_trials:
         item = Trial(block, attempt, used, msgspec.Raw(record), cause)
@@ -148,21 +166,21 @@ def to_json(findings: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
         [dependence_of(item) for item in findings.dependences] or msgspec.UNSET,
         best_overall(findings),
         best_by_condition(findings),
-        _models(findings),
+        _models(scaling),
         published_figures(findings) or msgspec.UNSET,
-        _explanation(findings),
-        facts_of(findings) or msgspec.UNSET,
+        explanation,
+        facts,
     )
     return msgspec.json.encode(export)
 
 
-def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
+def _models(scaling: Sequence[ScalingFinding]) -> list[dict[str, Any]] | msgspec.UnsetType:
     """Fits in the form of ``concurve fit --json``, each with its group; absent where none was
     asked for or none is possible. A group without a fit has the reason instead."""
-    if not findings.scaling:
+    if not scaling:
         return msgspec.UNSET
     found = []
-    for item in findings.scaling:
+    for item in scaling:
         which = {"parameters": item.group, "indicator": item.indicator}
         if item.fit is None:
             found.append({**which, "reason": item.reason})
@@ -174,9 +192,9 @@ def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
     return found
 
 
-def _explanation(findings: Report) -> msgspec.Raw | msgspec.UnsetType:
-    """What limits each cell in the form of ``concurve explain --json``; absent where no records
-    were read."""
-    if findings.explanation is None:
+def _explanation(report: Report) -> msgspec.Raw | msgspec.UnsetType:
+    """What limits each cell in the form of ``concurve explain --json``; absent where there is
+    none."""
+    if report.explanation is None:
         return msgspec.UNSET
-    return msgspec.Raw(explanation_to_json(findings.explanation))
+    return msgspec.Raw(explanation_to_json(report.explanation))

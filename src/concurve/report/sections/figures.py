@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import (
     Cell,
@@ -42,17 +42,17 @@ _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pend
 _NAMED_MAX = 3
 
 
-def brief(report: Report) -> Section:
+def brief(findings: Findings) -> Section:
     """The table, and what became of cells that are not well."""
-    return Section("", (*_throughout(report), _table(report, []), *_remarks(report)))
+    return Section("", (*_throughout(findings), _table(findings, []), *_remarks(findings)))
 
 
-def full(report: Report) -> Section:
+def full(findings: Findings) -> Section:
     """The whole table."""
-    trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in report.cells]
-    table = _table(report, [Column("trials", trials, Role.NUMBER)])
+    trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
+    table = _table(findings, [Column("trials", trials, Role.NUMBER)])
     missing = Paragraph(f"{fmt.MISSING} is a figure that could not be taken.", Tone.SOFT)
-    return Section("Figures", (*_throughout(report), table, missing), anchor="figures")
+    return Section("Figures", (*_throughout(findings), table, missing), anchor="figures")
 
 
 def order(findings: Findings) -> list[str]:
@@ -93,25 +93,25 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
     return f"± is half the width of the {known} interval{also}"
 
 
-def _throughout(report: Report) -> Iterator[Paragraph]:
-    constant = {f.name: f.levels[0] for f in report.factors if len(f.levels) == 1}
+def _throughout(findings: Findings) -> Iterator[Paragraph]:
+    constant = {f.name: f.levels[0] for f in findings.factors if len(f.levels) == 1}
     if constant:
         yield Paragraph(f"throughout: {fmt.setting(constant)}", Tone.SOFT)
 
 
-def _table(report: Report, last: Sequence[Column]) -> Table:
-    cells = report.cells
-    varying = [factor.name for factor in report.factors if len(factor.levels) > 1]
+def _table(findings: Findings, last: Sequence[Column]) -> Table:
+    cells = findings.cells
+    varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
     keys = [Column(name, [_level(cell, name) for cell in cells], Role.KEY) for name in varying]
     status: list[Column] = []
     if any(cell.status != "ok" for cell in cells):
         status = [Column("status", [_status(cell, bool(last)) for cell in cells])]
     return Table(
-        (*keys, *status, *_indicators(report), *last),
+        (*keys, *status, *_indicators(findings), *last),
         tuple(_TONES[cell.status] for cell in cells),
         title="One row a cell: its levels, then each indicator with its interval.",
         sortable=True,
-        legend=partial(_legend, report),
+        legend=partial(_legend, findings),
     )
 
 
@@ -124,13 +124,13 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
     return (Text(cell.status), Text(reason, Tone.SOFT)) if reason else cell.status
 
 
-def _indicators(report: Report) -> list[Column]:
+def _indicators(findings: Findings) -> list[Column]:
     columns: list[Column] = []
-    for wanted, name in enumerate(order(report), 1):
-        info = report.indicator(name)
+    for wanted, name in enumerate(order(findings), 1):
+        info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
-        make = partial(_entries, report.cells, name, info.unit)
+        make = partial(_entries, findings.cells, name, info.unit)
         columns.append(
             LateColumn(label, make, short=short, name=name, note=info.note, wanted=wanted)
         )
@@ -154,10 +154,10 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> tuple[str, 
     return "" if scale.symbol == "×" else scale.symbol, entries
 
 
-def _remarks(report: Report) -> Iterator[Paragraph]:
+def _remarks(findings: Findings) -> Iterator[Paragraph]:
     """What happened to cells that are not well, the same remark once."""
     settings: dict[str, list[str]] = {}
-    for cell in report.cells:
+    for cell in findings.cells:
         if cell.status != "ok" and (cell.note or cell.stop_reason):
             remark = f"{cell.status}: {cell.note or cell.stop_reason}"
             settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
