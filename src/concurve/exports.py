@@ -209,6 +209,6 @@ def _rendered(document: Document, kind: Format) -> bytes:
 
 
 def _write_charts(document: Document, folder: Path) -> list[Path]:
-    from concurve.report.charts import write_charts
+    from concurve.report.charts.image import write_charts
 
     return write_charts(document.charts(), folder)

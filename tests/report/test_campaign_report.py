@@ -20,9 +20,11 @@ from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignReport
+from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.report.document import Caption, walk
 from concurve.report.sections.campaign import campaign_document
 from concurve.store import Store
 from concurve.store.rows import CampaignRow
@@ -187,3 +189,20 @@ def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: Campai
         refused = CliRunner().invoke(app, ["show", campaign, option, db])
         assert isinstance(refused.exception, ConcurveError)
         assert "is for runs" in refused.exception.what
+
+
+def test_a_source_s_own_numbers_do_not_shift_the_new_ones(told: CampaignReport) -> None:
+    def numbers(findings: CampaignReport) -> list[str]:
+        blocks = walk(campaign_document(findings).blocks)
+        return [block.label for block in blocks if isinstance(block, Caption) and block.label]
+
+    first, second = told.studies
+    assert first.run is not None
+    named = PublishedTable(number="Ninth", title="Times", rows=(), columns=(), figures=())
+    run = msgspec.structs.replace(first.run, published=(named,))
+    studies = (msgspec.structs.replace(first, run=run), second)
+    new = [label for label in numbers(told) if label.startswith("Table N")]
+    assert new == [f"Table N{number + 1}" for number in range(len(new))]
+    with_named = numbers(msgspec.structs.replace(told, studies=studies))
+    assert "Table Ninth" in with_named
+    assert [label for label in with_named if label in new] == new

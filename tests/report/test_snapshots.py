@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from concurve.findings.run import Report
-from concurve.report.document import Chart
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
 from concurve.report.sections.run import brief_run_document, run_document
@@ -55,7 +54,7 @@ VIEWS: dict[str, Callable[[Report], str]] = {
 def empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes a second, and its result belongs to another program's version."""
     empty = '<svg width="1" viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr(Chart, "to_svg", lambda _: empty)
+    monkeypatch.setattr("concurve.report.html.to_svg", lambda _: empty)
 
 
 @pytest.mark.parametrize("name", NAMES)

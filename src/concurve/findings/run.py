@@ -15,6 +15,19 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, TestCase
 
+# What comes after the primary indicator, its speed-up and what was asked for; others in the order
+# of the indicators. Where a load lasts a fixed time, its wall time tells nothing.
+_WANTED = (
+    "wall_seconds",
+    "efficiency",
+    "cpu_seconds",
+    "involuntary_switches",
+    "voluntary_switches",
+    "migrations",
+    "threads_peak",
+    "rss_bytes_max",
+)
+
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
@@ -72,6 +85,20 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         """The indicator's description; an unknown name describes itself."""
         found = next((item for item in self.indicators if item.name == name), None)
         return found or IndicatorInfo(name=name, label=name)
+
+    def names_in_order(self) -> list[str]:
+        """Names of the indicators that any cell has or lacks, the most wanted first."""
+        present: dict[str, None] = {}
+        for cell in self.cells:
+            present.update(dict.fromkeys(cell.indicators))
+        for cell in self.cells:
+            present.update(dict.fromkeys(cell.absent))
+        asked = (name for name in self.asked if name not in _WANTED)
+        # What the machine did while it simulated is not what was asked.
+        machine = () if self.run.simulation else _WANTED
+        others = (info.name for info in self.indicators)
+        wanted = (self.primary, "speedup", *asked, *machine, *others)
+        return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
 
     @property
     def best_overall(self) -> BestFinding | None:

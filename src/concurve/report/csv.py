@@ -9,7 +9,6 @@ import math
 from typing import NamedTuple
 
 from concurve.findings.run import Findings, TrialFindings
-from concurve.report.sections.figures import order
 
 _RESERVED_CELL = {"cell", "status", "trials"}
 _RESERVED_TRIAL = {"cell", "block", "attempt", "used", "cause"}
@@ -28,7 +27,7 @@ def cell_rows(findings: Findings) -> Rows:
 
     A figure that is missing, and an interval that the trials cannot bear, are ``None``.
     """
-    names = order(findings)
+    names = findings.names_in_order()
     factors = _factors(findings, _RESERVED_CELL, names)
     heading = ["cell", *factors.values(), "status", "trials"]
     for name in names:

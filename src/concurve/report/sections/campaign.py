@@ -76,17 +76,24 @@ class _Numbers:
     tables: list[Text] = field(default_factory=list)
     figures: list[Text] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
+    new_tables: int = 0
+    new_figures: int = 0
 
     def caption(self, title: str, label: str = "") -> Caption:
         """The caption of a table, with the source's label or a new one."""
-        label = label or f"Table N{self._new(self.tables) + 1}"
+        if not label:
+            self.new_tables += 1
+            label = f"Table N{self.new_tables}"
         anchor = self._enter(self.tables, label, title)
         return Caption(title, label, anchor)
 
     def figure(self, chart: Chart, study: str) -> Chart:
         """A chart with its number, which its file is named by."""
         title = chart.title if chart.label else f"{study}: {chart.title}"
-        label = chart.label or f"Figure N{self._new(self.figures) + 1}"
+        label = chart.label
+        if not label:
+            self.new_figures += 1
+            label = f"Figure N{self.new_figures}"
         anchor = self._enter(self.figures, label, title)
         return replace(chart, title=title, label=label, anchor=anchor, name=anchor)
 
@@ -99,10 +106,6 @@ class _Numbers:
         self.anchors.add(anchor)
         index.append(Text(f"{label} {title}", link=anchor))
         return anchor
-
-    @staticmethod
-    def _new(index: list[Text]) -> int:
-        return sum(entry.text.startswith(("Table N", "Figure N")) for entry in index)
 
 
 def campaign_document(findings: CampaignReport) -> Document:

@@ -1,6 +1,6 @@
 """The table of a run: one row a cell, one column a factor or an indicator.
 
-Which columns a narrow view leaves out is decided by their order here, the most wanted first.
+Which columns a narrow view leaves out is decided by their order in the findings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurve.report import format as fmt
 from concurve.report.document import (
     Cell,
     Column,
-    LateColumn,
+    Entries,
     Missing,
     Number,
     Paragraph,
@@ -25,18 +25,6 @@ from concurve.report.document import (
     Tone,
 )
 
-# What comes after the primary indicator, its speed-up and what was asked for; others in the order
-# of the findings. Where a load lasts a fixed time, its wall time tells nothing.
-_WANTED = (
-    "wall_seconds",
-    "efficiency",
-    "cpu_seconds",
-    "involuntary_switches",
-    "voluntary_switches",
-    "migrations",
-    "threads_peak",
-    "rss_bytes_max",
-)
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
 # Cells that a remark names.
 _NAMED_MAX = 3
@@ -55,24 +43,9 @@ def full(findings: Findings) -> Section:
     return Section("Figures", (*_throughout(findings), table, missing), anchor="figures")
 
 
-def order(findings: Findings) -> list[str]:
-    """The indicators that any cell has, the most wanted first."""
-    present: dict[str, None] = {}
-    for cell in findings.cells:
-        present.update(dict.fromkeys(cell.indicators))
-    for cell in findings.cells:
-        present.update(dict.fromkeys(cell.absent))
-    asked = (name for name in findings.asked if name not in _WANTED)
-    # What the machine did while it simulated is not what was asked.
-    machine = () if findings.run.simulation else _WANTED
-    others = (info.name for info in findings.indicators)
-    wanted = (findings.primary, "speedup", *asked, *machine, *others)
-    return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
-
-
 def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
     """The confidence of the intervals of some indicators, or of all, in words: ``95 %``."""
-    names = order(findings) if names is None else list(names)
+    names = findings.names_in_order() if names is None else list(names)
     figures = (cell.indicators.get(name) for cell in findings.cells for name in names)
     known = {
         figure.confidence
@@ -88,7 +61,7 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
     if not known:
         return ""
     numbers = (cell for column in columns for cell in column.cells if isinstance(cell, Number))
-    is_skewed = any(cell.spread.startswith("(") for cell in numbers)
+    is_skewed = any(cell.is_skewed for cell in numbers)
     also = "; (low to high) is that interval where it is lopsided" if is_skewed else ""
     return f"± is half the width of the {known} interval{also}"
 
@@ -126,19 +99,19 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
 
 def _indicators(findings: Findings) -> list[Column]:
     columns: list[Column] = []
-    for wanted, name in enumerate(order(findings), 1):
+    for wanted, name in enumerate(findings.names_in_order(), 1):
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
         make = partial(_entries, findings.cells, name, info.unit)
         columns.append(
-            LateColumn(label, make, short=short, name=name, note=info.note, wanted=wanted)
+            Column(label, make, Role.NUMBER, short=short, name=name, note=info.note, wanted=wanted)
         )
     return columns
 
 
-def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> tuple[str, list[Cell]]:
-    """The unit that suits all entries, and these."""
+def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> Entries:
+    """The entries of an indicator, and the unit that suits all of them."""
     found = [cell.indicators.get(name) for cell in cells]
     figures = [figure for figure in found if figure]
     unit = next((figure.unit for figure in figures if figure.unit), unit)
@@ -149,9 +122,10 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> tuple[str, 
             entries.append(Missing(cell.absent.get(name, "")))
         else:
             shown = fmt.estimate(figure, scale)
-            entries.append(Number(shown.value, shown.spread, shown.span, figure.value))
+            number = Number(shown.value, shown.spread, shown.span, figure.value, shown.is_skewed)
+            entries.append(number)
     # A factor like 2× speaks for itself.
-    return "" if scale.symbol == "×" else scale.symbol, entries
+    return Entries(entries, "" if scale.symbol == "×" else scale.symbol)
 
 
 def _remarks(findings: Findings) -> Iterator[Paragraph]:
