@@ -7,7 +7,7 @@ use concurve_latch::{Class, Mutex};
 use crate::leases::Leases;
 use crate::scripts::ScriptRegistry;
 
-/// What Redlock clients use: keys, and scripts over them.
+/// The service for Redlock clients: keys, and scripts over them.
 #[derive(Debug)]
 pub struct KeyService {
     pub leases: LeaseService,
@@ -15,7 +15,7 @@ pub struct KeyService {
 }
 
 impl KeyService {
-    /// For at most so many keys.
+    /// A service for at most so many keys.
     pub fn new(capacity: usize) -> Self {
         Self {
             leases: LeaseService::new(capacity),
@@ -39,13 +39,13 @@ impl LeaseService {
         }
     }
 
-    /// Runs with the keys latched, and the time in milliseconds.
+    /// Calls `run` with the latched keys and the time in milliseconds.
     pub fn with<T>(&self, run: impl FnOnce(&mut Leases, u64) -> T) -> T {
         let now_ms = self.begin.elapsed().as_millis() as u64;
         run(&mut self.leases.lock(), now_ms)
     }
 
-    /// Keys held, those included that have ended and are not removed yet.
+    /// Number of keys, including expired ones that are not removed yet.
     pub fn keys(&self) -> usize {
         self.leases.lock().len()
     }

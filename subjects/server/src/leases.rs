@@ -1,5 +1,5 @@
-//! Keys with a value and a time to live: what Redlock clients ask of a Redis server. They know of no
-//! clock: each call says what time it is, in milliseconds.
+//! Keys with a value and a time to live, which Redlock clients need of a Redis server. They know of
+//! no clock: callers pass the time in milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -19,7 +19,7 @@ pub struct Services {
     pub data: Option<DataService>,
 }
 
-/// Records, alone or under statements.
+/// The record service, or the statement service on top of the record engine.
 #[derive(Debug)]
 pub enum DataService {
     Records(RecordService),

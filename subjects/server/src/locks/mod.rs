@@ -1,5 +1,6 @@
-//! The lock service: what SAP's enqueue server does, over the [`lock_table`](crate::lock_table):
-//! owners and their names, the backup file, and what the service remembers of a connection.
+//! The lock service, with the functions of SAP's enqueue server, over the
+//! [`lock_table`](crate::lock_table): owners and their names, the backup file, and the state of a
+//! connection.
 
 pub mod overflow;
 pub mod owners;

@@ -17,7 +17,7 @@ use crate::lock_table::usage::TableUsage;
 use crate::locks::overflow::{Overflow, Overflows, largest_holders};
 use crate::locks::owners::{Owners, Part};
 
-/// How locks are kept.
+/// The options of the lock service, after all checks.
 #[derive(Debug, Clone)]
 pub struct LockOptions {
     pub latching: Latching,

@@ -52,7 +52,7 @@ pub struct ClientSockets<'a> {
 /// What the connections of an I/O thread need of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketContext<'a> {
-    /// Of the I/O thread, from 0; also of the engine, if it is one.
+    /// The number of the I/O thread, from 0, or of the engine that owns the sockets.
     pub number: usize,
     pub meter: &'a Meter,
     pub options: &'a ServerOptions,
@@ -97,6 +97,8 @@ pub enum Sleep {
 }
 
 impl<'a> ClientSockets<'a> {
+    /// The sockets of an I/O thread.
+    ///
     /// # Errors
     /// If the system has no descriptors left.
     pub fn open(server: SocketContext<'a>, stop: &StopSignal) -> Result<Self, Error> {

@@ -23,12 +23,13 @@ pub struct StatementService {
     pub statements: Statements,
     pub catalogue: Catalogue,
     pub records: RecordService,
-    /// The section in which a plan is in use: the plan and its pages are lost if the engine dies.
+    /// The class of the section in which a plan is in use: if the engine dies in it, the plan and
+    /// its pages are lost.
     executing: Class,
 }
 
 impl StatementService {
-    /// Reads which files there are.
+    /// Reads the catalogue of the files.
     ///
     /// # Errors
     /// If the records cannot be read.
