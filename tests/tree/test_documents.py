@@ -122,3 +122,19 @@ def test_the_pages_that_a_page_links_to_exist(page: str) -> None:
     targets = [link.split("#")[0] for link in _LINK.findall(text_of(page)) if "://" not in link]
     missing = [target for target in targets if not ((ROOT / page).parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("`src/concurve/store/gone.py`", ["src/concurve/store/gone.py"]),
+        ("`store/tables.py`, `tables.py`, `store/` and `tests/tree/test_documents.py::test_x`", []),
+        ("in `no-such-folder/`, or `gone.rs`.", ["no-such-folder/", "gone.rs"]),
+        ("`python -m pytest -q\ntests/tree/gone.py`", ["tests/tree/gone.py"]),
+        ("`studies/NAME/`, `studies/java-threads/tcNN`, `schema/golden/run-head-*.json`", []),
+        ("`schema/golden/no-head-*.json`", ["schema/golden/no-head-*.json"]),
+        ("`p50/p90`, `/proc/stat`, `wall_seconds`, `--db FILE`, `redis://HOST/0`, `1.9`", []),
+    ],
+)
+def test_what_is_taken_for_a_path(text: str, missing: list[str]) -> None:
+    assert [path for path in paths_in(text) if not exists(path)] == missing
