@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from concurve import exports
 from concurve.analysis.comparison import compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
-from concurve.analysis.run import findings_of
+from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import EFFORTS, Hooks, Study
@@ -24,7 +24,7 @@ from concurve.explain import explain_run
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import draw_seed, new_head
@@ -46,17 +46,17 @@ class Run:
         self.id = id_
 
     @property
-    def findings(self) -> Findings:
-        """What its figures say, with an interval for each."""
-        return findings_of(self._store, self._store.find_run(self.id))
+    def findings(self) -> TrialFindings:
+        """What its figures say, with an interval for each, and the figures of each trial."""
+        return trial_findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:
-        """The settings that cannot be told from the best over all cells, and the smallest of
-        them, by the primary indicator or another; ``None`` for fewer than two cells, for an
+        """The settings that cannot be distinguished from the best over all cells, and the smallest
+        of them, by the primary indicator or another; ``None`` for fewer than two cells, for an
         indicator without a better direction, and where the study's conditions differ among the
         cells: then ``findings.best`` has the settings under each of them."""
         row = self._store.find_run(self.id)
-        return findings_of(self._store, row, indicator, dots=False).best_overall
+        return findings_of(self._store, row, indicator).best_overall
 
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as
@@ -143,7 +143,7 @@ def sweep(
     """
     for name, given in (("command", command), ("background", background), ("extracts", extracts)):
         if isinstance(given, str):
-            raise StudyError(f"{name}: a text, where a list of texts is meant", f"[{given!r}]")
+            raise StudyError(f"{name}: a text instead of a list of texts", f"[{given!r}]")
     study = sweep_study(
         command,
         [(name, _levels_text(name, levels)) for name, levels in parameters.items()],
@@ -200,7 +200,7 @@ def compare(
 
 def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
     if effort not in EFFORTS:
-        raise StudyError(f"effort {effort!r} is none", f"one of {', '.join(EFFORTS)}")
+        raise StudyError(f"no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
     store = Store(db)
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
     Runner(head, store, LocalEngine()).start()
@@ -219,5 +219,5 @@ def _text(given: str | int | None) -> str | None:
 
 def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
     if isinstance(levels, int | float):
-        raise StudyError(f"{name}: {levels!r}, where levels are meant", f"[{levels!r}]")
+        raise StudyError(f"{name}: {levels!r} instead of levels", f"[{levels!r}]")
     return levels if isinstance(levels, str) else ",".join(map(str, levels))

@@ -135,7 +135,7 @@ def test_a_best_time_is_held_against_a_figure_of_the_source() -> None:
 def test_a_best_ratio_needs_one_thing_to_be_held_against() -> None:
     claim = {"factor": "threads", "of": {}, "at_least": 1}
     for given in ({}, {"over": {}, "over_value": 1.0}):
-        with pytest.raises(StudyError, match="one of over and over_value"):
+        with pytest.raises(StudyError, match="needs either over or over_value"):
             judged("best_ratio", {1: TIGHT, 2: TIGHT}, **claim, **given)  # type: ignore[dict-item]
 
 
@@ -210,7 +210,7 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set(columns).members == (1, 2)
     assert best_set(columns, lower_is_better=False).members == (0,)
     assert best_set([around(1.0)]).members == (0,)
-    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials tell nothing"
+    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
 
 
 def test_indicators_may_come_from_different_samples() -> None:

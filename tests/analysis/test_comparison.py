@@ -17,7 +17,7 @@ from concurve.analysis.comparison.options import Options
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.report.json.comparison import to_json
 from concurve.report.sections.comparison import comparison_document
@@ -146,7 +146,7 @@ def pair(
     slower: Callable[[int], float],
     rules: Rules | None = None,
     **more: object,
-) -> tuple[Findings, Findings]:
+) -> tuple[TrialFindings, TrialFindings]:
     base, new = (
         made_run(
             store,
@@ -336,7 +336,7 @@ def test_an_incomplete_run_is_warned_of(store: Store) -> None:
 
 
 def test_the_table_fits_and_the_json_is_as_described(store: Store) -> None:
-    long = "a-rather-long-level-of-a-factor-that-no-terminal-has-room-for"
+    long = "a-rather-long-level-of-a-factor-that-does-not-fit-a-terminal"
     sides = [
         made_run(store, lambda n, s, k=k: 1.0 + k, seed=k, n=(1, 2), s=(long, "b")) for k in (1, 2)
     ]

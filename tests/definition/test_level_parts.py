@@ -7,7 +7,7 @@ import pytest
 from concurve.definition.study import unused_factors
 from concurve.definition.study_file import parse_study
 from concurve.errors import StudyError
-from concurve.measuring.plan import make_plan, trial_spec
+from concurve.planning.plan import make_plan, trial_spec
 from concurve.wire.spec import RoleSpec
 
 STUDY = """

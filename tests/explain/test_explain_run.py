@@ -13,15 +13,16 @@ import pytest
 from rich.cells import cell_len
 
 import concurve
-from concurve import explain as explaining
 from concurve.cli import main
 from concurve.definition.study import Rules, Study
 from concurve.errors import RunError
+from concurve.explain import explanation as explaining
 from concurve.exports import export_run
 from concurve.findings.explanation import Explanation
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import new_head
 from concurve.report.charts.composition import composition
+from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import bar_of, explanation_document
 from concurve.report.terminal import bar, lines
@@ -134,7 +135,7 @@ def test_one_cell_alone(store: Store) -> None:
 
 def test_single_trials_bear_no_interval(store: Store) -> None:
     found = explained(store, rules=Rules(repeats_min=1, repeats_max=1))
-    assert "a single trial of a cell bears no interval" in found.cells[1].evidence
+    assert "a single trial has no interval" in found.cells[1].evidence
     assert found.cells[0].per_operation["cpu"].low is None
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
 
@@ -212,7 +213,7 @@ def test_charts_without_a_work_factor_and_of_several(store: Store) -> None:
     for work, drawn in ((None, "threads=1 sync=none"), ("threads", "sync=none")):
         found = msgspec.structs.replace(explained(store, factors=factors.factors), work=work)
         chart = composition(found)
-        assert chart is not None and drawn in chart.to_svg()
+        assert chart is not None and drawn in to_svg(chart)
     nothing = msgspec.structs.replace(found, cells=())
     assert composition(nothing) is None
 

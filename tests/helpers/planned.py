@@ -7,7 +7,7 @@ from typing import Any
 
 from concurve.definition.campaign import Campaign
 from concurve.definition.study import Study
-from concurve.measuring.plan import make_plan, trial_spec
+from concurve.planning.plan import make_plan, trial_spec
 
 
 def study_of(campaign: Campaign, name: str) -> Study:

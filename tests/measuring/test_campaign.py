@@ -1,4 +1,4 @@
-"""Campaigns: what is run, resumed and told, with engines whose times are known."""
+"""Campaigns: what is run, resumed and reported, with engines whose times are known."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ import pytest
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.campaign.summary import summary
+from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
-from concurve.findings.campaign import CampaignFindings
+from concurve.findings.campaign import CampaignReport
 from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.report import terminal
-from concurve.report.document import Detail
-from concurve.report.sections.campaign import campaign_document
-from concurve.reporting import figures_of
+from concurve.report.sections.campaign import brief_campaign_document
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT
@@ -33,6 +32,7 @@ from concurve.store.rows import CampaignRow, MemberRow
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.fakes import FakeClock, FakeEngine
+from tests.helpers.made import figures_alone
 from tests.helpers.postgres import Server
 
 SCHEMA = Path(__file__).parents[2] / "schema"
@@ -84,18 +84,20 @@ def runner(
     return CampaignRunner(head, store, using, tell, clock=FakeClock(0.001))
 
 
-def ran(folder: Path) -> tuple[Store, CampaignFindings]:
+def ran(folder: Path) -> tuple[Store, CampaignReport]:
     """A campaign whose second study cannot run here."""
     store, head = Store(), head_of(folder, ("true", "no-such-program"))
     using = MissingProgram(lambda spec, rng: seconds(spec) * rng.gauss(1, 0.002))
     runner(head, store, using).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    return store, campaign_findings(store, row, lambda run: figures_of(store, run, dots=True))
+    return store, campaign_findings(
+        store, row, lambda run: figures_alone(trial_findings_of(store, run))
+    )
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> CampaignFindings:
+def findings(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
     """Findings of such a campaign, for the tests of the views."""
     folder = tmp_path_factory.mktemp("campaign")
     with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +193,7 @@ def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> 
     runner(head, store, engine(steal_of=lambda spec: 10**9)).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    said = campaign_findings(store, row, lambda run: figures_of(store, run)).summary[-1]
+    said = campaign_findings(store, row, lambda run: findings_of(store, run)).summary[-1]
     assert said.kind == "warning"
     assert said.sentence.startswith("The machine was not quiet: 40 of ")
 
@@ -277,8 +279,8 @@ def keeps_campaigns(store: Store) -> None:
 # -- published figures --------------------------------------------------------------------------
 
 
-def test_published_figures_stand_beside_ours_as_ratios(told: CampaignFindings) -> None:
-    run = told.studies[0].run
+def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignReport) -> None:
+    run = findings.studies[0].run
     assert run is not None
     degree, cpu = run.published
     assert (degree.number, degree.title, degree.figure) == ("11", "Degree of scaling", "5")
@@ -304,8 +306,8 @@ def test_published_figures_stand_beside_ours_as_ratios(told: CampaignFindings) -
 # -- what is said -------------------------------------------------------------------------------
 
 
-def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFindings) -> None:
-    said = [item.sentence for item in told.summary]
+def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: CampaignReport) -> None:
+    said = [item.sentence for item in findings.summary]
     assert said[0].startswith("1 of 2 studies are done: 20 trials in ")
     assert said[1] == (
         "Of the 2 claims of the source 1 are supported, 1 refuted, 0 undecided and "
@@ -315,39 +317,41 @@ def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFin
     assert said[3].startswith("Of 4 published figures that can be held against ours")
     assert "4 agree, 0 differ" in said[3]
     assert said[4].startswith("tc02 was not run: ")
-    assert told.summary[4].kind == "warning"
+    assert findings.summary[4].kind == "warning"
 
 
 def test_the_summary_names_cells_that_errors_took_out(
-    tmp_path: Path, told: CampaignFindings
+    tmp_path: Path, findings: CampaignReport
 ) -> None:
-    study = told.studies[0]
+    study = findings.studies[0]
     assert study.run is not None
     cells = study.run.cells
     lost = msgspec.structs.replace(cells[0], status="skipped", note="exit code 1 twice")
     run = msgspec.structs.replace(study.run, cells=(lost, *cells[1:]))
     troubled = msgspec.structs.replace(study, run=run)
-    said = [item.sentence for item in summary(head_of(tmp_path), [troubled, *told.studies[1:]], {})]
+    said = [
+        item.sentence for item in summary(head_of(tmp_path), [troubled, *findings.studies[1:]], {})
+    ]
     assert (
         "Test case 1: 1 of 4 cells was skipped after errors; the first: exit code 1 twice." in said
     )
 
 
-def test_deviations_name_what_did_not_run(told: CampaignFindings) -> None:
-    missing = [item for item in told.deviations if item.kind == "missing"]
+def test_deviations_name_what_did_not_run(findings: CampaignReport) -> None:
+    missing = [item for item in findings.deviations if item.kind == "missing"]
     assert [item.study for item in missing] == ["tc02"]
     assert "no-such-program" in missing[0].says or "not found" in missing[0].says
 
 
-def test_the_procedure_is_that_which_was_run(told: CampaignFindings) -> None:
-    how = told.studies[0].procedure
-    assert how is not None and told.studies[1].procedure is None
+def test_the_procedure_is_that_which_was_run(findings: CampaignReport) -> None:
+    how = findings.studies[0].procedure
+    assert how is not None and findings.studies[1].procedure is None
     assert (how.cells, how.blocks, how.repeats_min, how.repeats_max) == (4, 5, 5, 5)
     assert (how.precision, how.redo_max, how.trials) == (0.05, 2, 20)
 
 
-def test_markdown_is_a_test_document(told: CampaignFindings) -> None:
-    text = render_campaign(told, "markdown").decode()
+def test_markdown_is_a_test_document(findings: CampaignReport) -> None:
+    text = render_campaign(findings, "markdown").decode()
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
         "## 1. Management summary",
@@ -376,10 +380,10 @@ def test_markdown_is_a_test_document(told: CampaignFindings) -> None:
     assert "- Table N1 Test case 1: claims of the source" in index
 
 
-def test_html_is_a_test_document_whose_index_leads_to_each_table(told: CampaignFindings) -> None:
+def test_html_is_a_test_document_whose_index_leads_to_each_table(findings: CampaignReport) -> None:
     from html.parser import HTMLParser
 
-    page = render_campaign(told, "html").decode()
+    page = render_campaign(findings, "html").decode()
     ids, links, headings, outside = list[str](), list[str](), list[str](), list[str]()
 
     class Reader(HTMLParser):
@@ -409,8 +413,8 @@ def test_html_is_a_test_document_whose_index_leads_to_each_table(told: CampaignF
     assert page.count("<svg") >= 5, "the chart of table 11, and those of the run"
 
 
-def test_json_is_as_its_schema_says(told: CampaignFindings) -> None:
-    export = json.loads(render_campaign(told, "json"))
+def test_json_is_as_its_schema_says(findings: CampaignReport) -> None:
+    export = json.loads(render_campaign(findings, "json"))
     schema = json.loads((SCHEMA / "campaign.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(export, schema)
@@ -423,8 +427,8 @@ def test_json_is_as_its_schema_says(told: CampaignFindings) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 100])
-def test_the_terminal_is_never_too_narrow(told: CampaignFindings, width: int) -> None:
-    lines = list(terminal.lines(campaign_document(told, Detail.BRIEF), width))
+def test_the_terminal_is_never_too_narrow(findings: CampaignReport, width: int) -> None:
+    lines = list(terminal.lines(brief_campaign_document(findings), width))
     assert all(len(line.plain) <= width for line in lines)
     text = " ".join(line.plain.strip() for line in lines)
     assert "tc02 not run" in text and "claims: 1 supported, 1 refuted" in text

@@ -11,8 +11,8 @@ from scipy import stats
 
 from concurve.definition.study import Rules
 from concurve.estimate import Estimate
-from concurve.measuring.plan import Plan, make_plan
-from concurve.measuring.protocol import Protocol, Stop
+from concurve.planning.plan import Plan, make_plan
+from concurve.planning.protocol import Protocol, Stop
 from concurve.stats.intervals import mean_estimate, ratio_estimate, scaled
 from concurve.stats.moments import mean, median_deviation, stdev, t_quantile
 from concurve.store.rows import Outcome

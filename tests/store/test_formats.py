@@ -13,7 +13,7 @@ import pytest
 from concurve.errors import StoreError
 from concurve.figures import decode_figures
 from concurve.formats import Versions
-from concurve.measuring.run_head import plan_of
+from concurve.planning.plan import plan_of
 from concurve.store import Store, campaign_head, run_head
 from concurve.store.campaign_head import decode_campaign
 from concurve.store.rows import CampaignRow, RunRow

@@ -31,7 +31,7 @@ from concurve.errors import HostError
 from concurve.host import java, native
 from concurve.host.machine import allowed_cpus
 from concurve.measuring import packaged
-from concurve.measuring.plan import Plan, make_plan, trial_spec
+from concurve.planning.plan import Plan, make_plan, trial_spec
 from concurve.readings.thread_measures import thread_figures
 from concurve.terms import Level
 from concurve.wire import decode_record
@@ -386,8 +386,8 @@ def test_priorities_are_held_against_ours_by_their_order() -> None:
     assert [verdict(ours) for ours in (-2, -7, 0, 1)] == ["agrees", "agrees", "differs", "differs"]
 
 
-def test_what_one_meets_is_never_recommended(campaign: Campaign) -> None:
-    """A load, a kernel, the CPUs of the machine: nobody chooses them by their times."""
+def test_a_condition_is_never_recommended(campaign: Campaign) -> None:
+    """A load, a kernel, the CPUs of the machine: a user does not choose them by their times."""
     met = {name: study.conditions for name, study in studies(campaign).items()}
     assert met == {
         "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),

@@ -1,7 +1,7 @@
 """Verdicts that rest on a machine that was not quiet. Pure.
 
-Trials that could not be redone are used with a doubt. A verdict that they bear is none: it stands
-only where the quiet trials alone give it, too; else it is undecided, and says so.
+Trials that could not be redone are used with a doubt. A verdict that rests on them stands only if
+the quiet trials alone give the same verdict; otherwise it is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from concurve.terms import Level
 def claims_in_doubt(
     study: Study, samples: Samples, quiet: Samples | None
 ) -> tuple[ClaimFinding, ...]:
-    """The claims judged by all trials in use, with the verdicts withheld that ``quiet``, the same
-    without the trials in doubt, does not bear; ``None`` where no trial is in doubt."""
+    """The claims judged by all trials in use. ``quiet`` are the samples without the trials in doubt
+    (``None`` if there are none): a verdict that they do not give is withheld."""
     found = judge_claims(study, samples)
     if quiet is None:
         return found
@@ -65,7 +65,7 @@ def _figure(found: PublishedComparison, alone: PublishedComparison) -> Published
 
 
 def _is_exact(found: PublishedComparison) -> bool:
-    """Readings that every trial gave alike, such as counts; priorities."""
+    """Are these readings that are equal in every trial, such as counts and priorities?"""
     ours = found.ours
     if found.compare == "order" or ours is None:
         return True
@@ -73,5 +73,5 @@ def _is_exact(found: PublishedComparison) -> bool:
 
 
 def _doubt(verdict: str, none_left: bool) -> str:
-    why = "a cell has no other trials" if none_left else "its quiet trials alone do not say so"
+    why = "a cell has no other trials" if none_left else "not by its quiet trials alone"
     return f"the machine was not quiet: {verdict} by all trials, but {why}"

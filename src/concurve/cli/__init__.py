@@ -4,6 +4,7 @@ exits."""
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -46,7 +47,12 @@ VERBS = (
 )  # fmt: skip
 
 
-#: What a disk says that takes no more. Files of ours are written by modules that say which.
+#: Analysis of 100,000 trials allocates objects that live to its end: with Python's own thresholds,
+#: (700, 10, 10), a quarter of its time is the garbage collector scanning them. Set for the command
+#: alone, because the collector belongs to the process: a caller of the Python API keeps its own.
+_GC_THRESHOLDS = (50_000, 10, 10)
+
+#: Errors of a full disk on standard output. Modules that write files name the file themselves.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -72,6 +78,7 @@ for _module in VERBS:
 def main() -> None:
     """Entry point of the ``concurve`` command."""
     signal.signal(signal.SIGTERM, _interrupt)
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         app(standalone_mode=False)
         sys.stdout.flush()
@@ -85,7 +92,7 @@ def main() -> None:
         print("concurve: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, less) has gone: say nothing.
+        # The reader (head, less) has closed the pipe: print nothing.
         _write_no_more()
         sys.exit(141)
     except OSError as error:
@@ -100,7 +107,7 @@ def main() -> None:
 
 
 def _write_no_more() -> None:
-    """Keep Python from writing the rest at its exit, and from failing at it again."""
+    """Keep Python from flushing the rest at its exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -23,7 +23,7 @@ Examples:
   concurve compare 20261121-0912 last --fail-on slower     # exit code 10
 
 A is the base, B is new: the ratio is B over A. Several runs with commas between them (A1,A2)
-are sessions of one experiment. A difference below --effect is not worth the name.
+are sessions of one experiment. A difference below --effect counts as none.
 """
 
 
@@ -63,7 +63,7 @@ are sessions of one experiment. A difference below --effect is not worth the nam
     "--fail-on",
     multiple=True,
     type=click.Choice(["slower", "faster", "undecided"]),
-    help="Exit with code 10 if a cell is so; repeatable.",
+    help="Exit with code 10 if a cell has this verdict; repeatable.",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
 @options.db
@@ -112,13 +112,14 @@ def _compare(
     store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
 ) -> Comparison:
     from concurve.analysis.comparison import compare_levels, compare_runs
-    from concurve.analysis.run import findings_of
+    from concurve.analysis.run import trial_findings_of
 
     count = 2 if factor is None else 1
     if len(runs) != count or (factor is None and levels is not None):
         raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
     sides = [
-        [findings_of(store, store.find_run(name)) for name in side.split(",")] for side in runs
+        [trial_findings_of(store, store.find_run(name)) for name in side.split(",")]
+        for side in runs
     ]
     if factor is None:
         return compare_runs(sides[0], sides[1], chosen)

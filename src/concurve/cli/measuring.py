@@ -14,9 +14,9 @@ from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
-from concurve.measuring.forecast import check_allowance, forecast
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.run_head import again_line, draw_seed, new_head
+from concurve.planning.forecast import check_allowance, forecast
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -31,7 +31,7 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
     export_html: Path | None = None
 
     def files(self) -> dict[Format, Path]:
-        """By format; each known to be writable before anything is measured."""
+        """The files by format; each is checked to be writable before anything is measured."""
         asked: dict[Format, Path | None] = {
             "json": self.export_json,
             "csv": self.export_csv,

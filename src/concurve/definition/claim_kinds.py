@@ -1,4 +1,4 @@
-"""The kinds of claims: what each needs, typed, and what of it can be refused before any run."""
+"""The kinds of claims: the typed keys of each, and the checks that need no run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cell = dict[str, Level]
 
 
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a kind needs; ``published`` is the source's figure, shown beside ours.
+    """Base of the kinds of claims; ``published`` is the source's figure, shown beside ours.
 
     A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
     table ``each`` names the levels, none for all. ``exact``: the kind is about readings that no
@@ -109,7 +109,7 @@ class RatioOfRatios(Bounded, frozen=True, kw_only=True):
 
 
 class Step(Bounded, frozen=True, kw_only=True):
-    """The exact reading of ``indicator`` in cell ``of`` less that in cell ``over``."""
+    """The exact reading of ``indicator`` in cell ``of`` minus that in cell ``over``."""
 
     exact: ClassVar[bool] = True
 
@@ -204,7 +204,7 @@ def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
 
 
 def parse_test(claim: Claim, where: str) -> ClaimTest:
-    """What a claim's kind needs, typed.
+    """The keys of a claim as the type of its kind.
 
     Raises:
         StudyError: an unknown kind, or keys that do not fit it.
@@ -248,7 +248,7 @@ def check_claims(study: Study, origins: Origins) -> None:
             )
         if isinstance(test, BestRatio) and (test.over is None) == (test.over_value is None):
             raise StudyError(
-                f"{where}: claims {claim.id!r}: one of over and over_value is needed, not both",
+                f"{where}: claims {claim.id!r}: needs either over or over_value",
                 "over = { cpus = 1 }, or over_value = 0.255",
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Literal
 
 import msgspec
@@ -19,8 +20,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     time of active threads); ``by_kind`` divides what is blocked, and is empty without samples.
     ``shares`` are the parts of ``total`` in the order of a bar. ``excess`` is what exceeds the
     cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
-    kinds of evidence that the records lack, and why. ``limit`` is what is used up where a server
-    was loaded: CPUs, a kind of threads, or the load.
+    kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
+    that is used up: CPUs, a kind of threads, or the load.
     """
 
     parameters: dict[str, Level]
@@ -36,6 +37,15 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     threads: int | None = None
     trials: int = 0
     missing: dict[str, str] = {}
+
+    def share_of(self, *parts: str) -> float:
+        """The sum of some of the ``shares``; a part that is none of them counts as 0."""
+        return fsum(self.shares.get(part, 0.0) for part in parts)
+
+    @property
+    def blocked_share(self) -> float:
+        """The share of everything that is neither on a CPU nor in a queue for one."""
+        return self.share_of(*(part for part in self.shares if part not in ("cpu", "run_queue")))
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

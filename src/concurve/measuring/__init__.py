@@ -1,1 +1,1 @@
-"""From a study to stored trials: what is planned, which trial comes next, what is kept of a run."""
+"""From a plan to stored trials: drives an engine by the protocol and keeps every trial of a run."""

@@ -1,4 +1,4 @@
-"""Begins a run: its head, made of the study and of what this machine says, and its plan."""
+"""Begins a run: its head, made of the study and of what this machine says."""
 
 from __future__ import annotations
 
@@ -19,22 +19,16 @@ from concurve.definition.units import format_duration
 from concurve.errors import StudyError
 from concurve.host import machine
 from concurve.measuring import packaged
-from concurve.measuring.granted import granted
-from concurve.measuring.plan import Plan, make_plan
+from concurve.planning.granted import granted
+from concurve.planning.plan import Plan, make_plan
 from concurve.store.run_head import FORMAT, RunHead
-
-
-def plan_of(head: RunHead) -> Plan:
-    """The plan that a run follows."""
-    plan = make_plan(head.study, head.effort, head.seed)
-    return msgspec.structs.replace(plan, rules=head.rules)
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
     """The head of a new run on this machine, without the optional levels that it cannot run.
 
     Raises:
-        HostError: a program is not installed that no optional level asks for.
+        HostError: a program that is not optional is not installed.
     """
     now = datetime.datetime.now(datetime.UTC)
     study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
@@ -59,7 +53,7 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
     """The head with a longer time allowance, for a run that is resumed.
 
     Raises:
-        StudyError: a shorter one, by which the stored trials would not have been made.
+        StudyError: the new allowance is shorter, so it contradicts the stored trials.
     """
     allowed = head.rules.time_allowed_seconds
     if seconds < allowed:
@@ -85,8 +79,8 @@ def again_line(seed: int) -> str:
 
 
 def _programs(plan: Plan) -> dict[str, Any]:
-    """Which files the roles' commands stand for, by role, and by program where a role has several;
-    commands with placeholders left out."""
+    """The files of the roles' commands, by role, and by program if a role has several; without
+    commands that hold placeholders."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
         if role.program is not None:

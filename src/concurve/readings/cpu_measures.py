@@ -7,7 +7,7 @@ import re
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
 
-#: More CPUs than a reader looks at one by one.
+#: With more CPUs than this, no figures of single CPUs are given.
 CPUS_MAX = 8
 
 _NAME = re.compile(r"cpu(\d+)_busy")

@@ -26,7 +26,7 @@ def extracted(extract: Extract, role: RoleRecord) -> float:
     """
     pattern = re.compile(extract.pattern, re.MULTILINE)
     for output in (role.stdout, role.stderr):
-        # An empty group is no figure: (.*) matches once more, behind all that there is.
+        # An empty group is no figure: (.*) also matches the empty text at the end.
         found = [match[1] for match in pattern.finditer(output.text()) if match[1]]
         if found:
             figure = _number(found[-1])

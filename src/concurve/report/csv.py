@@ -8,8 +8,7 @@ import io
 import math
 from typing import NamedTuple
 
-from concurve.findings.run import Findings
-from concurve.report.sections.figures import order
+from concurve.findings.run import Findings, TrialFindings
 
 _RESERVED_CELL = {"cell", "status", "trials"}
 _RESERVED_TRIAL = {"cell", "block", "attempt", "used", "cause"}
@@ -26,9 +25,9 @@ def cell_rows(findings: Findings) -> Rows:
     """One row a cell: parameters, status, trials in use, then each indicator with its interval
     as ``NAME_low`` and ``NAME_high``.
 
-    A figure that is missing, and an interval that the trials cannot bear, are ``None``.
+    A figure that is missing, and an interval with too few trials, are ``None``.
     """
-    names = order(findings)
+    names = findings.names_in_order()
     factors = _factors(findings, _RESERVED_CELL, names)
     heading = ["cell", *factors.values(), "status", "trials"]
     for name in names:
@@ -46,7 +45,7 @@ def cell_rows(findings: Findings) -> Rows:
     return Rows(heading, rows)
 
 
-def trial_rows(findings: Findings) -> Rows:
+def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether used, the cause
     of a doubt, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
@@ -66,7 +65,7 @@ def trial_rows(findings: Findings) -> Rows:
 
 
 def _factors(findings: Findings, reserved: set[str], indicators: list[str]) -> dict[str, str]:
-    """Factors and their column names; one that another column has already is marked."""
+    """Factors and their column names; a name that is already taken gets a mark."""
     names = [factor.name for factor in findings.factors]
     for cell in findings.cells:
         names += cell.parameters
@@ -83,7 +82,7 @@ def cells(findings: Findings) -> str:
     return _text(cell_rows(findings))
 
 
-def trials(findings: Findings) -> str:
+def trials(findings: TrialFindings) -> str:
     """One row a trial; see :func:`trial_rows`. What is missing is empty."""
     return _text(trial_rows(findings))
 

@@ -12,6 +12,7 @@ from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concurve.report import format as fmt
+from concurve.report.charts.image import to_svg
 from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
 from concurve.report.document import Block, Cell, Chart, Document, Missing, Role, Table, Tone
 
@@ -28,7 +29,7 @@ _PARAGRAPHS = {Tone.STRONG: "answer", Tone.SOFT: "remark", Tone.WARNING: "warnin
 
 
 class _Matrix(NamedTuple):
-    """A table crossed: its two headings, and the tone and the entries of each place."""
+    """A table as a matrix: its two headings, and the tone and the entries of each element."""
 
     rows: list[Cell]
     columns: list[Cell]
@@ -68,7 +69,7 @@ def _environment() -> Environment:
 
 
 def _charts_together(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
-    """Blocks in groups, with whether a group is of charts: these stand side by side."""
+    """Blocks in groups, and for each group whether it holds charts, which stand side by side."""
     for is_chart, group in groupby(blocks, lambda block: isinstance(block, Chart)):
         yield is_chart, list(group)
 
@@ -83,10 +84,10 @@ def _crossed(table: Table) -> _Matrix:
 
 
 def _picture(chart: Chart, number: int) -> Any:
-    """The SVG fit for a page of several: scaling, named, and with identifiers of its own."""
+    """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
     from markupsafe import Markup, escape
 
-    svg = chart.to_svg()
+    svg = to_svg(chart)
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)
     svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
     opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)

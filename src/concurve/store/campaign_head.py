@@ -9,12 +9,11 @@ History of the format:
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import msgspec
 
 from concurve.definition.campaign import Campaign
-from concurve.formats import Versions
+from concurve.formats import Versions, number_alone
 from concurve.store.rows import CampaignRow, MemberRow
 
 
@@ -53,12 +52,7 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
         return shlex.join([*words, "--only", name])
 
 
-def _number_it(head: dict[str, Any]) -> dict[str, Any]:
-    """From format 1 to 2: only the number is new."""
-    return head
-
-
-VERSIONS = Versions(CampaignHead, "campaign", (_number_it,))
+VERSIONS = Versions(CampaignHead, "campaign", (number_alone,))
 
 #: The format that this version writes.
 FORMAT = VERSIONS.newest

@@ -1,4 +1,4 @@
-"""What is stored, row by row."""
+"""The rows of a store."""
 
 from __future__ import annotations
 

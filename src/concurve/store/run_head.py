@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from concurve.definition.study import Rules, Study
-from concurve.formats import Versions
+from concurve.formats import Versions, number_alone
 from concurve.store.rows import RunRow
 from concurve.terms import Level
 
@@ -28,7 +28,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
+        """Why the level was not measured, as a sentence without its full stop."""
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
@@ -60,12 +60,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _number_it(head: dict[str, Any]) -> dict[str, Any]:
-    """From format 1 to 2: only the number is new."""
-    return head
-
-
-VERSIONS = Versions(RunHead, "run", (_number_it,))
+VERSIONS = Versions(RunHead, "run", (number_alone,))
 
 #: The format that this version writes.
 FORMAT = VERSIONS.newest

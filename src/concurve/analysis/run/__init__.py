@@ -1,202 +1,21 @@
-"""Stored trials → :class:`~concurve.findings.run.Findings`: the computing between store and views.
-
-``tables`` sorts the figures by cell, ``indicators`` says what they are, ``cells`` makes estimates
-of them, ``best`` names the settings to run, and ``samples`` is what the tests of claims read.
-"""
+"""The findings of one run; :mod:`~concurve.analysis.run.findings` is the table of contents."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from concurve.analysis.run.findings import (
+    StoredRun,
+    analyse,
+    findings_of,
+    stored_run,
+    trial_findings_of,
+    with_trials,
+)
 
-from concurve.analysis.dependence import dependences
-from concurve.analysis.dependence import sentences as dependence_sentences
-from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
-from concurve.analysis.run.best import best_of
-from concurve.analysis.run.cells import cell_findings
-from concurve.analysis.run.indicators import indicator_infos
-from concurve.analysis.run.samples import quiet_samples, samples_of
-from concurve.analysis.run.tables import Table, in_use_of, tables_of
-from concurve.analysis.sentences import sentences
-from concurve.figures import FigureTable, decode_figures
-from concurve.findings.cells import Dot, Reject
-from concurve.findings.run import Findings, RunInfo
-from concurve.measuring.plan import Plan
-from concurve.measuring.protocol import Protocol, replay
-from concurve.measuring.run_head import plan_of
-from concurve.store import Store
-from concurve.store.rows import RunRow, TrialKey, TrialRow
-from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Factor
-from concurve.wire import decode_record
-from concurve.wire.record import TrialRecord
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """What the store has of a run beside its records: its head and its trials, replayed."""
-
-    head: RunHead
-    row: RunRow
-    plan: Plan
-    protocol: Protocol
-    trials: Sequence[TrialRow]
-    figures: FigureTable
-    in_use: Sequence[bool]
-
-    @cached_property
-    def tables(self) -> list[Table]:
-        """The figures by cell."""
-        return tables_of(self.plan, self.trials, self.figures, self.in_use)
-
-    @property
-    def first_key(self) -> TrialKey | None:
-        """The trial that was made first."""
-        return self.trials[0].outcome.key if self.trials else None
-
-    @cached_property
-    def used(self) -> dict[int, list[TrialKey]]:
-        """The trials in use by cell, in the order in which they were made."""
-        used: dict[int, list[TrialKey]] = {}
-        for row, is_used in zip(self.trials, self.in_use, strict=True):
-            if is_used:
-                used.setdefault(row.outcome.key.cell, []).append(row.outcome.key)
-        return used
-
-
-def stored_run(store: Store, row: RunRow) -> StoredRun:
-    """A run as it is stored, without its records."""
-    head = decode_head(row)
-    with no_garbage():
-        trials = store.trials(row.id)
-        plan = plan_of(head)
-        protocol = replay(plan, [trial.outcome for trial in trials], head.id)
-        figures = decode_figures(trial.figures for trial in trials)
-        return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
-
-
-def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True) -> Findings:
-    """What the figures of a run say; without ``dots`` the trials one by one are left out, for views
-    that show cells only.
-
-    ``best_by`` names the indicator by which settings are best, if not the primary one.
-
-    Raises:
-        RunError: no trial has that indicator.
-    """
-    first = store.first_record(row.id)
-    return analyse(stored_run(store, row), decode_record(first) if first else None, best_by, dots)
-
-
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Nothing made here is garbage before it ends: looking for some, again and again among
-    100,000 trials, takes as long as the analysis."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def analyse(
-    stored: StoredRun, first: TrialRecord | None, best_by: str = "", dots: bool = True
-) -> Findings:
-    """Findings of a stored run with the record of its first trial, for what is absent and why."""
-    with no_garbage():
-        return _analysed(stored, first, best_by, dots)
-
-
-def _analysed(stored: StoredRun, first: TrialRecord | None, best_by: str, dots: bool) -> Findings:
-    head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
-    trials, figures, in_use = stored.trials, stored.figures, stored.in_use
-    indicators = indicator_infos(head, plan, first, tables)
-    cells = cell_findings(plan, protocol, tables, indicators, first, head)
-    rejects = _rejects(plan, protocol)
-    best = best_of(head, plan, protocol, tables, indicators, best_by)
-    samples = samples_of(head, plan, protocol, tables, indicators)
-    quiet = quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
-    depends = dependences(head.study, samples)
-    return Findings(
-        run=_run_info(stored, rejects),
-        question=head.study.question,
-        source=head.study.source,
-        factors=tuple(
-            Factor(name=factor.name, levels=factor.levels, work=factor.name == plan.work)
-            for factor in head.study.factors_at(head.effort)
-        ),
-        primary=head.study.primary,
-        asked=tuple(item.name for item in head.study.indicators),
-        indicators=indicators,
-        cells=cells,
-        sentences=(
-            *dependence_sentences(depends),
-            *sentences(head, protocol, cells, rejects, stored.row.state, best),
-        ),
-        rejects=rejects,
-        dots=_dots(trials, figures, in_use) if dots else (),
-        machine={**head.machine, "versions": head.versions, "programs": head.programs},
-        roles=tuple(role.name for role in head.study.roles),
-        claims=claims_in_doubt(head.study, samples, quiet),
-        dependences=depends,
-        best=best,
-        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
-        test_case=head.study.test_case,
-    )
-
-
-def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
-    found = [(key, cause, False) for key, cause in protocol.rejected.items()]
-    found += [(key, cause, True) for key, cause in protocol.doubtful.items()]
-    return tuple(
-        Reject(
-            cell=key.cell,
-            parameters=plan.cells[key.cell].parameters,
-            block=key.block,
-            attempt=key.attempt,
-            cause=cause,
-            detail=detail,
-            used=used,
-        )
-        for key, (cause, detail), used in sorted(found)
-    )
-
-
-def _dots(
-    trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
-) -> tuple[Dot, ...]:
-    return tuple(
-        Dot(
-            cell=row.outcome.key.cell,
-            block=row.outcome.key.block,
-            attempt=row.outcome.key.attempt,
-            used=used,
-            values=figures.row(index),
-        )
-        for index, (row, used) in enumerate(zip(trials, in_use, strict=True))
-    )
-
-
-def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
-    head, row, protocol = stored.head, stored.row, stored.protocol
-    return RunInfo(
-        id=head.id,
-        study=head.study.name,
-        effort=head.effort,
-        seed=head.seed,
-        started=head.started,
-        state=row.state,  # type: ignore[arg-type]
-        reason=row.reason,
-        trials=protocol.done,
-        rejected=sum(not reject.used for reject in rejects),
-        duration_seconds=protocol.elapsed,
-        again=head.again,
-        version=head.versions.get("concurve", ""),
-        pilot=head.rules.repeats_min,
-        simulation=head.study.simulation,
-    )
+__all__ = [
+    "StoredRun",
+    "analyse",
+    "findings_of",
+    "stored_run",
+    "trial_findings_of",
+    "with_trials",
+]

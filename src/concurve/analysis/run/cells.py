@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from concurve.analysis.on_demand import OnDemand
+from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.tables import Table
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
-from concurve.measuring.plan import Cell, Plan
-from concurve.measuring.protocol import CellState, Protocol
+from concurve.planning.plan import Cell, Plan
+from concurve.planning.protocol import CellState, Protocol
 from concurve.readings.means import indicator_mean
 from concurve.readings.measures import measure
 from concurve.stats.intervals import ratio_estimate, scaled
@@ -27,14 +27,14 @@ def cell_findings(
     first: TrialRecord | None,
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
-    """What is found of each cell; its estimates are made when they are asked for."""
+    """The findings of each cell; an estimate is computed when it is first read."""
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
     pilot = plan.rules.repeats_min
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
-        indicators = OnDemand(
+        indicators = LazyMapping(
             table.used, partial(_mean, table, units, pilot), _derived(plan, cell, tables)
         )
         everything = table.every.get(head.study.primary, [])
@@ -78,9 +78,9 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
 
 
 def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell (facts: say the base, and its value); of a
-    simulation they would be the simulator's. No efficiency where each base cell has the concurrency
-    of the cells that are held against it."""
+    """Speed-up and efficiency against the base cell. None in a simulation: they would be those of
+    the simulator. No efficiency if each base cell has the same concurrency as the cells that are
+    compared with it."""
     if plan.study.simulation:
         return {}
     sides = tables[cell.index].used, tables[cell.base].used

@@ -1,10 +1,10 @@
-"""What the indicators of a run are: the laboratory's own, then the reported."""
+"""The indicators of a run: first those of the laboratory, then those that programs report."""
 
 from __future__ import annotations
 
 from concurve.analysis.run.tables import Table
 from concurve.definition.measured import INDICATORS, MEASURED
-from concurve.measuring.plan import Plan
+from concurve.planning.plan import Plan
 from concurve.readings.cpu_measures import cpu_info
 from concurve.readings.fairness_measures import fairness_info
 from concurve.readings.measures import measure
@@ -16,7 +16,7 @@ from concurve.wire.record import TrialRecord
 def indicator_infos(
     head: RunHead, plan: Plan, first: TrialRecord | None, tables: list[Table]
 ) -> tuple[IndicatorInfo, ...]:
-    """Descriptions of all indicators that occur: the laboratory's own, then the reported."""
+    """Descriptions of all indicators of a run: those of the laboratory, then the reported ones."""
     own = {info.name: info for info in INDICATORS}
     names = dict.fromkeys(name for table in tables for name in table.every)
     units: dict[str, str] = {}

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from concurve.analysis.on_demand import OnDemand
+from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.figures import FigureTable
-from concurve.measuring.plan import Plan
-from concurve.measuring.protocol import Protocol
+from concurve.planning.plan import Plan
+from concurve.planning.protocol import Protocol
 from concurve.store.rows import TrialRow
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[
         index = places[name]
         return list(values[present[:, index], index].tolist())
 
-    return OnDemand(places, column)
+    return LazyMapping(places, column)
 
 
 def in_use_of(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
-    """Of each trial: does it count in the figures?"""
+    """For each trial, whether it counts in the figures."""
     used = [cell.used for cell in protocol.cells]
     keys = (row.outcome.key for row in trials)
     return [

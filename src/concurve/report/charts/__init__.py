@@ -1,4 +1,5 @@
-"""The charts of a run: findings in, Altair charts out, and those as SVG and PNG.
+"""The charts of a run: findings in, Altair charts out. :mod:`~concurve.report.charts.image`
+makes SVG and PNG of them.
 
 With a numeric work factor: the primary indicator, the speed-up with its ideal line, the
 efficiency and the CPU time, each against the work factor, one curve per combination of levels
@@ -10,8 +11,7 @@ dot; rejected ones are hollow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from concurve.findings.run import Report
 from concurve.report.charts.against_work import against_work
@@ -21,7 +21,7 @@ from concurve.terms import Factor
 
 
 def charts(findings: Report) -> list[Chart]:
-    """All charts that the findings bear; none if no cell has the primary indicator."""
+    """All charts of the findings; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
         wanted = dict.fromkeys(_wanted(findings))
@@ -37,8 +37,8 @@ def charts(findings: Report) -> list[Chart]:
 
 
 def _wanted(findings: Report) -> Iterator[str]:
-    """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
-    given length all take as long, and how slow the slow ones are."""
+    """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of
+    a fixed duration all take equally long, and the high percentiles of latency."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
     if findings.primary == "seconds_per_operation":
         yield "cpu_seconds_per_operation"
@@ -48,7 +48,7 @@ def _wanted(findings: Report) -> Iterator[str]:
 
 
 def _of_models(findings: Report) -> tuple[str, ...]:
-    """The throughput that was fitted, where no other chart shows its curves."""
+    """The fitted throughput, if no other chart shows its curves."""
     shown = (findings.primary, "speedup")
     fitted = [item for item in findings.scaling if item.fit is not None]
     is_drawn = any(name in item.curves for item in fitted for name in shown)
@@ -57,22 +57,3 @@ def _of_models(findings: Report) -> tuple[str, ...]:
 
 def _numeric(factor: Factor) -> bool:
     return all(isinstance(level, (int, float)) and math.isfinite(level) for level in factor.levels)
-
-
-def write_charts(
-    drawn: Iterable[Chart], folder: Path, formats: Sequence[str] = ("svg", "png")
-) -> list[Path]:
-    """Write charts into the folder in each format; the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for chart in drawn:
-        for kind in formats:
-            path = folder / f"{chart.name}.{kind}"
-            if kind == "svg":
-                path.write_text(chart.to_svg(), encoding="utf-8")
-            elif kind == "png":
-                path.write_bytes(chart.to_png())
-            else:
-                raise ValueError(f"charts are written as svg or png, not {kind!r}")
-            written.append(path)
-    return written

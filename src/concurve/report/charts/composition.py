@@ -10,7 +10,7 @@ from concurve.report import format as fmt
 from concurve.report.charts.style import PALETTE, styled
 from concurve.report.document import Chart
 
-#: Parts as drawn, from the bottom up; the last holds what says little of a limit.
+#: The parts from the bottom up; the last one holds the kinds that rarely limit a program.
 _PARTS = {
     "on a CPU": ("cpu",),
     "waiting for a CPU": ("run_queue",),
@@ -102,7 +102,7 @@ def _rows(
     level = others.pop(explanation.work, None) if explanation.work else None
     panel = _cut(fmt.setting(others))
     for order, (part, names) in enumerate(_PARTS.items()):
-        share = sum(cell.shares.get(name, 0.0) for name in names)
+        share = cell.share_of(*names)
         if share >= _DRAWN_MIN:
             time = share * total / scale.divisor
             shown = fmt.with_unit(fmt.plain(time), scale.symbol)

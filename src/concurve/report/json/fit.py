@@ -113,7 +113,7 @@ class FitExport(msgspec.Struct, frozen=True, kw_only=True):
     error_model: str
     absolute: bool
     confidence: Annotated[float, about(exclusiveMinimum=0, exclusiveMaximum=1)]
-    criterion: Annotated[str, about("What the weights rest on.", enum=["aicc", "gcv"])]
+    criterion: Annotated[str, about("The criterion of the weights.", enum=["aicc", "gcv"])]
     observations: Annotated[str, about("What the criterion counts.", enum=["trials", "levels"])]
     models: Annotated[list[ModelEntry], about(minItems=1)]
     left_out: list[LeftOutModel]

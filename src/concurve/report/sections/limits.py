@@ -1,10 +1,9 @@
-"""What limits each cell: a section of a run's report, and a document by itself."""
+"""What limits each cell: a section of a run's report, and a separate document."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from math import fsum
 
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Report
@@ -18,6 +17,7 @@ from concurve.report.document import (
     Column,
     Detail,
     Document,
+    Entries,
     Fact,
     List,
     Missing,
@@ -32,7 +32,7 @@ from concurve.report.document import (
 )
 from concurve.terms import Level
 
-#: The parts of a bar: their letter, and how to call them.
+#: The parts of a bar: the letter that draws each, and its label.
 PARTS: dict[str, tuple[str, str]] = {
     "cpu": ("c", "on a CPU"),
     "run_queue": ("r", "waiting for a CPU"),
@@ -57,7 +57,7 @@ _EVIDENCE = {
 
 
 def section(report: Report) -> Section | None:
-    """Where the time goes, by curve where there are several, and what limits each cell."""
+    """Where the time goes (by curve if there are several), and what limits each cell."""
     explanation = report.explanation
     if explanation is None:
         return None
@@ -72,7 +72,7 @@ def section(report: Report) -> Section | None:
 
 
 def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Document:
-    """What limits each cell of a run, by itself."""
+    """What limits each cell of a run, as a separate document."""
     operation = f"thread time per operation ({explanation.operation})"
     table, sentences = _cells(explanation)
     document = Document(
@@ -113,11 +113,11 @@ def _table(explanation: Explanation) -> Table:
     return Table(
         (
             *keys,
-            Column("time per operation", [_total(cell, scale) for cell in cells], Role.NUMBER,
-                   scale.symbol, short="time/op"),
+            Column("time per operation", Entries([_total(cell, scale) for cell in cells],
+                                                 scale.symbol), Role.NUMBER, short="time/op"),
             Column("on a CPU", [_share(cell, "cpu") for cell in cells], Role.NUMBER,
                    short="cpu", wanted=3),
-            Column("waiting for one", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
+            Column("waiting for a CPU", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
                    short="queue", wanted=2),
             Column("blocked", [_blocked(cell) for cell in cells], Role.NUMBER, wanted=1),
             Column("where it goes", [bar_of(cell.shares) for cell in cells], Role.BAR, wanted=4,
@@ -138,12 +138,7 @@ def _share(cell: CellExplanation, name: str) -> Cell:
 
 
 def _blocked(cell: CellExplanation) -> Cell:
-    """Everything of the bar that is neither on a CPU nor in a queue."""
-    if not cell.shares:
-        return Missing()
-    return _percent(
-        fsum(share for name, share in cell.shares.items() if name not in ("cpu", "run_queue"))
-    )
+    return _percent(cell.blocked_share) if cell.shares else Missing()
 
 
 def _percent(share: float) -> Number:
@@ -151,14 +146,14 @@ def _percent(share: float) -> Number:
 
 
 def _named(cell: CellExplanation) -> str:
-    """The cause, with what is used up where that is known."""
+    """The cause, with the resource that is used up if it is known."""
     return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
 
 
 def _curves(explanation: Explanation) -> Table | None:
     """The causes by curve: cells that differ in the work factor only share a row, with a column for
-    each of its levels, and the sentence of the greatest. ``None`` where no factor counts as
-    concurrency, or it alone varies."""
+    each of its levels, and the sentence of the greatest level. ``None`` if no factor counts as
+    concurrency, or no other factor varies."""
     work = explanation.work
     factors = [name for name in explanation.factors if name != work]
     if work is None or work not in explanation.factors or not factors:

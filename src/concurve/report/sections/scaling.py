@@ -20,13 +20,17 @@ from concurve.report.document import (
     Tone,
 )
 
-#: Groups that a full report describes in sentences; all of them stand in its table.
+#: A full report describes at most this many groups in sentences; its table has all of them.
 GROUPS_IN_SENTENCES = 8
 
 
 def section(report: Report) -> Section | None:
+    """The models in a full report."""
+    return brief(report.scaling)
+
+
+def brief(found: Sequence[ScalingFinding]) -> Section | None:
     """The models in sentences, and as a table where there are several groups of cells."""
-    found = report.scaling
     if not found:
         return None
     sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES])))
@@ -87,7 +91,7 @@ def _expected(item: ScalingFinding) -> Cell:
 
 
 def _expected_heading(found: Sequence[ScalingFinding]) -> str:
-    """What the column of expectations is of; greatest levels may differ between groups."""
+    """The heading of the column of predictions; the greatest level may differ between groups."""
     places = {(item.work, item.expected.n) for item in found if item.expected}
     if len(places) != 1:
         return "expected at twice the greatest level"
@@ -96,7 +100,7 @@ def _expected_heading(found: Sequence[ScalingFinding]) -> str:
 
 
 def _subject(found: Sequence[ScalingFinding]) -> str:
-    """What was fitted, and how to read it."""
+    """What was fitted, and how to read the intervals."""
     first = found[0]
     models, read = "Scaling models", ""
     fit = next((item.fit for item in found if item.fit), None)

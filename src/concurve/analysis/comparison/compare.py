@@ -1,0 +1,147 @@
+"""Two runs, or two levels of a factor, cell by cell →
+:class:`~concurve.findings.comparison.Comparison`. Pure.
+
+``options`` says what is compared, ``sides`` finds the cells to compare and warns of differences,
+and ``cells`` compares each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from concurve.analysis.comparison.cells import columns_of, draft_of, verdict_of
+from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_of, near
+from concurve.analysis.comparison.sides import (
+    Pair,
+    Side,
+    common_cells,
+    factors_of,
+    machines,
+    sessions,
+    side_name,
+    side_of,
+    states,
+    studies,
+    varying,
+)
+from concurve.errors import ComparisonError
+from concurve.findings.comparison import Comparison
+from concurve.findings.run import TrialFindings
+from concurve.stats.comparison import directions
+from concurve.terms import Level
+
+
+def compare_runs(
+    base: Sequence[TrialFindings], new: Sequence[TrialFindings], options: Options = DEFAULTS
+) -> Comparison:
+    """Each cell of ``new`` over the same cell of ``base``. Several runs on a side are sessions
+    of one experiment.
+
+    Raises:
+        ComparisonError: no cell in common, other units, another machine, no such indicator.
+    """
+    twice = {run.run.id for run in base} & {run.run.id for run in new}
+    if twice:
+        raise ComparisonError(
+            f"run {min(twice)} is on both sides",
+            "two runs, or --factor NAME --levels BASE,NEW inside one",
+        )
+    if options.method == "pairs":
+        raise ComparisonError(
+            "two runs have no blocks in common, so their trials make no pairs",
+            "--interval welch or --interval bootstrap",
+        )
+    sides = side_of(side_name(base), base), side_of(side_name(new), new)
+    common, lonely = common_cells(*sides)
+    if not common:
+        raise ComparisonError(
+            f"{sides[0].name} and {sides[1].name} have no cell in common: "
+            f"{factors_of(base[0])} against {factors_of(new[0])}",
+            "runs over the same factors and levels",
+        )
+    pairs = [Pair(dict(sides[1].cells[0][key].parameters), key, key) for key in common]
+    warnings = [
+        *machines([*base, *new], options.across_machines),
+        *studies(base[0], new[0]),
+        *sessions(base, new),
+        *lonely,
+        *states([*base, *new]),
+    ]
+    return _comparison(sides, pairs, warnings, options)
+
+
+def compare_levels(
+    run: TrialFindings, factor: str, levels: Sequence[Level] = (), options: Options = DEFAULTS
+) -> Comparison:
+    """Inside a run: each further level of a factor over the first, the other factors equal.
+
+    ``levels`` may be given as text; none stands for all of the run's.
+
+    Raises:
+        ComparisonError: no such factor or level, no such indicator.
+    """
+    known = {item.name: item.levels for item in run.factors}
+    if factor not in known:
+        raise ComparisonError(
+            f"run {run.run.id} has no factor {factor!r}", near(factor, list(known))
+        )
+    base, *others = _levels(run, factor, known[factor], levels)
+    side = side_of(f"{factor}={base}", [run])
+    pairs = [
+        Pair(cell.parameters, frozenset({**cell.parameters, factor: base}.items()), key)
+        for key, cell in side.cells[0].items()
+        if cell.parameters[factor] in others
+    ]
+    sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
+    return _comparison(sides, pairs, states([run]), options)
+
+
+def _levels(
+    run: TrialFindings, factor: str, known: Sequence[Level], asked: Sequence[Level]
+) -> list[Level]:
+    by_text = {str(level): level for level in known}
+    all_levels = f"out of {', '.join(by_text)}"
+    for level in asked:
+        if str(level) not in by_text:
+            raise ComparisonError(
+                f"{factor}={level} is not among the levels of run {run.run.id}", all_levels
+            )
+    levels = [by_text[str(level)] for level in asked] or list(known)
+    if len(levels) < 2 or len(set(levels)) < len(levels):
+        raise ComparisonError(
+            f"{factor}: {', '.join(map(str, levels))} leaves nothing to compare",
+            f"--levels BASE,NEW {all_levels}",
+        )
+    return levels
+
+
+def _comparison(
+    sides: tuple[Side, Side],
+    pairs: Sequence[Pair],
+    warnings: Sequence[str],
+    options: Options,
+) -> Comparison:
+    infos = indicators_of(sides, options)
+    drafts = [
+        draft_of(pair, info, sides, columns, options)
+        for info in infos
+        for columns in [columns_of(sides, info.name)]
+        for pair in pairs
+    ]
+    said = directions([draft.log for draft in drafts], options.effect)
+    cells = tuple(
+        msgspec.structs.replace(draft.cell, verdict=verdict_of(direction, draft.better))
+        for draft, direction in zip(drafts, said, strict=True)
+    )
+    return Comparison(
+        base=sides[0].name,
+        new=sides[1].name,
+        factors=varying(pairs),
+        indicators=infos,
+        effect=options.effect,
+        method=options.method,
+        cells=cells,
+        warnings=tuple(warnings),
+    )

@@ -1,0 +1,191 @@
+"""Stored trials → :class:`~concurve.findings.run.Findings`: the computing between store and views.
+
+``tables`` sorts the figures by cell, ``indicators`` says what they are, ``cells`` makes estimates
+of them, ``best`` names the settings to run, and ``run_samples`` is what the tests of claims read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from concurve.analysis.dependence import dependences
+from concurve.analysis.dependence import sentences as dependence_sentences
+from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.run.best import best_of
+from concurve.analysis.run.cells import cell_findings
+from concurve.analysis.run.indicators import indicator_infos
+from concurve.analysis.run.run_samples import quiet_samples, samples_of
+from concurve.analysis.run.tables import Table, in_use_of, tables_of
+from concurve.analysis.sentences import sentences
+from concurve.figures import FigureTable, decode_figures
+from concurve.findings.cells import Dot, Reject
+from concurve.findings.run import Findings, RunInfo, TrialFindings
+from concurve.planning.plan import Plan, plan_of
+from concurve.planning.protocol import Protocol, replay
+from concurve.store import Store
+from concurve.store.rows import RunRow, TrialKey, TrialRow
+from concurve.store.run_head import RunHead, decode_head
+from concurve.terms import Factor
+from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run from the store without its records: its head and its replayed trials."""
+
+    head: RunHead
+    row: RunRow
+    plan: Plan
+    protocol: Protocol
+    trials: Sequence[TrialRow]
+    figures: FigureTable
+    in_use: Sequence[bool]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The figures by cell."""
+        return tables_of(self.plan, self.trials, self.figures, self.in_use)
+
+    @property
+    def first_key(self) -> TrialKey | None:
+        """The trial that ran first."""
+        return self.trials[0].outcome.key if self.trials else None
+
+    @cached_property
+    def used(self) -> dict[int, list[TrialKey]]:
+        """The trials in use by cell, in the order in which they were made."""
+        used: dict[int, list[TrialKey]] = {}
+        for row, is_used in zip(self.trials, self.in_use, strict=True):
+            if is_used:
+                used.setdefault(row.outcome.key.cell, []).append(row.outcome.key)
+        return used
+
+
+def stored_run(store: Store, row: RunRow) -> StoredRun:
+    """A run as it is stored, without its records."""
+    head = decode_head(row)
+    trials = store.trials(row.id)
+    plan = plan_of(head)
+    protocol = replay(plan, [trial.outcome for trial in trials], head.id)
+    figures = decode_figures(trial.figures for trial in trials)
+    return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
+
+
+def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
+    """What the figures of a run say, cell by cell.
+
+    ``best_by`` names the indicator by which settings are best, if not the primary one.
+
+    Raises:
+        RunError: no trial has that indicator.
+    """
+    return analyse(stored_run(store, row), _first_record(store, row), best_by)
+
+
+def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
+    """The same with the figures of each trial, for what shows or counts single trials."""
+    run = stored_run(store, row)
+    return with_trials(analyse(run, _first_record(store, row), best_by), run)
+
+
+def _first_record(store: Store, row: RunRow) -> TrialRecord | None:
+    first = store.first_record(row.id)
+    return decode_record(first) if first else None
+
+
+def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
+    """The findings of a stored run with the figures of each of its trials."""
+    return TrialFindings.of(findings, _dots(stored.trials, stored.figures, stored.in_use))
+
+
+def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> Findings:
+    """Findings of a stored run. The record of its first trial says what is absent and why."""
+    head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
+    trials, figures, in_use = stored.trials, stored.figures, stored.in_use
+    indicators = indicator_infos(head, plan, first, tables)
+    cells = cell_findings(plan, protocol, tables, indicators, first, head)
+    rejects = _rejects(plan, protocol)
+    best = best_of(head, plan, protocol, tables, indicators, best_by)
+    samples = samples_of(head, plan, protocol, tables, indicators)
+    quiet = quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
+    depends = dependences(head.study, samples)
+    return Findings(
+        run=_run_info(stored, rejects),
+        question=head.study.question,
+        source=head.study.source,
+        factors=tuple(
+            Factor(name=factor.name, levels=factor.levels, work=factor.name == plan.work)
+            for factor in head.study.factors_at(head.effort)
+        ),
+        primary=head.study.primary,
+        asked=tuple(item.name for item in head.study.indicators),
+        indicators=indicators,
+        cells=cells,
+        sentences=(
+            *dependence_sentences(depends),
+            *sentences(head, protocol, cells, rejects, stored.row.state, best),
+        ),
+        rejects=rejects,
+        machine={**head.machine, "versions": head.versions, "programs": head.programs},
+        roles=tuple(role.name for role in head.study.roles),
+        claims=claims_in_doubt(head.study, samples, quiet),
+        dependences=depends,
+        best=best,
+        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
+        test_case=head.study.test_case,
+    )
+
+
+def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
+    found = [(key, cause, False) for key, cause in protocol.rejected.items()]
+    found += [(key, cause, True) for key, cause in protocol.doubtful.items()]
+    return tuple(
+        Reject(
+            cell=key.cell,
+            parameters=plan.cells[key.cell].parameters,
+            block=key.block,
+            attempt=key.attempt,
+            cause=cause,
+            detail=detail,
+            used=used,
+        )
+        for key, (cause, detail), used in sorted(found)
+    )
+
+
+def _dots(
+    trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
+) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(
+            cell=row.outcome.key.cell,
+            block=row.outcome.key.block,
+            attempt=row.outcome.key.attempt,
+            used=used,
+            values=figures.row(index),
+        )
+        for index, (row, used) in enumerate(zip(trials, in_use, strict=True))
+    )
+
+
+def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
+    head, row, protocol = stored.head, stored.row, stored.protocol
+    return RunInfo(
+        id=head.id,
+        study=head.study.name,
+        effort=head.effort,
+        seed=head.seed,
+        started=head.started,
+        state=row.state,  # type: ignore[arg-type]
+        reason=row.reason,
+        trials=protocol.done,
+        rejected=sum(not reject.used for reject in rejects),
+        duration_seconds=protocol.elapsed,
+        again=head.again,
+        version=head.versions.get("concurve", ""),
+        pilot=head.rules.repeats_min,
+        simulation=head.study.simulation,
+    )

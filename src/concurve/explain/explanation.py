@@ -1,0 +1,239 @@
+"""What limits each cell of a run: records → :class:`~concurve.findings.explanation.Explanation`.
+
+``parts`` and ``threads`` find the threads whose time is explained, ``accounts`` reads a record,
+``breakdown`` puts the trials of a cell together and compares them with the base, ``causes`` names
+the cause by what ``components`` makes of each part, and ``sentences`` says it. Records are read one
+cell at a time, and of a cell with very many trials the first :data:`TRIALS_READ`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from concurve.analysis.records import FirstRecord, StoredRecord, read_records
+from concurve.analysis.run import StoredRun, analyse, stored_run
+from concurve.errors import RunError
+from concurve.estimate import Estimate
+from concurve.explain.accounts import Account, account
+from concurve.explain.breakdown import Breakdown, breakdown, excess
+from concurve.explain.causes import cause_of
+from concurve.explain.parts import Parts, parts_of
+from concurve.explain.sentences import sentence
+from concurve.explain.waiting import KINDS
+from concurve.findings.cells import CellFindings
+from concurve.findings.explanation import CellExplanation, Explanation
+from concurve.findings.run import Findings
+from concurve.store import Store
+from concurve.store.rows import RunRow, TrialKey
+from concurve.store.run_head import RunHead
+
+#: At most this many records of a cell are read: more would hardly change an estimate.
+TRIALS_READ = 200
+#: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
+REPORT_TRIALS = 5_000
+_COMPONENTS = ("total", "cpu", "run_queue", "blocked")
+_BAR = ("cpu", "run_queue", *KINDS)
+
+
+def explain_run(store: Store, row: RunRow) -> Explanation:
+    """What limits each cell of a stored run.
+
+    Raises:
+        RunError: the run has no trial in use.
+    """
+    run = stored_run(store, row)
+    first, accounts = FirstRecord(run.first_key), AccountReader(run)
+    read_records(store, row.id, (first, accounts))
+    return explain(analyse(run, first.record), run.head, accounts)
+
+
+class AccountReader:
+    """Where the thread time went in the trials in use, by cell."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._used = {cell: set(keys) for cell, keys in run.used.items()}
+        self._parts = parts_of(run.head.study)
+        self._left = {cell: len(keys) for cell, keys in run.used.items()}
+        self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
+
+    def cells(self) -> Collection[int]:
+        """The cells that have a trial in use."""
+        return self._used
+
+    def wants(self, key: TrialKey) -> bool:
+        """Is the trial in use, and among the first :data:`TRIALS_READ` of its cell?"""
+        return not self.has_all(key.cell) and key in self._used[key.cell]
+
+    def take(self, stored: StoredRecord) -> None:
+        """Account for the time of a trial, unless its record has none."""
+        cell = stored.key.cell
+        self._left[cell] -= 1
+        found = account(stored.record, self._parts)
+        if found is not None:
+            self.accounts[cell].append(found)
+
+    def has_all(self, cell: int) -> bool:
+        """Are all trials of the cell read, or enough of them?"""
+        return not self._left.get(cell) or len(self.accounts[cell]) == TRIALS_READ
+
+
+def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:
+    """What limits each cell, by the findings and the records.
+
+    Raises:
+        RunError: the run has no trial in use.
+    """
+    parts = parts_of(head.study)
+    breakdowns = _breakdowns(read, head)
+    if not breakdowns:
+        raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
+    counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
+    cells = tuple(_cell(cell, findings, breakdowns, parts) for cell in findings.cells)
+    missing = _everywhere(cells)
+    return Explanation(
+        run=findings.run.id,
+        study=findings.run.study,
+        factors=_varying(findings),
+        work=findings.work.name if findings.work else None,
+        operation="reported by the program" if counted == {True} else "a whole run",
+        cells=cells,
+        missing=missing,
+        notes=tuple(_notes(findings, breakdowns, parts, counted)),
+    )
+
+
+def may_explain(run: StoredRun) -> bool:
+    """Does a report of this run say what limits it? No for a simulation, whose time is not that of
+    the machine, and for a run with very many records."""
+    return not run.head.study.simulation and run.protocol.done <= REPORT_TRIALS
+
+
+def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> Explanation | None:
+    """What limits each cell, for reports; ``None`` where no records were read, the primary
+    indicator has no better direction (nothing is to be faster), or no trial is in use."""
+    if read is None or findings.indicator(findings.primary).better == "neither":
+        return None
+    try:
+        return explain(findings, head, read)
+    except RunError:
+        return None
+
+
+def _breakdowns(read: AccountReader, head: RunHead) -> dict[int, Breakdown]:
+    """The cells that have trials in use, by index."""
+    made = {
+        cell: breakdown(accounts, head.rules.repeats_min)
+        for cell, accounts in read.accounts.items()
+    }
+    return {cell: found for cell, found in made.items() if found is not None}
+
+
+def _cell(
+    cell: CellFindings, findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts
+) -> CellExplanation:
+    own = breakdowns.get(cell.index)
+    if own is None:
+        return _unexplained(cell)
+    base_cell = findings.cells[cell.index if cell.base is None else cell.base]
+    base = breakdowns.get(base_cell.index) if base_cell.index != cell.index else None
+    verdict = cause_of(own, base, parts.clients, parts.serving)
+    known = [name for name in _COMPONENTS if name in own.columns]
+    return CellExplanation(
+        parameters=cell.parameters,
+        cause=verdict.cause,
+        evidence=sentence(cell, base_cell, own, base, verdict, _varying(findings)),
+        index=cell.index,
+        limit=verdict.limit,
+        base=base_cell.parameters if base is not None else None,
+        per_operation={name: own.estimate(name) for name in known},
+        by_kind={kind: own.estimate(kind) for kind in KINDS} if own.sampled else {},
+        shares=_shares(own),
+        excess=_excesses(own, base) if base is not None else {},
+        threads=own.threads,
+        trials=own.trials,
+        missing=_missing(own),
+    )
+
+
+def _unexplained(cell: CellFindings) -> CellExplanation:
+    why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
+    if cell.status == "skipped":
+        why = f"it was skipped: {cell.note}"
+    return CellExplanation(
+        parameters=cell.parameters,
+        cause="none",
+        evidence=f"Nothing can be said of this cell: {why}.",
+        index=cell.index,
+        trials=0,
+    )
+
+
+def _shares(cell: Breakdown) -> dict[str, float]:
+    """The parts of a cell's bar; without samples ``blocked`` is one part."""
+    names = _BAR if cell.sampled else ("cpu", "run_queue", "blocked")
+    return {name: cell.share(name) for name in names if name in cell.columns}
+
+
+def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
+    """By how much each component exceeds the base's."""
+    found = {}
+    for name in (*_COMPONENTS, *KINDS):
+        if name in cell.columns and name in base.columns:
+            more = excess(cell, base, name)
+            n = min(cell.trials, base.trials)
+            found[name] = Estimate(value=more.value, low=more.low, high=more.high, n=n, unit="ns")
+    return found
+
+
+def _missing(cell: Breakdown) -> dict[str, str]:
+    missing = dict(cell.missing)
+    if cell.sampled and not cell.enough_samples:
+        missing["waits"] = (
+            f"{sum(cell.readings.values())} readings of what threads were doing are too few to say "
+            "what they waited for; longer trials give more"
+        )
+    return missing
+
+
+def _varying(findings: Findings) -> tuple[str, ...]:
+    return tuple(factor.name for factor in findings.factors if len(factor.levels) > 1)
+
+
+def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
+    """Evidence that every explained cell lacks for the same reason."""
+    explained = [cell.missing for cell in cells if cell.trials]
+    first = explained[0] if explained else {}
+    return {
+        name: why
+        for name, why in first.items()
+        if all(missing.get(name) == why for missing in explained)
+    }
+
+
+def _notes(
+    findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts, counted: set[bool]
+) -> list[str]:
+    """Notes on how to read the explanation."""
+    notes = []
+    if parts.clients and parts.subject != findings.roles[0]:
+        notes.append(f"The threads are those of the role {parts.subject}.")
+    if counted != {True}:
+        notes.append(
+            "The program reports no operations, so a whole run counts as one: if its work grows "
+            "with a factor, so does its time, and that is no loss. Report the indicator "
+            "`operations` to have it counted."
+        )
+    idle = max(cell.accounts[0].idle for cell in breakdowns.values())
+    if idle:
+        notes.append(
+            f"Threads with less than a tenth of the busiest thread's activity are left out: up to "
+            f"{idle} in a trial."
+        )
+    doubted = sum(reject.used for reject in findings.rejects)
+    if doubted:
+        which = "1 trial is" if doubted == 1 else f"{doubted} trials are"
+        notes.append(f"{which} in use with a doubt: other processes took CPU time of the machine.")
+    cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
+    if cut:
+        notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")
+    return notes

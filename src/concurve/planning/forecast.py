@@ -1,0 +1,76 @@
+"""How long a plan will take, from what earlier runs of the same study took."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from concurve.definition.units import format_duration
+from concurve.errors import StoreError, StudyError
+from concurve.planning.plan import Plan, plan_of
+from concurve.store import Store
+from concurve.store.run_head import decode_head
+
+#: At most this many earlier runs are read, the newest first.
+RUNS_LOOKED_AT = 20
+
+
+class Forecast(NamedTuple):
+    """Expected seconds of the pilot and of the whole run at most, by this earlier ``run``."""
+
+    pilot_seconds: float
+    longest_seconds: float
+    run: str
+
+
+def forecast(plan: Plan, store: Store) -> Forecast | None:
+    """Expected time of a plan, or ``None`` without a comparable earlier run.
+
+    An earlier run counts if its roles and effort are the same and it has trials of every cell.
+    """
+    for row in reversed(store.runs(plan.study.name)[-RUNS_LOOKED_AT:]):
+        try:
+            head = decode_head(row)
+        except StoreError:
+            continue  # of a newer version, or damaged: the plan works without it
+        if head.study.roles != plan.study.roles or head.effort != plan.effort:
+            continue
+        seconds: dict[int, list[float]] = {}
+        earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
+        for trial in store.trials(row.id):
+            seconds.setdefault(trial.outcome.key.cell, []).append(trial.outcome.seconds)
+        means = [
+            _mean(seconds.get(earlier.get(tuple(cell.parameters.items()), -1)))
+            for cell in plan.cells
+        ]
+        if None in means:
+            continue
+        block = sum(mean for mean in means if mean is not None)
+        rules = plan.rules
+        return Forecast(
+            block * rules.repeats_min,
+            min(block * rules.repeats_max, max(rules.time_allowed_seconds,
+                                               block * rules.repeats_min)),
+            row.id,
+        )  # fmt: skip
+    return None
+
+
+def check_allowance(plan: Plan, expected: Forecast | None) -> None:
+    """Refuse a plan whose pilot will exceed its time allowance, by an earlier run.
+
+    Raises:
+        StudyError: with both times and the remedy.
+    """
+    allowed = plan.rules.time_allowed_seconds
+    if expected is None or expected.pilot_seconds <= allowed:
+        return
+    raise StudyError(
+        f"the plan is longer than its time allowance: {len(plan.cells)} cells × "
+        f"{plan.rules.repeats_min} trials need about {format_duration(expected.pilot_seconds)} "
+        f"(as run {expected.run} took), {format_duration(allowed)} are allowed",
+        f"--max-time {round(expected.pilot_seconds * 1.5) + 1}s, or fewer levels or --repeats",
+    )
+
+
+def _mean(values: list[float] | None) -> float | None:
+    return sum(values) / len(values) if values else None

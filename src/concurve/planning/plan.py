@@ -1,0 +1,264 @@
+"""Study → cells and trial specs: pure and seeded.
+
+The same study, effort and seed give the same cells, the same blocks and the same specs, so a
+killed run resumes from the stored data alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import random
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from concurve.definition.controls import SPARE, parse_cpus
+from concurve.definition.level_parts import part_values
+from concurve.definition.study import (
+    BLOCK_SEED,
+    FREE_PORT,
+    TRIAL_FOLDER,
+    Role,
+    Rules,
+    Study,
+    choose_work,
+)
+from concurve.definition.templates import Value, expand, render
+from concurve.errors import HostError, StudyError
+from concurve.store.run_head import RunHead
+from concurve.terms import Level
+from concurve.wire.spec import RoleSpec, TrialSpec
+
+#: Name, place, Java and JVM options → how the command line begins:
+#: :func:`concurve.measuring.packaged.command`.
+ProgramFinder = Callable[[str, str, str | None, Sequence[str]], Sequence[str]]
+
+COPIES_MAX = 1024
+
+CELLS_MAX = 100_000
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One combination of levels; ``base`` is the index of the cell it is compared with."""
+
+    index: int
+    parameters: dict[str, Level]
+    base: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What will be run: the cells, the rules and the seed that orders them."""
+
+    study: Study
+    effort: str
+    seed: int
+    cells: tuple[Cell, ...]
+    rules: Rules
+    work: str | None
+
+    @property
+    def work_grows(self) -> bool:
+        """Do cells differ from their base in concurrency? No if the study names a base by other
+        factors: then each cell is compared with one of equal concurrency."""
+        return self.work is not None and (not self.study.base or self.work in self.study.base)
+
+    def order(self, block: int) -> list[int]:
+        """The cells of a block in their randomised order."""
+        cells = list(range(len(self.cells)))
+        random.Random(f"{self.seed}/{block}").shuffle(cells)
+        return cells
+
+    def block_seed(self, block: int) -> int:
+        """The seed for random draws in a block's trials: the same in all its cells, so that they
+        differ by their levels alone (common random numbers), and a different one in each block."""
+        return random.Random(f"{self.seed}/draws/{block}").randrange(1 << 31)
+
+    def values(
+        self, cell: Cell, port: Level = "", block: int = 0, folder: str = ""
+    ) -> dict[str, Value]:
+        """The values of the placeholders in a cell; ``port`` is a free port, ``folder`` an empty
+        folder."""
+        of_trial: dict[str, Level] = {
+            FREE_PORT: port,
+            BLOCK_SEED: self.block_seed(block),
+            TRIAL_FOLDER: folder,
+        }
+        levels = {**cell.parameters, "effort": self.effort, **of_trial}
+        return {**levels, **part_values(self.study.level_parts, levels)}
+
+    def workers(self, cell: Cell) -> float | None:
+        """The level of the factor that counts as concurrency, if there is one."""
+        level = cell.parameters[self.work] if self.work else None
+        return level if isinstance(level, int | float) else None
+
+
+def make_plan(study: Study, effort: str, seed: int) -> Plan:
+    """Make the cells of a study at an effort.
+
+    Raises:
+        StudyError: too many cells, or a base that the effort leaves out.
+    """
+    factors = study.factors_at(effort)
+    names = [factor.name for factor in factors]
+    count = math.prod(len(factor.levels) for factor in factors)
+    if count > CELLS_MAX:
+        raise StudyError(
+            f"{count} combinations of levels ({' × '.join(str(len(f.levels)) for f in factors)}), "
+            f"at most {CELLS_MAX} can be planned",
+            "fewer levels, or a wider step: 1..64*2",
+        )
+    combinations = [
+        dict(zip(names, levels, strict=True))
+        for levels in itertools.product(*(factor.levels for factor in factors))
+    ]
+    work = choose_work(study)
+    base_levels = _base_levels(study, effort, work)
+    position = {tuple(parameters.values()): i for i, parameters in enumerate(combinations)}
+    cells = tuple(
+        Cell(i, parameters, position[tuple({**parameters, **base_levels}.values())])
+        for i, parameters in enumerate(combinations)
+    )
+    return Plan(study, effort, seed, cells, study.effort(effort).rules, work)
+
+
+def plan_of(head: RunHead) -> Plan:
+    """The plan that a run follows."""
+    plan = make_plan(head.study, head.effort, head.seed)
+    return msgspec.structs.replace(plan, rules=head.rules)
+
+
+def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level]:
+    """The levels to replace in a cell to get the cell that it is compared with.
+
+    Without a named base: the lowest level of the work factor, the others equal; without a work
+    factor: the first level of every factor.
+    """
+    factors = {factor.name: factor.levels for factor in study.factors_at(effort)}
+    if study.base:
+        for name, level in study.base.items():
+            if level not in factors[name]:
+                raise StudyError(
+                    f"base {name}={level} is not among the levels at effort {effort}",
+                    f"one of {', '.join(map(str, factors[name]))}",
+                )
+        return dict(study.base)
+    if work:
+        return {work: min(factors[work], key=float)}
+    return {name: levels[0] for name, levels in factors.items()}
+
+
+def trial_spec(
+    plan: Plan,
+    cell: Cell,
+    trial: str,
+    cpus: Sequence[int],
+    find_program: ProgramFinder,
+    port: Level = "PORT",
+    block: int = 0,
+    folder: str = "FOLDER",
+    name_cell: bool = True,
+) -> TrialSpec:
+    """The spec of one trial of a cell in a block.
+
+    Args:
+        trial: the trial's name.
+        cpus: the CPUs that this process may use.
+        find_program: gives the beginning of a packaged program's command line.
+        port: the value of ``{free_port}``.
+        folder: the value of ``{trial_folder}``.
+        name_cell: whether errors name the cell beside the role.
+
+    Raises:
+        StudyError: a rendered control is malformed.
+        HostError: the machine lacks what a level requires.
+    """
+    limit = plan.rules.timeout_seconds
+    values = plan.values(cell, port, block, folder)
+    host = _HostPart(cpus, _spare_cpus(plan, cpus), find_program)
+    where = f"{describe(cell.parameters)}: " if name_cell else ""
+    copies: dict[str, tuple[RoleSpec, ...]] = {}
+    for role in plan.study.roles:
+        after = tuple(spec.name for other in role.after for spec in copies[other])
+        copies[role.name] = _role_specs(plan, role, after, values, host, f"{where}role {role.name}")
+    return TrialSpec(
+        trial=trial,
+        roles=tuple(spec for specs in copies.values() for spec in specs),
+        time_limit_ns=msgspec.UNSET if limit is None else round(limit * 1e9),
+    )
+
+
+class _HostPart(NamedTuple):
+    """The part of this machine that a trial may use: its CPUs, the spare CPUs (``spare``), and its
+    programs."""
+
+    cpus: Sequence[int]
+    spare: Sequence[int]
+    find_program: ProgramFinder
+
+
+def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
+    """The CPUs that no role is bound to in any cell, or all if none are left: so the CPUs of a load
+    stay the same while those of a server vary."""
+    texts = {role.name: role.controls.cpus for role in plan.study.roles}
+    if SPARE not in texts.values():
+        return tuple(cpus)
+    bound: set[int] = set()
+    for cell in plan.cells:
+        for role, text in texts.items():
+            if text and text != SPARE and (rendered := render(text, plan.values(cell))):
+                with contextlib.suppress(HostError):  # refused when that cell is planned
+                    bound.update(parse_cpus(rendered, cpus, f"role {role}"))
+    return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
+
+
+def _role_specs(
+    plan: Plan,
+    role: Role,
+    after: tuple[str, ...],
+    values: Mapping[str, Value],
+    host: _HostPart,
+    where: str,
+) -> tuple[RoleSpec, ...]:
+    """The copies of a role; ``after`` names the copies of the roles that it waits for, ``where``
+    names the role in errors."""
+    copies = render(role.copies, values)
+    if not copies.isdigit() or not 0 <= int(copies) <= COPIES_MAX:
+        raise StudyError(f"{where}: {copies!r} copies", f"a count from 0 to {COPIES_MAX}")
+    if role.name == plan.study.target and copies != "1":
+        raise StudyError(
+            f"{where}: the measured role has {copies} copies",
+            "one copy, or another [protocol] target",
+        )
+    argv = expand(role.command, values)
+    if role.program is not None:
+        java = None if role.java is None else render(role.java, values)
+        jvm = expand(role.jvm, values)
+        argv[:0] = host.find_program(render(role.program, values), where, java, jvm)
+    argv[:0] = expand(role.prefix, values)
+    return tuple(
+        RoleSpec(
+            name=role.name if copies == "1" else f"{role.name}-{copy + 1}",
+            argv=tuple(argv),
+            env={key: render(value, values) for key, value in role.env.items()},
+            cwd=None if role.cwd is None else render(role.cwd, values),
+            controls=role.controls.resolve(values, host.cpus, where, host.spare),
+            end=role.end,
+            ready=role.ready,
+            after=after,
+        )
+        for copy in range(int(copies))
+    )
+
+
+def describe(parameters: dict[str, Level]) -> str:
+    """A cell in words: ``cpus=2 threads=8``."""
+    return " ".join(f"{name}={level}" for name, level in parameters.items()) or "the only cell"
+
+
+def shell_line(spec: RoleSpec) -> str:
+    """A role's command as one would type it."""
+    return shlex.join(spec.argv)

@@ -1,0 +1,239 @@
+"""Runs, trials and campaigns, append-only. SQLite by default, PostgreSQL by URL.
+
+Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
+fast views and can be recomputed from the records. Each trial is one transaction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+
+import sqlalchemy as sa
+
+from concurve.errors import StoreError
+from concurve.store import tables
+from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
+from concurve.store.rows import (
+    CAMPAIGN_PREFIX,
+    CampaignRow,
+    MemberRow,
+    Outcome,
+    RecordRow,
+    RunRow,
+    TrialKey,
+    TrialRow,
+)
+
+
+class Store(Database):
+    """What is stored; open as a :class:`~concurve.store.database.Database`."""
+
+    # -- writing --------------------------------------------------------------------------
+
+    def add_run(self, row: RunRow) -> None:
+        """Store a new run."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(tables.runs.insert().values(row._asdict()))
+
+    def set_state(self, run: str, state: str, reason: str) -> None:
+        """Set the state of a run and the reason for it."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(
+                tables.runs.update()
+                .where(tables.runs.c.id == run)
+                .values(state=state, reason=reason)
+            )
+
+    def set_head(self, run: str, head: bytes) -> None:
+        """Replace the head of a run: its allowance may grow."""
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(
+                tables.runs.update().where(tables.runs.c.id == run).values(head=head)
+            )
+
+    def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
+        """Store one trial, completely or not at all."""
+        row = {
+            "run": run,
+            **outcome.key._asdict(),
+            "verdict": outcome.verdict,
+            "cause": outcome.cause,
+            "detail": outcome.detail,
+            "value": outcome.value,
+            "seconds": outcome.seconds,
+            "figures": figures,
+        }
+        with self._errors("written"), self._engine.begin() as connection:
+            result = connection.execute(tables.trials.insert().values(row))
+            assert result.inserted_primary_key is not None
+            connection.execute(
+                tables.records.insert().values(
+                    trial=result.inserted_primary_key[0], record=zlib.compress(record, 1)
+                )
+            )
+
+    def add_campaign(self, row: CampaignRow, members: Sequence[MemberRow]) -> None:
+        """Store a new campaign with its studies."""
+        rows = [{"campaign": row.id, **member._asdict()} for member in members]
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(tables.campaigns.insert().values(row._asdict()))
+            connection.execute(tables.members.insert(), rows)
+
+    def set_campaign_state(self, campaign: str, state: str, reason: str) -> None:
+        """Set the state of a campaign and the reason for it."""
+        changed = tables.campaigns.update().where(tables.campaigns.c.id == campaign)
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(changed.values(state=state, reason=reason))
+
+    def set_member(self, campaign: str, member: MemberRow) -> None:
+        """Store the state of a study of a campaign."""
+        c = tables.members.c
+        changed = tables.members.update().where(
+            c.campaign == campaign, c.position == member.position
+        )
+        with self._errors("written"), self._engine.begin() as connection:
+            connection.execute(changed.values(member._asdict()))
+
+    # -- reading --------------------------------------------------------------------------
+
+    def campaigns(self, name: str | None = None) -> list[CampaignRow]:
+        """All campaigns, the newest last."""
+        if self._format < FORMAT_OF_CAMPAIGNS:
+            return []
+        query = sa.select(tables.campaigns).order_by(
+            tables.campaigns.c.started, tables.campaigns.c.id
+        )
+        if name is not None:
+            query = query.where(tables.campaigns.c.name == name)
+        with self._errors("read"), self._engine.connect() as connection:
+            return [CampaignRow(*row) for row in connection.execute(query)]
+
+    def find_campaign(self, name: str) -> CampaignRow | None:
+        """A campaign by its id or the start of its id, or the newest one of a name; ``None``
+        where there is none.
+
+        Raises:
+            StoreError: several begin with this.
+        """
+        rows = self.campaigns()
+        exact = [row for row in rows if row.id == name] or [row for row in rows if row.name == name]
+        if exact:
+            return exact[-1]
+        # The prefix alone, or nothing, stands for no campaign.
+        found = [
+            row for row in rows if len(name) > len(CAMPAIGN_PREFIX) and row.id.startswith(name)
+        ]
+        if len(found) > 1:
+            ids = ", ".join(row.id for row in found[:5])
+            raise StoreError(f"{len(found)} campaigns begin with {name!r}: {ids}", "a longer id")
+        return found[0] if found else None
+
+    def members(self, campaign: str) -> list[MemberRow]:
+        """The studies of a campaign, in order."""
+        c = tables.members.c
+        query = (
+            sa.select(c.position, c.name, c.run, c.state, c.reason)
+            .where(c.campaign == campaign)
+            .order_by(c.position)
+        )
+        with self._errors("read"), self._engine.connect() as connection:
+            return [MemberRow(*row) for row in connection.execute(query)]
+
+    def campaign_of(self, run: str) -> CampaignRow | None:
+        """The campaign that a run belongs to, if it does."""
+        if self._format < FORMAT_OF_CAMPAIGNS:
+            return None
+        query = (
+            sa.select(tables.campaigns)
+            .join_from(tables.campaigns, tables.members)
+            .where(tables.members.c.run == run)
+        )
+        with self._errors("read"), self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else CampaignRow(*row)
+
+    def runs(self, study: str | None = None) -> list[RunRow]:
+        """All runs, the newest last."""
+        query = sa.select(tables.runs).order_by(tables.runs.c.started, tables.runs.c.id)
+        if study is not None:
+            query = query.where(tables.runs.c.study == study)
+        with self._errors("read"), self._engine.connect() as connection:
+            return [RunRow(*row) for row in connection.execute(query)]
+
+    def find_run(self, name: str) -> RunRow:
+        """A run by its id, the start of its id, or ``last``.
+
+        Raises:
+            StoreError: none or several fit.
+        """
+        rows = self.runs()
+        if name == "last" and rows:
+            return rows[-1]
+        found = [row for row in rows if row.id == name] or [
+            row for row in rows if name and row.id.startswith(name)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(row.id for row in found[:5])
+            raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
+        if self.find_campaign(name) is not None:
+            raise StoreError(
+                f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
+            )
+        raise StoreError(
+            f"no run {name!r} among the {len(rows)} in {self.shown()}",
+            "concurve runs lists them; --db names another store",
+        )
+
+    def trials(self, run: str) -> list[TrialRow]:
+        """The trials of a run in the order in which they were made, without records."""
+        c = tables.trials.c
+        query = (
+            sa.select(c.cell, c.block, c.attempt, c.verdict, c.value, c.seconds, c.cause,
+                      c.detail, c.figures)
+            .where(c.run == run)
+            .order_by(c.id)
+        )  # fmt: skip
+        with self._errors("read"), self._engine.connect() as connection:
+            # All at once: one by one takes twice as long.
+            return [
+                TrialRow(
+                    Outcome(TrialKey(cell, block, attempt), verdict, value, seconds, cause, detail),
+                    figures,
+                )
+                for cell, block, attempt, verdict, value, seconds, cause, detail, figures in (
+                    connection.execute(query).all()
+                )
+            ]
+
+    def records(self, run: str, cell: int | None = None) -> Iterator[RecordRow]:
+        """The raw records of a run, or of one cell of it, in order, one by one."""
+        c = tables.trials.c
+        query = (
+            sa.select(c.cell, c.block, c.attempt, tables.records.c.record)
+            .join_from(tables.trials, tables.records)
+            .where(c.run == run)
+            .order_by(c.id)
+        )
+        if cell is not None:
+            query = query.where(c.cell == cell)
+        with self._errors("read"), self._engine.connect() as connection:
+            rows = connection.execution_options(yield_per=256).execute(query)
+            for *key, record in rows:
+                yield RecordRow(TrialKey(*key), zlib.decompress(record))
+
+    def first_record(self, run: str) -> bytes | None:
+        """The raw record of a run's first trial."""
+        return next((row.record for row in self.records(run)), None)
+
+    def count(self, run: str) -> int:
+        """Number of stored trials of a run."""
+        query = sa.select(sa.func.count()).where(tables.trials.c.run == run)
+        with self._errors("read"), self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def has_trials(self, run: str) -> bool:
+        """Is the run stored, with at least one trial?"""
+        return self.count(run) > 0

@@ -1,0 +1,123 @@
+//! The figures of the whole server: for INFO, for the report, and for the measured phase.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use concurve_clock::{monotonic_ns, process_cpu_ns};
+use crossbeam_utils::CachePadded;
+
+use crate::monitor::meter::{Meter, Reading};
+use crate::monitor::phase::Snapshot;
+use crate::options::{EngineKind, name_of};
+use crate::services::Services;
+use crate::state::SharedState;
+use crate::statements::StatementService;
+
+/// Reads all counters.
+pub fn snapshot(state: &SharedState) -> Snapshot {
+    let meters = &state.monitoring.meters;
+    let engines = read("engine", &meters.engines);
+    Snapshot {
+        at_ns: monotonic_ns(),
+        cpu_ns: cpu_ns(state.options.threads.engine_kind(), &engines),
+        engines,
+        io_threads: read("io", &meters.io_threads),
+        disks: read("disk", &meters.disks),
+        latches: concurve_latch::counts(),
+        work: work(state.network.requests(), &state.services),
+        statements: state
+            .services
+            .statements()
+            .map_or_else(Vec::new, statement_counts),
+    }
+}
+
+/// CPU time of this process, or of all running engines if they are processes.
+fn cpu_ns(kind: EngineKind, engines: &[(String, Reading)]) -> u64 {
+    match kind {
+        EngineKind::Threads => process_cpu_ns(),
+        EngineKind::Processes => engines.iter().filter_map(|(_, it)| it.cpu_ns).sum(),
+    }
+}
+
+fn read(kind: &str, meters: &[CachePadded<Meter>]) -> Vec<(String, Reading)> {
+    let numbered = meters.iter().enumerate();
+    numbered
+        .map(|(at, meter)| (format!("{kind}-{}", at + 1), meter.read()))
+        .collect()
+}
+
+fn statement_counts(service: &StatementService) -> Vec<(&'static str, u64)> {
+    let counters = service.statements.counters();
+    vec![
+        ("cached", counters.cached),
+        ("dropped", counters.dropped),
+        ("found", counters.found),
+        ("compiled", counters.compiled),
+        ("exhausted", counters.exhausted),
+    ]
+}
+
+fn work(requests: u64, services: &Services) -> Vec<(&'static str, u64)> {
+    let mut work = vec![("requests", requests)];
+    if let Some(records) = services.records() {
+        let statistics = records.engine.statistics();
+        work.push(("transactions", statistics.commits));
+        work.push(("aborts", statistics.aborts));
+    }
+    work
+}
+
+/// The options of the server, and its clients: a section of INFO.
+pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
+    let (options, network) = (&state.options, &state.network);
+    let (threads, clients) = (options.threads, &network.clients);
+    let requests = network.requests_per_io_thread();
+    let memory = concurve_engines::memory::usage();
+    let memory_used = memory.map_or(0, |it| it.used_bytes);
+    vec![
+        // Redis clients expect it.
+        ("redis_version", "7.0.0".to_owned()),
+        ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("process_id", std::process::id().to_string()),
+        ("tcp_port", state.port.to_string()),
+        ("service", name_of(options.service)),
+        ("engines", name_of(threads.engine_kind())),
+        ("engine_count", threads.engines().to_string()),
+        ("generation", state.generation.to_string()),
+        (
+            "engine_deaths",
+            state.engine_deaths.load(Relaxed).to_string(),
+        ),
+        ("shared_memory", options.shared_memory_bytes.to_string()),
+        ("shared_memory_used", memory_used.to_string()),
+        ("execution", name_of(threads.execution())),
+        ("replies", name_of(threads.replies())),
+        ("latching", name_of(options.latching)),
+        ("idle", options.idle.to_string()),
+        ("io_threads", threads.io_threads().to_string()),
+        ("io_threads_active", network.active_io_threads().to_string()),
+        ("requests_per_io_thread", format!("{requests:?}")),
+        ("connected_clients", network.connected().to_string()),
+        (
+            "connected_clients_peak",
+            clients.peak.load(Relaxed).to_string(),
+        ),
+        (
+            "total_connections_received",
+            clients.accepted.load(Relaxed).to_string(),
+        ),
+        (
+            "rejected_connections",
+            clients.refused.load(Relaxed).to_string(),
+        ),
+        (
+            "closed_by_limits",
+            clients.closed_by_limits.load(Relaxed).to_string(),
+        ),
+        (
+            "total_commands_processed",
+            requests.iter().sum::<u64>().to_string(),
+        ),
+        ("keys", state.services.keys.leases.keys().to_string()),
+    ]
+}
