@@ -248,8 +248,8 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
 
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
-    plan, states = protocol.plan, protocol.cells
-    wide = [cell for cell, state in zip(cells, states, strict=True) if state.is_imprecise]
+    plan = protocol.plan
+    wide = [cell for cell in cells if protocol.cells[cell.index].is_imprecise]
     if not wide:
         return []
     worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
