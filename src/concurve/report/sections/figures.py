@@ -39,7 +39,7 @@ def full(findings: Findings) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
     table = _table(findings, [Column("trials", trials, Role.NUMBER)])
-    missing = Paragraph(f"{fmt.MISSING} is a figure that could not be taken.", Tone.SOFT)
+    missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
     return Section("Figures", (*_throughout(findings), table, missing), anchor="figures")
 
 
