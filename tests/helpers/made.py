@@ -10,8 +10,8 @@ import msgspec
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level

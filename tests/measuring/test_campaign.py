@@ -20,8 +20,8 @@ from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
 from concurve.findings.campaign import CampaignFindings
 from concurve.host.lock import measurement_lock
-from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.heads import new_campaign_head
 from concurve.report import terminal
 from concurve.report.document import Detail
 from concurve.report.sections.campaign import campaign_document

@@ -19,8 +19,8 @@ from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignFindings
 from concurve.findings.run import Report
-from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.heads import new_campaign_head
 from concurve.report.sections.campaign import campaign_document
 from concurve.reporting import campaign_of, figures_of
 from concurve.store import Store

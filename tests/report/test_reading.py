@@ -13,8 +13,8 @@ import pytest
 from concurve import exports
 from concurve.definition.study import Indicator, Rules
 from concurve.explain import explain_run
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.reporting import report_of
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey

@@ -1,5 +1,5 @@
-"""Temporary folders of trials and servers. What a killed process leaves, a folder or the shared
-memory of a server in it, is removed when the next folder is made."""
+"""Temporary folders and ports of trials and servers. What a killed process leaves, a folder or the
+shared memory of a server in it, is removed when the next folder is made."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,3 +97,12 @@ def maker_of(segment: int) -> int | None:
     number, maker = names.index("shmid"), names.index("cpid")
     found = (row.split() for row in rows[1:])
     return next((int(row[maker]) for row in found if int(row[number]) == segment), None)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 on which no process listens now. Another process may take it before
+    the server does; then the trial fails and is redone with another port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
