@@ -54,7 +54,7 @@ demo: build ## Run the packaged study thread-scaling quickly, and write its repo
 	@echo "the run is kept in $(CONCURVE_DB): $(BIN)/concurve show last --db $(CONCURVE_DB)"
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
-	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak" --ignore tests/subjects --ignore tests/attendants
+	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"
 	@cargo test --workspace --lib --profile checked --quiet
 
 test: test-rust test-python test-java ## Run the tests of every language

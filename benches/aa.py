@@ -1,4 +1,4 @@
-"""A/A: how often a program is told from itself, and how often a slow-down of 5 % is found."""
+"""A/A: how often a program differs from itself, and how often a slow-down of 5 % is found."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def figures(quick: bool) -> Iterator[Figure]:
     work = busy_iterations(TRIAL_MS)
     steady = ["busy", "--iterations", str(work)]
     noisy = ["noisy", "--mean-ms", str(TRIAL_MS), "--cv", "0.03"]
-    told = {
+    counts = {
         name: verdicts(target(*command), "copy", ("a", "b"), pairs)
         for name, command in (("busy", steady), ("noisy", noisy))
     }
     yield _share(
-        "A/A: a program told from itself",
+        "A/A: a program found different from itself",
         f"{2 * pairs} runs at normal effort over a factor that changes nothing; "
-        + "; ".join(f"{name}: {_words(said)}" for name, said in told.items()),
-        told["busy"] + told["noisy"],
+        + "; ".join(f"{name}: {_words(said)}" for name, said in counts.items()),
+        counts["busy"] + counts["noisy"],
         ("faster", "slower"),
         Bound(high=FALSE_MAX, counted=True),
     )
@@ -57,7 +57,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 def verdicts(
     command: Sequence[str], factor: str, levels: tuple[Level, Level], runs: int
 ) -> Verdicts:
-    """Measure both levels, interleaved, again and again; what each run says of the second."""
+    """Measure both levels, interleaved, in many runs; return the verdict of each on the second."""
     said: Verdicts = Counter()
     with scratch() as folder:
         for seed in range(runs):

@@ -1,4 +1,4 @@
-"""Causes: how often `concurve explain` names rightly what limits programs of known behaviour."""
+"""Causes: how often `concurve explain` names the right cause for programs of known behaviour."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MissingError(Exception):
 
 
 def figures(quick: bool) -> Iterator[Figure]:
-    """One case after the other; then who was taken for what."""
+    """Measure one case after the other; then print the causes that were found for each."""
     table: dict[str, Counter[str]] = {}
     with scratch() as folder:
         # A smoke run has no time for them all.
@@ -66,7 +66,7 @@ def figures(quick: bool) -> Iterator[Figure]:
 def judged(
     case: Case, folder: Path, runs: int
 ) -> tuple[dict[Level, Counter[str]], dict[Level, str]]:
-    """What each run says of each level, and the evidence of the last wrong answer."""
+    """The cause that each run names for each level, and the evidence of the last wrong answer."""
     said: dict[Level, Counter[str]] = {level: Counter() for level in case.expected}
     wrong = dict.fromkeys(case.expected, "")
     for seed in range(runs):
@@ -98,7 +98,7 @@ def _figure(name: str, cause: str, said: Counter[str], wrong: str) -> Figure:
 
 
 def confusion(table: dict[str, Counter[str]]) -> str:
-    """Rows: what was run (and its cause); columns: what was said."""
+    """Rows: the program and its true cause; columns: the cause that was named."""
     size = max(map(len, table), default=0)
     rows = [" " * (size + 2) + "".join(f"{cause[:10]:>11}" for cause in CAUSES)]
     rows += [
@@ -141,7 +141,7 @@ def _busy() -> list[str]:
 
 
 def _mutex(percent: int) -> list[str]:
-    """Operations of unlike lengths: equal ones fall into step, and nearly nobody waits."""
+    """Operations of unequal lengths: equal ones synchronise, and hardly any thread waits."""
     return target(
         "mutex", "--vary", "--threads", "{threads}", "--hold-percent", str(percent),
         "--operations", "2000", "--operation-iterations", "100000",
@@ -149,7 +149,7 @@ def _mutex(percent: int) -> list[str]:
 
 
 def _writer(folder: Path) -> list[str]:
-    """As many operations as this disk does in a trial's time."""
+    """The number of operations that this disk does in the time of a trial."""
     writer = target("fsync", "--directory", str(folder), "--threads")
     outputs = [output_of([*writer, "1", "--operations", "200"]) for _ in range(3)]
     seconds = min(
@@ -160,7 +160,7 @@ def _writer(folder: Path) -> list[str]:
 
 
 def _swept(command: Sequence[str], threads: tuple[Level, ...]) -> Callable[[Path, int], Run]:
-    """On two CPUs whatever the machine has."""
+    """Use two CPUs, however many the machine has."""
     return lambda db, seed: concurve.sweep(
         command, {"threads": threads}, cpus=2, repeats=REPEATS, seed=seed, db=str(db)
     )

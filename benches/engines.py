@@ -65,7 +65,7 @@ SAME_DATA = {"records coarse": "records", "LMDB WRITEMAP": "LMDB"}
 
 
 class Case(NamedTuple):
-    """What is measured of an engine."""
+    """A measured configuration of an engine."""
 
     durability: str
     workload: str
@@ -73,7 +73,7 @@ class Case(NamedTuple):
     branches: int = BRANCHES
 
     def text(self) -> str:
-        """In a few words."""
+        """Its short description."""
         return f"{self.workload}, {self.durability}, {self.sessions}"
 
 
@@ -128,7 +128,7 @@ def beside_others(
 
 
 def coarse_and_fine(place: Place, case: Case, rounds: int) -> Figure:
-    """What fine latches cost where nobody contends."""
+    """The cost of fine latches without contention."""
     found = measure(place, case, ["records", "records coarse"], rounds)
     return Figure(
         f"fine / coarse latching: {case.text()}",
@@ -163,7 +163,7 @@ def measure(place: Place, case: Case, engines: list[str], rounds: int) -> dict[s
 
 
 def rate(place: Place, case: Case, engine: str) -> Mapping[str, float]:
-    """Transactions a second on data that nobody has changed yet.
+    """Transactions a second on data without earlier changes.
 
     Raises:
         SystemExit: there were errors, or the data are not what they must be afterwards.
@@ -171,7 +171,7 @@ def rate(place: Place, case: Case, engine: str) -> Mapping[str, float]:
     made = template(place, case, engine)
     with_data = place.folder / "run"
     shutil.copytree(made, with_data)
-    # Nobody writes what others left.
+    # Each measurement begins without unwritten pages of an earlier one.
     os.sync()
     try:
         text, _ = run(

@@ -18,7 +18,7 @@ from concurve.host import native
 #: The same work done by an engine of either kind must take the same time.
 MODES_DIFFER_AT_MOST = 0.05
 
-DIALS = {
+OPTIONS = {
     "processes": ("--engines", "processes"),
     "inline": ("--execution", "inline"),
     "threads": ("--execution", "worker", "--replies", "engine"),
@@ -42,13 +42,13 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from apart(*((2, 0.2) if quick else (161, 0.2)))
     rounds, seconds = (2, 0.2) if quick else (21, 1.0)
     with contextlib.ExitStack() as stack:
-        servers = {name: stack.enter_context(serving(*ours(name))) for name in DIALS}
+        servers = {name: stack.enter_context(serving(*ours(name))) for name in OPTIONS}
         for sessions in (1, MANY_SESSIONS):
             yield from beside(servers, sessions, rounds, seconds)
 
 
 def ours(name: str) -> tuple[str, ...]:
-    return (str(native.binary("concurve-server")), *DIALS[name])
+    return (str(native.binary("concurve-server")), *OPTIONS[name])
 
 
 def apart(rounds: int, seconds: float) -> Iterator[Figure]:
@@ -61,7 +61,7 @@ def apart(rounds: int, seconds: float) -> Iterator[Figure]:
     bound = Bound(low=1 - MODES_DIFFER_AT_MOST, high=1 + MODES_DIFFER_AT_MOST)
     with contextlib.ExitStack() as stack:
         with placed(cpus[-1]):
-            servers = {name: stack.enter_context(serving(*ours(name))) for name in DIALS}
+            servers = {name: stack.enter_context(serving(*ours(name))) for name in OPTIONS}
         with placed(cpus[0]):
             yield from beside(servers, 1, rounds, seconds, {"inline": bound, "threads": bound})
 

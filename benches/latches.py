@@ -1,4 +1,4 @@
-"""Latches that are counted, and the heap that engines share, beside those of others."""
+"""Latches with counters, and the shared heap of engines, beside those of other libraries."""
 
 from __future__ import annotations
 

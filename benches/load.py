@@ -110,7 +110,7 @@ def run(argv: Sequence[str]) -> tuple[str, float]:
 
 @contextmanager
 def redis_server() -> Iterator[int]:
-    """A Redis of our own on a free port of loopback; nothing of it stays."""
+    """A separate Redis on a free port of loopback; it leaves nothing behind."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -129,10 +129,10 @@ def redis_server() -> Iterator[int]:
 
 
 def wait_for(port: int, seconds: float = 10) -> None:
-    """Until somebody listens there.
+    """Wait until a process listens on the port.
 
     Raises:
-        SystemExit: nobody did.
+        SystemExit: no process did.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

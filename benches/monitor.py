@@ -27,7 +27,7 @@ READINGS_PER_SECOND = 10
 
 FASTER = 10
 """So many times as often is read where throughput is compared: what a reading costs does not depend
-on how often it is done, and ten times the loss is told from noise ten times as well."""
+on how often it is done, and ten times the loss stands out from noise ten times as clearly."""
 
 WINDOW_SECONDS = 0.05
 
@@ -108,7 +108,7 @@ def windows(watched: Watched, is_read: Sequence[bool]) -> list[float]:
 
 @contextlib.contextmanager
 def under_load(server: Running, watched: Watched) -> Iterator[None]:
-    """All sessions do their loop meanwhile.
+    """All sessions execute their loop at the same time.
 
     Raises:
         SystemExit: a statement failed, or nothing was done.
@@ -137,7 +137,7 @@ def wait_until_busy(watched: Watched, process: subprocess.Popen[bytes]) -> None:
 def cpu_time(server: Running, mode: str, rounds: int, readings: int) -> Figure:
     """CPU time of the server for so many readings a second, from readings as fast as it answers.
 
-    Nothing else is done meanwhile, so each reading pays for waking the server up, too.
+    The server is otherwise idle, so each reading also costs its wake-up.
     """
     shares = []
     with watching("127.0.0.1", server.port) as watched:

@@ -80,7 +80,7 @@ def running(
 
 
 def own_user(folder: Path) -> list[str]:
-    """What runs a program as somebody who may run PostgreSQL: not root.
+    """The command prefix that runs a program as a user who may run PostgreSQL: not root.
 
     Raises:
         SystemExit: there is no such user.

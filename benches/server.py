@@ -132,7 +132,7 @@ def serving(*command: str) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def placed(cpu: int) -> Iterator[None]:
-    """What is started meanwhile runs on this CPU alone."""
+    """Processes started inside of this context run on this CPU alone."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
@@ -156,8 +156,8 @@ def wait_for(port: int) -> None:
 def ours(execution: str, io_threads: int = 1) -> tuple[str, ...]:
     program = str(native.binary("concurve-server"))
     latching = "global" if execution == "worker" else "record"
-    dials = ("--execution", execution, "--io-threads", str(io_threads), "--latching", latching)
-    return (program, *dials, "--capacity", "10000000")
+    options = ("--execution", execution, "--io-threads", str(io_threads), "--latching", latching)
+    return (program, *options, "--capacity", "10000000")
 
 
 def redis() -> tuple[str, ...]:

@@ -36,7 +36,7 @@ DURABILITIES = {
 """What an acknowledged commit survives, as the service (--durability) and as PostgreSQL
 (synchronous_commit) say it: the end of the process, the loss of power."""
 
-DIALS = ("--execution", "inline", "--io-threads", "2", "--latching", "record",
+OPTIONS = ("--execution", "inline", "--io-threads", "2", "--latching", "record",
          "--statement-cache", "striped")  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def compared(tools: Path, folder: Path, durability: str, rounds: int, seconds: f
         service = stack.enter_context(
             serving(
                 str(native.binary("concurve-server")), "--service", "statements",
-                "--folder", str(folder / durability), "--durability", ours, *DIALS
+                "--folder", str(folder / durability), "--durability", ours, *OPTIONS
             )
         )  # fmt: skip
         port = free_port()

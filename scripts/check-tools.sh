@@ -6,7 +6,7 @@ missing=0
 cd "$(dirname "$0")/.." || exit 1
 rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-refuse() { # what is wrong, how to mend it
+refuse() { # what is wrong, how to correct it
     printf '%s. Install it:\n    %s\n' "$1" "$2" >&2
     missing=1
 }

@@ -29,12 +29,25 @@ settings.load_profile("same-everywhere")
 
 
 def pytest_configure() -> None:
-    """Undo what whoever started the tests would hand down to them and their processes."""
+    """Undo settings that the tests and their processes inherit from the caller of the tests."""
     for name in STEERING:
         os.environ.pop(name, None)
     # A shell starts what it puts into the background with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: Folders whose tests start programs, servers or devices, and fixtures that do so.
+REAL_FOLDERS = {"attendants", "benches", "instrument", "monitor", "subjects"}
+REAL_FIXTURES = {"lab", "large", "loop_devices", "measured", "postgres", "redis", "server", "swept"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts real processes, so that `make check` can leave it out."""
+    for item in items:
+        folders = REAL_FOLDERS & set(item.path.parts)
+        if folders or REAL_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("real")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Sets of settings that cannot be told from the best."""
+"""Sets of settings that cannot be distinguished from the best."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from coverage_tables.simulated import EIGHT, SEED, TRUTHS, Floats, marked, perce
 
 BEST_TEXT = """## Best set
 
-Share of the experiments whose set of settings that cannot be told from the best holds the best one
-(docs/method/best-setting.md). Settings that are equally good are the worst case: the best is then
-one of them. Five times as many experiments as above.
+Share of the experiments whose set of settings that cannot be distinguished from the best holds the
+best one (docs/method/best-setting.md). Settings that are equally good are the worst case: the best
+is then one of them. Five times as many experiments as above.
 """
 BEST_OF_CURVES_TEXT = """
 Where one setting is truly best, the set holds it more often still. For the throughput of the curves

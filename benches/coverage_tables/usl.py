@@ -29,7 +29,7 @@ from coverage_tables.simulated import (
 FAINT = Truth(0.1, 0.0002)
 FAINT_TEXT = """### Close to the bound β = 0
 
-With α = {alpha:g}, β = {beta:g} (N* = {peak:.0f}) these levels can hardly tell β from 0. An
+With α = {alpha:g}, β = {beta:g} (N* = {peak:.0f}) these levels can hardly distinguish β from 0. An
 interval must then contain the estimate, which is 0, so that it can miss the truth on one side only:
 up to 97.5 % are to be expected. Not counted in the sum below.
 """

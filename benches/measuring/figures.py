@@ -14,7 +14,7 @@ class MissingToolError(Exception):
 
 class Bound(NamedTuple):
     """What is promised of a figure. ``parity`` bounds hold as long as the interval touches them:
-    two equally fast programs can never be told to be on the right side. ``counted`` bounds are
+    two equally fast programs can never be shown to be on the right side. ``counted`` bounds are
     on a count out of a number that the promise names ("at most 10 of 200"): the count itself is
     judged, and its interval stands beside it."""
 

@@ -80,7 +80,7 @@ def exit_code(figures: Iterable[Figure], quick: bool) -> int:
 
 
 def alone(subject: Bench, description: str | None) -> int:
-    """The command line of a bench that is run by itself."""
+    """The command line of a bench that is run alone."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run; judges no bound")
     quick = parser.parse_args().quick

@@ -51,8 +51,8 @@ class Run:
         return findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:
-        """The settings that cannot be told from the best over all cells, and the smallest of
-        them, by the primary indicator or another; ``None`` for fewer than two cells, for an
+        """The settings that cannot be distinguished from the best over all cells, and the smallest
+        of them, by the primary indicator or another; ``None`` for fewer than two cells, for an
         indicator without a better direction, and where the study's conditions differ among the
         cells: then ``findings.best`` has the settings under each of them."""
         row = self._store.find_run(self.id)
@@ -143,7 +143,7 @@ def sweep(
     """
     for name, given in (("command", command), ("background", background), ("extracts", extracts)):
         if isinstance(given, str):
-            raise StudyError(f"{name}: a text, where a list of texts is meant", f"[{given!r}]")
+            raise StudyError(f"{name}: a text instead of a list of texts", f"[{given!r}]")
     study = sweep_study(
         command,
         [(name, _levels_text(name, levels)) for name, levels in parameters.items()],
@@ -200,7 +200,7 @@ def compare(
 
 def _measure(study: Study, effort: str, seed: int | None, db: str | None) -> Run:
     if effort not in EFFORTS:
-        raise StudyError(f"effort {effort!r} is none", f"one of {', '.join(EFFORTS)}")
+        raise StudyError(f"no effort {effort!r}", f"one of {', '.join(EFFORTS)}")
     store = Store(db)
     head = new_head(study, effort, draw_seed() if seed is None else seed, "from Python")
     Runner(head, store, LocalEngine()).start()
@@ -219,5 +219,5 @@ def _text(given: str | int | None) -> str | None:
 
 def _levels_text(name: str, levels: Sequence[Level] | str) -> str:
     if isinstance(levels, int | float):
-        raise StudyError(f"{name}: {levels!r}, where levels are meant", f"[{levels!r}]")
+        raise StudyError(f"{name}: {levels!r} instead of levels", f"[{levels!r}]")
     return levels if isinstance(levels, str) else ",".join(map(str, levels))

@@ -1,8 +1,7 @@
-"""Numbers from columns of a CSV file that anybody wrote.
+"""Numbers from columns of any CSV file.
 
 The first line names the columns; comma, semicolon or tab separate them; lines that begin with ``#``
-and empty lines are passed over. Nothing is guessed: a cell that is not a number is an error with
-its line.
+and empty lines are skipped. A cell that is not a number is an error, which names its line.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _place(name: str, heading: list[str], file: Path) -> int:
 def _number(cells: list[str], place: int, name: str, line: int, file: Path) -> float:
     where = f"{file}, line {line}, column {name!r}"
     if place >= len(cells) or not cells[place].strip():
-        raise ConcurveError(f"{where}: no value", "leave out the lines of what was not measured")
+        raise ConcurveError(f"{where}: no value", "leave out lines without a measurement")
     text = cells[place].strip()
     try:
         value = float(text)
@@ -100,6 +99,6 @@ def _number(cells: list[str], place: int, name: str, line: int, file: Path) -> f
     if not math.isfinite(value) or value <= 0:
         raise ConcurveError(
             f"{where}: {text} is not a finite number above 0",
-            "leave out the lines of what was not measured",
+            "leave out lines without a measurement",
         )
     return value

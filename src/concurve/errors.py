@@ -1,4 +1,4 @@
-"""The one tree of errors.
+"""All error types of Concurve.
 
 Every message says what failed, where, and what to try. Only :mod:`concurve.cli` turns an
 error into an exit code.

@@ -1,4 +1,4 @@
-"""A number with its uncertainty: the one type in which figures travel."""
+"""A number with its uncertainty: the type of all figures that functions pass on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A value with its interval.
 
-    ``value`` is the point estimate; ``low`` and ``high`` bound its interval at ``confidence``
-    and are ``None`` where ``n`` trials cannot bear one (a single trial). ``median``, ``min``,
+    ``value`` is the point estimate; ``low`` and ``high`` bound its interval at ``confidence`` and
+    are ``None`` if ``n`` trials are too few for an interval (a single trial). ``median``, ``min``,
     ``max`` and ``stdev`` describe the trials behind it where there are such.
     """
 

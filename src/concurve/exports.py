@@ -1,4 +1,4 @@
-"""The views of stored runs and campaigns as files: each is whole or not there."""
+"""The views of stored runs and campaigns as files: each is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(path: Path) -> Format:
-    """The format that a file's ending asks for.
+    """The format of a file's ending.
 
     Raises:
-        ConcurveError: an ending that stands for none.
+        ConcurveError: no format has this ending.
     """
     if path.suffix.lower() not in FORMATS:
         raise ConcurveError(
@@ -60,10 +60,10 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: beside its place first, then moved there.
+    """Write a file completely: first under another name in its folder, then renamed.
 
     Raises:
-        ConcurveError: it could not be written; an older file is as it was.
+        ConcurveError: it could not be written; an older file is unchanged.
     """
     check_writable(path)
     temporary = None
@@ -98,7 +98,7 @@ def export_run(store: Store, row: RunRow, kind: Format) -> bytes:
 def write_run(
     store: Store, run: str, files: dict[Format, Path], charts: Path | None = None
 ) -> list[Path]:
-    """Write the asked-for views of a stored run, and each chart of its report as SVG and PNG into
+    """Write the requested views of a stored run, and each chart of its report as SVG and PNG into
     the folder ``charts``, if there is one; the paths written. Its records are read once."""
     if not files and charts is None:
         return []
@@ -144,14 +144,14 @@ def export_hdr(store: Store, row: RunRow) -> bytes:
 
 
 def check_campaign_format(kind: Format) -> None:
-    """Refuse a format that a campaign has not.
+    """Refuse a format that campaigns do not have.
 
     Raises:
         ConcurveError: CSV, which is one table.
     """
     if kind == "csv":
         raise ConcurveError(
-            "a campaign has no one table for CSV, and no one log of histograms",
+            "a campaign has no single table for CSV, and no single log of histograms",
             "json, html or markdown; or concurve export RUN for each of its runs",
         )
 
@@ -165,7 +165,7 @@ def export_campaign(store: Store, row: CampaignRow, kind: Format) -> bytes:
 def write_campaign(
     store: Store, campaign: str, files: dict[Format, Path], charts: Path | None = None
 ) -> list[Path]:
-    """Write the asked-for views of a stored campaign, and its charts under their numbers into the
+    """Write the requested views of a stored campaign, and its charts under their numbers into the
     folder ``charts``, if there is one; the paths written."""
     if not files and charts is None:
         return []

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-#: The key by which a schema is told of :data:`ALWAYS`; no schema that is written holds it.
+#: The key that marks :data:`ALWAYS` in a generated schema; it is removed before writing.
 ALWAYS_KEY = "x-always"
 
-#: Of a field that has a default for tests and older data, and that is always written.
+#: Marks a field that has a default for tests and older data, but is always written.
 ALWAYS = Meta(extra_json_schema={ALWAYS_KEY: True})
 
 

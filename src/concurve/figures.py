@@ -2,6 +2,10 @@
 
 A trial's figures are their names as a JSON array, a zero byte, and the values as little-endian
 doubles. Trials of a run nearly always have the same names, so a whole run is read as one table.
+
+They have no format number of their own: they are a column of the store, whose format
+(:mod:`concurve.store.database`) counts for them as for its tables. Another packing would be a new
+format of the store, whose upgrade computes the figures again from the records.
 """
 
 from __future__ import annotations

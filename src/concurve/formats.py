@@ -1,5 +1,5 @@
-"""Data with a format number: what an older version stored is brought up to date as it is read, and
-what a newer version stored is refused by name.
+"""Data with a format number: data of an older version is upgraded when it is read, and data of a
+newer version is refused with a message that names it.
 
 A type whose data is stored has a field ``format``. The module of the type holds the dated history
 of its formats and its ``VERSIONS``, with one pure function for each step to the next format.
@@ -16,7 +16,7 @@ from concurve.errors import StoreError
 
 
 class Numbered(Protocol):
-    """Data that says its format."""
+    """Data with a number of its format."""
 
     @property
     def format(self) -> int: ...
@@ -24,7 +24,7 @@ class Numbered(Protocol):
 
 T = TypeVar("T", bound=Numbered)
 
-#: From the decoded JSON of a format to that of the next one.
+#: Turns the decoded JSON of a format into that of the next one.
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -34,7 +34,7 @@ def number_alone(data: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Number(msgspec.Struct):
-    """The format number alone, and whose it is; data without a number is of the first format."""
+    """The format number and the trial of the data; data without a number has format 1."""
 
     format: int = 1
     trial: str = ""
@@ -62,10 +62,10 @@ class Versions(Generic[T]):
             name: which one it is, for messages.
 
         Raises:
-            StoreError: it has a newer format, or it is not what it should be.
+            StoreError: it has a newer format, or is not of this type.
         """
         try:
-            # Nearly all of what is read is of the newest format.
+            # Nearly all data has the newest format.
             value = self._values.decode(raw)
             if value.format == self.newest:
                 return value

@@ -25,8 +25,8 @@ _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 
 
 class Interval(NamedTuple):
-    """One line of the log: tag, begin in seconds since the epoch, seconds, the encoded histogram,
-    the trial that it is of."""
+    """One line of the log: tag, begin in seconds since the epoch, length in seconds, the encoded
+    histogram, and its trial."""
 
     tag: str
     begin: float
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 def log(records: Iterable[tuple[str, TrialRecord]]) -> str:
     """The log of trials, each with the label of its cell: a line a histogram, in order of time.
 
-    A line's tag says what it is of: ``CELL/ROLE/HISTOGRAM``, with the worker behind, if any.
+    A line's tag is ``CELL/ROLE/HISTOGRAM``, followed by the worker if there is one.
     Latencies are in ns as they were reported; the greatest one stands in ms, as is usual.
 
     Raises:
@@ -118,7 +118,7 @@ def _greatest(plain: bytes) -> int:
         index += 1
     if last < 0:
         return 0
-    # As many values a bucket as tell so many digits apart, half of them the bucket's own.
+    # Values a bucket: as many as this number of digits needs; half of them belong to it alone.
     half = 1 << (2 * int(10**digits) - 1).bit_length() - 1
     shift = max(last // half - 1, 0)
     within = last if last < half else last % half + half

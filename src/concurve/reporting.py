@@ -18,8 +18,8 @@ from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
 
 def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:
-    """The report of a run, with its scaling models, what limits each cell, what single workers did
-    and what the measured program said of itself. ``raw`` also keeps each record as it is stored."""
+    """The report of a run, with its scaling models, the limits of each cell, the shares of workers
+    and the facts of the measured program. ``raw`` also keeps each record as it is stored."""
     from concurve.analysis.scaling import scaling_of
     from concurve.explain import AccountReader, explained, may_explain
 
@@ -45,8 +45,8 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
 def figures_of(
     store: Store, row: RunRow, best_by: str = "", *, models: bool = False, dots: bool = False
 ) -> Report:
-    """A report of the figures alone, without what its records say; with scaling models if they are
-    asked for: they take every trial, and time.
+    """A report of the figures alone, without findings from records. Scaling models are added on
+    request only: they read every trial and take time.
 
     Raises:
         RunError: no trial has the indicator ``best_by``.
@@ -84,7 +84,7 @@ class RawRecords:
         self._cells = range(len(run.plan.cells))
 
     def cells(self) -> Collection[int]:
-        """All of them."""
+        """All cells."""
         return self._cells
 
     def wants(self, key: TrialKey) -> bool:
@@ -96,16 +96,16 @@ class RawRecords:
         self._records[stored.key] = stored.raw
 
     def has_all(self, cell: int) -> bool:
-        """Never: the next one may come."""
+        """Always false: every record of a cell is needed."""
         return False
 
     def of(self, findings: Findings) -> Iterator[RawTrial]:
-        """Every raw trial with what became of it, in the form that the JSON export takes."""
+        """Every raw trial with its state, in the form of the JSON export."""
         return raw_trials(findings, self._records.items())
 
 
 def raw_trials(findings: Findings, records: Iterable[tuple[TrialKey, bytes]]) -> Iterator[RawTrial]:
-    """Raw trials with what became of them, in the form that the JSON export takes."""
+    """Raw trials with their states, in the form of the JSON export."""
     used = {(dot.cell, dot.block, dot.attempt) for dot in findings.dots if dot.used}
     causes = {
         (reject.cell, reject.block, reject.attempt): f"{reject.cause}: {reject.detail}"

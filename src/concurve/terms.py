@@ -19,7 +19,7 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndicatorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What an indicator is: its unit, its better direction and how to call it."""
+    """An indicator: its unit, its better direction and its label."""
 
     name: str
     label: str
@@ -46,13 +46,13 @@ class TestCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """What to call it: ``Test case 9`` where its id is a bare number."""
+        """Its title: ``Test case 9`` if its id is a number."""
         return f"Test case {self.id}" if self.id[:1].isdigit() else self.id
 
 
 class CampaignTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the campaign's author says in its report. Paragraphs are parted by an empty line;
-    lines that begin with ``-`` are a list."""
+    """The author's texts in the report of a campaign. An empty line separates paragraphs; lines
+    that begin with ``-`` are a list."""
 
     introduction: str = ""
     scope: str = ""

@@ -123,9 +123,9 @@ def test_counts_agree_in_their_difference_where_they_are_equal(kernel: int, verd
 @pytest.mark.parametrize(
     ("ours", "verdict", "side"),
     [
-        ([15.0] * 3, "agrees", "below its base there, below it here"),
-        ([19.0] * 3, "differs", "below its base there, at it here"),
-        ([24.0] * 3, "differs", "below its base there, above it here"),
+        ([15.0] * 3, "agrees", "below its base in the source, below it here"),
+        ([19.0] * 3, "differs", "below its base in the source, at it here"),
+        ([24.0] * 3, "differs", "below its base in the source, above it here"),
         ([19.0, 18.0], "undecided", "trials lie on both sides of the base"),
     ],
 )
@@ -171,9 +171,9 @@ def test_a_zero_has_no_ratio() -> None:
 
 def test_what_the_figures_are_is_told() -> None:
     figures = [figure(100.0, 1), figure(50.0, 2), figure(1.95, 2, None, "factor", row="factor")]
-    told = how(compared(figures, {1: around(10.0), 2: around(5.0)}))
-    assert told.startswith("figure over that of its base; factor as printed")
-    assert told.endswith("Base: n=1.")
+    text = how(compared(figures, {1: around(10.0), 2: around(5.0)}))
+    assert text.startswith("figure over that of its base; factor as printed")
+    assert text.endswith("Base: n=1.")
 
 
 def panels(table: PublishedTable) -> dict[str, list[str]]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, get_type_hints
 
 import msgspec
 import pytest
 
-from concurve.analysis.claims import judge_claims
+from concurve.analysis import claims
+from concurve.analysis.claims import judge_claims, ratios
+from concurve.analysis.claims.answer import Answer
 from concurve.analysis.samples import MissingError, Samples, by_indicator
-from concurve.definition.claim_kinds import check_claims
+from concurve.definition import claim_kinds
+from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
+from concurve.stats import welch
 from concurve.stats.best import best_set
 from concurve.stats.intervals import variation_estimate
 from concurve.terms import Level
@@ -130,7 +135,7 @@ def test_a_best_time_is_held_against_a_figure_of_the_source() -> None:
 def test_a_best_ratio_needs_one_thing_to_be_held_against() -> None:
     claim = {"factor": "threads", "of": {}, "at_least": 1}
     for given in ({}, {"over": {}, "over_value": 1.0}):
-        with pytest.raises(StudyError, match="one of over and over_value"):
+        with pytest.raises(StudyError, match="needs either over or over_value"):
             judged("best_ratio", {1: TIGHT, 2: TIGHT}, **claim, **given)  # type: ignore[dict-item]
 
 
@@ -205,7 +210,7 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set(columns).members == (1, 2)
     assert best_set(columns, lower_is_better=False).members == (0,)
     assert best_set([around(1.0)]).members == (0,)
-    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials tell nothing"
+    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
 
 
 def test_indicators_may_come_from_different_samples() -> None:
@@ -216,3 +221,70 @@ def test_indicators_may_come_from_different_samples() -> None:
     assert chosen.values({}, "cpu_seconds") == [1.0]
     assert chosen.values({}, "wall_seconds") == [2.0]
     assert chosen.by_block is None
+
+
+def test_every_kind_has_a_test() -> None:
+    assert claims._TESTS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", [*dict.fromkeys(KINDS.values())])
+def test_a_kind_keeps_to_the_bases_and_the_names_of_fields(kind: type[ClaimTest]) -> None:
+    assert issubclass(kind, Bounded) == bool({"at_least", "at_most"} & set(kind.__struct_fields__))
+    hints = get_type_hints(kind)
+    one = {name for name, hint in hints.items() if hint in (Cell, Cell | None)}
+    several = {name for name, hint in hints.items() if hint == tuple[Cell, ...]}
+    assert one <= set(claim_kinds._CELL_FIELDS)
+    assert several <= set(claim_kinds._CELLS_FIELDS)
+
+
+class AllBelow(ClaimTest, frozen=True, kw_only=True):
+    """A kind that nobody has: every one of ``cells`` stays below ``most``."""
+
+    cells: tuple[Cell, ...]
+    most: float
+
+
+def all_below(test: AllBelow, samples: Samples) -> Answer:
+    highest = max(max(samples.values(cell, test.indicator)) for cell in test.cells)
+    return Answer("supported" if highest < test.most else "refuted", "", None, "")
+
+
+def test_a_new_kind_with_cells_is_narrowed_to_the_levels_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(KINDS, "all_below", AllBelow)
+    monkeypatch.setitem(claims._TESTS, "all_below", all_below)
+    first: Cell = {"threads": 1}
+    second: Cell = {"threads": 2}
+    test = AllBelow(cells=(first, second), most=2.0, each=("cpus",))
+    narrowed = at_levels(test, {"cpus": 4})
+    assert narrowed == AllBelow(cells=({**first, "cpus": 4}, {**second, "cpus": 4}), most=2.0)
+
+    study = small_study(cpus=(1, 2), threads=(1, 2))
+    claim = Claim(id="c", says="", kind="all_below",
+                  test={"cells": [ONE, TWO], "most": 2.0, "each": ["cpus"]})  # fmt: skip
+    study = msgspec.structs.replace(study, claims=(claim,))
+    check_claims(study, Origins("test"))
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        return [float(parameters["cpus"])]
+
+    found = judge_claims(study, Samples(values, lambda _: [1, 2], lambda _: "lower", None))
+    assert [item.verdict for item in found] == ["supported", "refuted"]
+
+
+def test_the_kind_of_the_how_to_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "howto" / "add-a-claim-kind.md"
+    blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]
+    kind, test = (block.split("```")[0].split("\nKINDS")[0] for block in blocks[:2])
+    names = {**vars(ratios), **vars(claim_kinds), "welch": welch}
+    exec(compile(kind + "\n\n" + test, page.name, "exec"), names)
+    monkeypatch.setitem(KINDS, "difference", names["DifferenceOf"])
+    monkeypatch.setitem(claims._TESTS, "difference", names["difference"])
+
+    cells: dict[Level, list[float]] = {1: around(2.0), 2: around(1.0)}
+    cells_of = {"of": ONE, "over": TWO}
+    assert judged("difference", cells, **cells_of, at_least=0.9).verdict == "supported"
+    assert judged("difference", cells, **cells_of, at_most=0.9).verdict == "refuted"
+    with pytest.raises(StudyError, match="neither at_least nor at_most"):
+        judged("difference", cells, **cells_of)

@@ -336,7 +336,7 @@ def test_an_incomplete_run_is_warned_of(store: Store) -> None:
 
 
 def test_the_table_fits_and_the_json_is_as_described(store: Store) -> None:
-    long = "a-rather-long-level-of-a-factor-that-no-terminal-has-room-for"
+    long = "a-rather-long-level-of-a-factor-that-does-not-fit-a-terminal"
     sides = [
         made_run(store, lambda n, s, k=k: 1.0 + k, seed=k, n=(1, 2), s=(long, "b")) for k in (1, 2)
     ]

@@ -51,10 +51,10 @@ def test_a_run_is_found_again_and_written(swept: concurve.Run, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"command": "./mine --threads 2"}, "command: a text, where a list"),
-        ({"background": "2@nice=5"}, "background: a text, where a list"),
-        ({"parameters": {"threads": 2}}, "threads: 2, where levels are meant"),
-        ({"effort": "fast"}, "effort 'fast' is none"),
+        ({"command": "./mine --threads 2"}, "command: a text instead of a list"),
+        ({"background": "2@nice=5"}, "background: a text instead of a list"),
+        ({"parameters": {"threads": 2}}, "threads: 2 instead of levels"),
+        ({"effort": "fast"}, "no effort 'fast'"),
         ({"repeats": 0}, "--repeats '0'"),
     ],
 )

@@ -115,7 +115,7 @@ def test_the_plan_of_a_campaign(lab: Lab) -> None:
     [
         (("--only", "tc2"), "did you mean 'tc02'?"),
         (("--only", ""), "has no study ''"),
-        (("--only", "tc01", "--export-csv", "x.csv"), "no one table for CSV"),
+        (("--only", "tc01", "--export-csv", "x.csv"), "no single table for CSV"),
         (("--export-html", "no/such/folder.html"), "does not exist"),
     ],
 )

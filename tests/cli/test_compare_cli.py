@@ -51,7 +51,7 @@ def test_a_slower_cell_fails_the_build_only_if_asked(
 ) -> None:
     base, again, slow = ids
     code, out, _ = said(monkeypatch, capsys, "compare", base, slow)
-    assert code == 0 and "4 cells: 2 no difference worth the name, 2 slower." in out
+    assert code == 0 and "4 cells: 2 no relevant difference, 2 slower." in out
     code, out, err = said(monkeypatch, capsys, "compare", base, slow, "--fail-on", "slower")
     assert code == 10 and "2 slower of 4 cells" in err and "1.2" in out
     for verdict in ("faster", "undecided"):
@@ -74,7 +74,7 @@ def test_levels_of_a_factor(
     arguments = ("compare", "last", "--factor", "sync", "--levels", "none,cas")
     code, out, _ = said(monkeypatch, capsys, *arguments)
     assert code == 0 and "sync=cas against sync=none" in out
-    assert "2 cells: 2 no difference worth the name." in out
+    assert "2 cells: 2 no relevant difference." in out
 
 
 @pytest.mark.parametrize(

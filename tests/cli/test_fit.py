@@ -12,9 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.cli import app, main
+from concurve.models import MODELS
+from concurve.models.model import Model
 from tests.models.reference import CURVES, curve
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "schema" / "fit.schema.json").read_text())
+ROOT = Path(__file__).parents[2]
+HOW_TO = ROOT / "docs" / "howto" / "add-a-scaling-model.md"
+SCHEMA = json.loads((ROOT / "schema" / "fit.schema.json").read_text())
 CISCO = str(CURVES / "cisco-mysql.csv")
 CISCO_COLUMNS = ("--x", "threads", "--y", "transactions_per_second")
 
@@ -45,6 +49,17 @@ def written(tmp_path: Path, text: str) -> str:
     return str(file)
 
 
+def model_of_the_how_to() -> Model:
+    """The model of ``docs/howto/add-a-scaling-model.md``: its first block in Python."""
+    text = HOW_TO.read_text(encoding="utf-8")
+    source = text.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    exec(compile(source, "usl_cbrt.py", "exec"), names)
+    model = names["MODEL"]
+    assert isinstance(model, Model)
+    return model
+
+
 def test_table_and_sentences() -> None:
     text = fit(CISCO, *CISCO_COLUMNS, "--predict", "48,100")
     assert "usl_sqrt *" in text
@@ -57,15 +72,23 @@ def test_table_and_sentences() -> None:
 def test_json() -> None:
     found = fit_json(CISCO, *CISCO_COLUMNS, "--absolute", "--predict", "48", "--predict", "64")
     models = {item["name"]: item for item in found["models"]}
-    assert list(models) == [
-        "linear", "amdahl", "amdahl_cap", "usl", "usl_log", "usl_sqrt", "knee",
-    ]  # fmt: skip
+    assert list(models) == list(MODELS)
+    promised = {"linear", "amdahl", "amdahl_cap", "usl", "usl_log", "usl_sqrt", "knee"}
+    assert models.keys() >= promised, "others read exports by these names"
     usl = models["usl"]
     assert usl["parameters"]["alpha"]["value"] == pytest.approx(0.026715945, rel=1e-4)
     assert usl["peak"]["n"]["value"] == pytest.approx(35.574, rel=1e-4)
     assert models["amdahl"]["peak"] is None
     assert [item["n"] for item in found["predictions"]] == [48, 64]
     assert found["chosen"] in models
+
+
+def test_the_model_of_the_how_to_is_fitted_and_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of_the_how_to()
+    monkeypatch.setitem(MODELS, model.name, model)
+    found = fit_json(CISCO, *CISCO_COLUMNS)
+    (own,) = (item for item in found["models"] if item["name"] == model.name)
+    assert own["parameters"].keys() == {"gamma", "alpha", "beta"} and own["peak"]["established"]
 
 
 def test_what_is_infinite_is_null() -> None:

@@ -1,4 +1,4 @@
-"""Controls: from text to what the runner is told."""
+"""Controls: from text to the spec of the runner."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ REFUSED_STUDIES = {
     # what is changed: what the message names, what the remedy offers
     ('"../shared.toml"', "5"): ("study.toml: extends: no text", "../shared.toml"),
     ('"../shared.toml"', '"../share.toml"'): ("extends: there is no file", "folder of this file"),
-    ('"../shared.toml"', '"study.toml"'): ("in turn extends this file", "no extends"),
+    ('"../shared.toml"', '"study.toml"'): ("in turn extends this file", "remove extends"),
     ('"target"]', '"targt"]'): ("roles, use: 'targt' is not in", "'target'"),
     ('"effort"]', '"efort"]'): ("levels, use: 'efort' is not in", "'effort'"),
     ('["faster"]', '["slower"]'): ("claims, use: 'slower' is not in", "one of faster"),
@@ -249,12 +249,12 @@ REFUSED_STUDIES = {
     ('["faster"]', '["faster", "faster"]'): ("claim 'faster' is named twice", "one name"),
     ('extends = "../shared.toml"', ""): ("'effort', but the study extends no file", "extends ="),
     ('use = ["effort"]', 'use = ["effort"]\n[levels.effort]\nquick = {}'): (
-        "levels, use: 'effort' is also written here", "one of both"),
+        "levels, use: 'effort' is also written here", "remove one"),
     ('address = "here:1"', ""): ("roles 'load': {with.address} has no value", "entry address"),
     ('address = "here:1"', 'adress = "here:1"'): (
         "roles 'load': {with.address} has no value", "'adress'"),
     ('address = "here:1"', 'address = "here:1"\nsiz = 4'): (
-        "with, siz: nothing asks for {with.siz}", "'size'"),
+        "with, siz: nothing uses {with.siz}", "'size'"),
     ('address = "here:1"', 'address = ["a", "b"]'): (
         "claims 'faster': {with.address} is a list within a text", "argument of its own"),
     ('address = "here:1"', 'address = { threads = 1 }'): (
@@ -292,7 +292,8 @@ REFUSED_SHARED = {
         "role target, argument 1: placeholder {thread} has no parameter", "{threads}"),
     ('command = ["target"', 'comand = ["target"'): (
         "roles 'target': unknown key 'comand'", "'command'"),
-    ('command = ["target"', 'arguments = ["target"'): ("roles 'target': one of program", "program"),
+    ('command = ["target"', 'arguments = ["target"'): (
+        "roles 'target': needs either program", "program"),
     ('kind = "ratio"', 'kind = "rato"'): ("claims 'faster': unknown kind 'rato'", "'ratio'"),
     ('kind = "ratio"\n', ""): ("claims 'faster': no kind", "id, says, kind"),
     ("at_least = 1.1", ""): ("claims 'faster': neither at_least nor at_most", "at_least"),
@@ -326,12 +327,16 @@ def test_what_is_wrong_in_a_shared_file_is_named_there(
     ("text", "what", "remedy"),
     [
         ("[oops", "not TOML", "line"),
-        (SHARED + SHARED[SHARED.index("[[claims]]") :], "claims: 'faster' stands twice", "one of"),
+        (
+            SHARED + SHARED[SHARED.index("[[claims]]") :],
+            "claims: 'faster' appears twice",
+            "remove one",
+        ),
         (SHARED.replace('id = "faster"', 'name = "faster"'), "claims: an entry without id", "id"),
         (SHARED + '[[claims]]\nuse = ["x"]\n', "claims: an entry without id", "in full"),
         (SHARED.replace("[levels.effort]", "[levels]\nuse = ['x']"), "levels: no levels", "full"),
-        ('extends = "mine/study.toml"\n' + SHARED, "in turn extends this file", "no extends"),
-        ('extends = "shared.toml"\n' + SHARED, "in turn extends this file", "no extends"),
+        ('extends = "mine/study.toml"\n' + SHARED, "in turn extends this file", "remove extends"),
+        ('extends = "shared.toml"\n' + SHARED, "in turn extends this file", "remove extends"),
         ('extends = "none.toml"\n' + SHARED, "extends: there is no file", "folder"),
     ],
 )

@@ -146,21 +146,22 @@ REFUSALS = {
     HEAD + "[factors]\n" + ROLE: ("no factors", "[factors]"),
     "roles = []\n" + HEAD + FACTORS: ("no roles", "[[roles]]"),
     HEAD + FACTORS: ("missing required field 'roles'", ""),
-    MINIMAL + "program = 'mandelbrot'\n": ("roles 'target': one of program and command", "program"),
-    MINIMAL + "arguments = ['x']\n": ("roles 'target': arguments go with program", "command"),
+    MINIMAL + "program = 'mandelbrot'\n": (
+        "roles 'target': needs either program or command", "program"),
+    MINIMAL + "arguments = ['x']\n": ("roles 'target': arguments are for program", "command"),
     MINIMAL + "end = 'serve'\n": ("every role serves", 'end = "exit"'),
     MINIMAL + "after = ['server']\n": ("role target waits for 'server'", "one of target"),
     MINIMAL + "after = ['target']\n": (
         "role target waits for 'target', which is itself", "another role"),
     HEAD + FACTORS + ROLE.replace("target", "early") + "after = ['target']\n" + ROLE: (
-        "role early waits for 'target', which stands later", "before early"),
+        "role early waits for 'target', which is listed later", "before early"),
     HEAD + FACTORS + ROLE.replace("target", "server") + "end = 'serve'\n" + ROLE
     + "after = ['server']\n": (
-        "role target waits for 'server', which serves and so never exits", 'ready = "report"'),
+        "role target waits for 'server', which serves and so does not exit", 'ready = "report"'),
     MINIMAL + ROLE: ("role 'target' is named twice", "one name for each"),
     MINIMAL.replace('"target"', '"the target"'): ("role 'the target': not a name", "letters"),
     MINIMAL + "[protocol]\ntarget = 'targt'\n": (
-        "the measured role 'targt' is not there", "did you mean 'target'?"),
+        "the study has no role 'targt' to measure", "did you mean 'target'?"),
     MINIMAL + "[protocol]\nwork = 'thread'\n": (
         "work 'thread' is no factor", "did you mean 'threads'?"),
     MINIMAL.replace("[1, 2]", "['a', 'b']") + "[protocol]\nwork = 'threads'\n": (
@@ -172,7 +173,7 @@ REFUSALS = {
     MINIMAL + "[protocol]\nconditions = ['thread']\n": (
         "conditions: 'thread' is no factor", "did you mean 'threads'?"),
     MINIMAL + "[protocol]\nconditions = ['threads']\n": (
-        "conditions: 'threads' is the work factor", "another factor"),
+        "conditions: 'threads' is the work factor", "another work factor"),
     MINIMAL + "[protocol]\nrepeats = [5]\n": ("protocol: repeats [5]", "[5, 30]"),
     MINIMAL + "[protocol]\nrepeats = [9, 3]\n": ("repeats 9..3", "5..30"),
     MINIMAL + "[protocol]\nrepeats = 0\n": ("repeats 0..0", "at least 1"),

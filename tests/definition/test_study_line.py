@@ -61,7 +61,7 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
     two = (("n", "1,2"), ("m", "1,2"))
-    assert choose_work(study_of("m", parameters=two)) is None, "not told, so not guessed"
+    assert choose_work(study_of("m", parameters=two)) is None, "not named, so not guessed"
     assert choose_work(study_of("m", parameters=two, work="m")) == "m"
     zero = study_of("m", parameters=(("n", "0,1"),))
     assert choose_work(zero) is None, "nothing is a multiple of none"

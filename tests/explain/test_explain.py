@@ -143,11 +143,11 @@ def test_an_idle_pool_is_idle_on_a_busy_machine_too() -> None:
 
 
 def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
-    """1.6 of 8 threads have work: somebody deals it out, who waits for events, not for takers."""
+    """1.6 of 8 threads have work: a thread hands it out and waits for events, not for workers."""
     dispatcher = thread(0.1, poll=0.9, name="acceptor", switches=9000)
     pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]
     said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dispatcher]))
-    assert said.cause == "none" and "acceptor deals it out" in said.words
+    assert said.cause == "none" and "acceptor hands it out" in said.words
 
 
 def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:
@@ -340,8 +340,8 @@ def test_workers_that_outlive_the_phase_explain_it_in_part() -> None:
 
 
 def test_a_main_thread_that_works_like_the_others_is_none_of_the_bystanders() -> None:
-    crew = [thread(0.9, name="omp")] * 15 + [thread(0.9, name="omp", tid=100, lived=1.05)]
-    made = role(crew, phase=True)
+    workers = [thread(0.9, name="omp")] * 15 + [thread(0.9, name="omp", tid=100, lived=1.05)]
+    made = role(workers, phase=True)
     usage = Usage(cpu_ns=round(16 * 0.9 * WALL), run_queue_ns=0)
     phase = msgspec.structs.replace(made.phases[0], usage=usage)
     assert only(record(msgspec.structs.replace(made, phases=(phase,)))).threads == 16
@@ -385,7 +385,7 @@ def test_threads_that_are_not_listed_are_counted() -> None:
 def test_without_samples_what_blocks_is_not_named() -> None:
     blind = of([thread(0.3)] * 4, 1250, sampled=False)
     said = cause_of(blind, of([thread(0.99)], sampled=False))
-    assert said.cause == "none" and "on what is not known" in said.words
+    assert said.cause == "none" and "for an unknown reason" in said.words
     assert blind.missing == {"waits": "kernel says no"}
     assert not blind.sampled and "futex" not in blind.columns
 
@@ -402,7 +402,7 @@ def test_few_samples_do_not_name_what_blocks() -> None:
 def test_a_lesser_part_is_no_cause_beside_a_greater_one_that_is_not_known() -> None:
     blind = of([thread(0.6)] * 2, 1000, sampled=False)  # 0.2 more on a CPU, 0.8 more blocked
     said = cause_of(blind, of([thread(0.99)], sampled=False))
-    assert said.cause == "none" and "on what is not known" in said.words
+    assert said.cause == "none" and "for an unknown reason" in said.words
 
 
 def test_kernel_threads_that_write_for_a_program_are_no_contamination() -> None:
@@ -442,7 +442,7 @@ def test_with_neither_what_is_no_cpu_time_is_one_part() -> None:
 
 
 def worked(seconds: Sequence[float], threads: Sequence[Thread]) -> RoleRecord:
-    """A crew that outlives its measured phase, and says how long each of them worked in it."""
+    """Workers outlive their measured phase and report how long each of them worked in it."""
     made = role(threads, phase=True)
     lines = tuple(
         IndicatorLine("worker_compute_seconds", value, "s", f"worker-{n}")
@@ -454,11 +454,11 @@ def worked(seconds: Sequence[float], threads: Sequence[Thread]) -> RoleRecord:
 def test_workers_that_say_when_they_were_done_wait_for_nothing_afterwards() -> None:
     """Eight of them took turns on two CPUs; at the gate before, and when they are done, they have
     nothing to do: that is no lock."""
-    crew = [thread(0.08, 0.1, lived=3.0, futex=0.8)] * 8
-    found = only(record(worked([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0], crew)))
+    workers = [thread(0.08, 0.1, lived=3.0, futex=0.8)] * 8
+    found = only(record(worked([0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1.0, 1.0], workers)))
     assert (found.threads, found.thread_ns, found.idle) == (8, 5e9, 0)
     assert found.cpu_ns + (found.run_queue_ns or 0) + found.blocked_ns == pytest.approx(5e9)
-    silent = only(record(role(crew, phase=True)))
+    silent = only(record(role(workers, phase=True)))
     assert silent.thread_ns == 8e9, "without that, all of the phase counts"
 
 

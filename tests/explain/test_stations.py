@@ -63,7 +63,7 @@ def test_nothing_is_named_where_nothing_is_used_up() -> None:
 
 def test_where_nothing_is_used_up_it_is_said_who_used_how_much() -> None:
     assert used_words([serving(0.06, 0.46, 0.76), serving(0.06, 0.46, 0.76)]) == (
-        "nothing is used up, as the server used 0.52 CPUs (2 × io 0.46, worker 0.06) and its load "
+        "no resource is used up: the server used 0.52 CPUs (2 × io 0.46, worker 0.06) and its load "
         "0.76, of 2"
     )
 

@@ -55,6 +55,6 @@ class Attended:
 
 
 def refused(port: int) -> bool:
-    """Does nobody listen there?"""
+    """Does no process listen on the port?"""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0

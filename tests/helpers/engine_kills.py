@@ -1,7 +1,7 @@
 """Clients that come again when their engine is killed, and who kills engines under their load.
 
 A client whose engine dies loses its connection, and what it had asked for last may have gone either
-way. All else must be as it was told.
+way. All other data must be as acknowledged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROCESSES = ("--engines", "processes", "--engine-count", "2")
 
 
 class Returning(threading.Thread):
-    """A client that works until it is told to stop, and comes again whenever it is thrown out."""
+    """A client that works until it is stopped, and reconnects whenever it is disconnected."""
 
     def __init__(self, name: str, port: int, patience_s: float) -> None:
         super().__init__(name=name)
@@ -35,7 +35,7 @@ class Returning(threading.Thread):
         self.is_settled = False
 
     def look(self, client: Client) -> None:
-        """Compare what is there with what was told; called after each connecting."""
+        """Compare the data with the acknowledged count; called after each connection."""
         raise NotImplementedError
 
     def step(self, client: Client, draw: random.Random) -> None:
@@ -88,9 +88,11 @@ class Teller(Returning):
 
     def look(self, client: Client) -> None:
         """What was under way may have gone either way, and nothing else has."""
-        found, told = self.found(client), self.acknowledged
-        if found not in (told, told + self.in_doubt):
-            self.wrong.append(f"{found} are there, told {told}, in doubt {self.in_doubt}")
+        found, acknowledged = self.found(client), self.acknowledged
+        if found not in (acknowledged, acknowledged + self.in_doubt):
+            self.wrong.append(
+                f"found {found}, acknowledged {acknowledged}, in doubt {self.in_doubt}"
+            )
         self.acknowledged, self.in_doubt = found, False
 
     def step(self, client: Client, draw: random.Random) -> None:
@@ -108,7 +110,7 @@ class Teller(Returning):
 
 
 def done(clients: Sequence[Returning]) -> int:
-    """How much all of them were told is done."""
+    """The number of operations acknowledged to all clients."""
     return sum(client.acknowledged for client in clients)
 
 
@@ -129,7 +131,7 @@ def kill_engines_under(
             time.sleep(pause_s)
             kill_one(server, draw)
         wait_for_work(clients, 1)
-        wait_until(lambda: thrown_out(clients) > 0, "somebody who was thrown out")
+        wait_until(lambda: thrown_out(clients) > 0, "a client that lost its connection")
     finally:
         for client in clients:
             client.stopped.set()
@@ -155,5 +157,5 @@ def kill_one(server: Server, draw: random.Random) -> None:
 
 
 def thrown_out(clients: Sequence[Returning]) -> int:
-    """How often somebody had to come again."""
+    """How often clients had to reconnect."""
     return sum(client.connections for client in clients) - len(clients)

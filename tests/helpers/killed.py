@@ -51,7 +51,7 @@ def share(spec: TrialSpec, salt: str) -> float:
 
 
 def engine() -> FakeEngine:
-    """One cell fails for good soon, some trials are contaminated, one program error is redone."""
+    """One cell soon fails for ever, some trials are contaminated, one program error is redone."""
     return FakeEngine(
         wall_of=wall,
         kind_of=lambda spec: (

@@ -76,7 +76,7 @@ def running(folder: Path) -> Iterator[Server]:
 
 
 def _start(control: list[str], folder: Path) -> int:
-    """Start the server on a free port, which somebody else may take meanwhile."""
+    """Start the server on a free port, which another process may take first."""
     for attempt in (1, 2, 3):
         port = _free_port()
         options = (

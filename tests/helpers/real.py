@@ -34,7 +34,7 @@ TARGETS = _program("concurve-targets")
 #: Every process of a laboratory started here inherits it.
 MARK = "CONCURVE_TEST_MARK"
 
-#: What in the environment of whoever runs the tests would change what is shown.
+#: Variables of the caller's environment that would change the output.
 STEERING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "CONCURVE_REPORT")
 
 #: Seconds for whatever is sure to come. Only a hang takes as long, on the busiest machine too.
@@ -42,7 +42,7 @@ PATIENCE = 300.0
 
 
 def let_others_through(folder: Path) -> None:
-    """Open the way to a folder of pytest's, which are private, for other users."""
+    """Make a private folder of pytest accessible for other users."""
     for parent in folder.parents:
         if Path(tempfile.gettempdir()) in parent.parents:
             parent.chmod(parent.stat().st_mode | 0o011)
@@ -107,14 +107,14 @@ class Lab:
         return found
 
     def wait_until_alone(self, seconds: float = 60.0) -> dict[int, str]:
-        """Who is still alive when the time is up; empty as soon as nobody is."""
+        """The processes that are still alive after this time; empty as soon as there is none."""
         deadline = time.monotonic() + seconds
         while (left := self.alive()) and time.monotonic() < deadline:
             time.sleep(0.02)
         return left
 
     def end(self) -> None:
-        """End whoever is left, as after a test that failed."""
+        """End the remaining processes, as after a failed test."""
         for pid in self.alive():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -63,7 +63,7 @@ def tree(root: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_detector(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """systemd-detect-virt would tell of the real host."""
+    """systemd-detect-virt would report the real host."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
 

@@ -161,7 +161,7 @@ class Terminal:
                 assert happened(self.text), self.text
 
     def read(self, seconds: float) -> bool:
-        """Read what has come; false if nobody will print any more."""
+        """Read the available output; false if its end is reached."""
         if not select.select([self.ours], [], [], seconds)[0]:
             return True
         try:
@@ -197,7 +197,7 @@ def test_a_search_shows_what_it_tries(url: str) -> None:
     terminal.until(lambda text: "without pauses" in text)
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
-    assert "does not say what rate keeps p99=5s" in terminal.text
+    assert "do not decide what rate keeps p99=5s" in terminal.text
 
 
 # -- what goes wrong -------------------------------------------------------------------------

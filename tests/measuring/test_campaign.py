@@ -1,4 +1,4 @@
-"""Campaigns: what is run, resumed and told, with engines whose times are known."""
+"""Campaigns: what is run, resumed and reported, with engines whose times are known."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ran(folder: Path) -> tuple[Store, CampaignFindings]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> CampaignFindings:
+def findings(tmp_path_factory: pytest.TempPathFactory) -> CampaignFindings:
     """Findings of such a campaign, for the tests of the views."""
     folder = tmp_path_factory.mktemp("campaign")
     with pytest.MonkeyPatch.context() as patch:
@@ -267,13 +267,18 @@ def keeps_campaigns(store: Store) -> None:
     assert campaign is not None and campaign.id == row.id
     with pytest.raises(StoreError, match="2 campaigns begin with 'c202611'"):
         store.find_campaign("c202611")
+    assert store.find_campaign("c") is None and store.find_campaign("") is None
+    later = CampaignRow("c30001231-1", "later", "3000-12-31", "running", "", b"{}")
+    store.add_campaign(later, [MemberRow(0, "a")])
+    found = store.find_campaign("c3000")
+    assert found is not None and found.id == later.id
 
 
 # -- published figures --------------------------------------------------------------------------
 
 
-def test_published_figures_stand_beside_ours_as_ratios(told: CampaignFindings) -> None:
-    run = told.studies[0].run
+def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignFindings) -> None:
+    run = findings.studies[0].run
     assert run is not None
     degree, cpu = run.published
     assert (degree.number, degree.title, degree.figure) == ("11", "Degree of scaling", "5")
@@ -299,8 +304,8 @@ def test_published_figures_stand_beside_ours_as_ratios(told: CampaignFindings) -
 # -- what is said -------------------------------------------------------------------------------
 
 
-def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFindings) -> None:
-    said = [item.sentence for item in told.summary]
+def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: CampaignFindings) -> None:
+    said = [item.sentence for item in findings.summary]
     assert said[0].startswith("1 of 2 studies are done: 20 trials in ")
     assert said[1] == (
         "Of the 2 claims of the source 1 are supported, 1 refuted, 0 undecided and "
@@ -310,39 +315,41 @@ def test_the_summary_counts_verdicts_and_names_what_is_refuted(told: CampaignFin
     assert said[3].startswith("Of 4 published figures that can be held against ours")
     assert "4 agree, 0 differ" in said[3]
     assert said[4].startswith("tc02 was not run: ")
-    assert told.summary[4].kind == "warning"
+    assert findings.summary[4].kind == "warning"
 
 
 def test_the_summary_names_cells_that_errors_took_out(
-    tmp_path: Path, told: CampaignFindings
+    tmp_path: Path, findings: CampaignFindings
 ) -> None:
-    study = told.studies[0]
+    study = findings.studies[0]
     assert study.run is not None
     cells = study.run.cells
     lost = msgspec.structs.replace(cells[0], status="skipped", note="exit code 1 twice")
     run = msgspec.structs.replace(study.run, cells=(lost, *cells[1:]))
     troubled = msgspec.structs.replace(study, run=run)
-    said = [item.sentence for item in summary(head_of(tmp_path), [troubled, *told.studies[1:]], {})]
+    said = [
+        item.sentence for item in summary(head_of(tmp_path), [troubled, *findings.studies[1:]], {})
+    ]
     assert (
         "Test case 1: 1 of 4 cells was skipped after errors; the first: exit code 1 twice." in said
     )
 
 
-def test_deviations_name_what_did_not_run(told: CampaignFindings) -> None:
-    missing = [item for item in told.deviations if item.kind == "missing"]
+def test_deviations_name_what_did_not_run(findings: CampaignFindings) -> None:
+    missing = [item for item in findings.deviations if item.kind == "missing"]
     assert [item.study for item in missing] == ["tc02"]
     assert "no-such-program" in missing[0].says or "not found" in missing[0].says
 
 
-def test_the_procedure_is_that_which_was_run(told: CampaignFindings) -> None:
-    how = told.studies[0].procedure
-    assert how is not None and told.studies[1].procedure is None
+def test_the_procedure_is_that_which_was_run(findings: CampaignFindings) -> None:
+    how = findings.studies[0].procedure
+    assert how is not None and findings.studies[1].procedure is None
     assert (how.cells, how.blocks, how.repeats_min, how.repeats_max) == (4, 5, 5, 5)
     assert (how.precision, how.redo_max, how.trials) == (0.05, 2, 20)
 
 
-def test_markdown_is_a_test_document(told: CampaignFindings) -> None:
-    text = render_campaign(told, "markdown").decode()
+def test_markdown_is_a_test_document(findings: CampaignFindings) -> None:
+    text = render_campaign(findings, "markdown").decode()
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
         "## 1. Management summary",
@@ -371,10 +378,12 @@ def test_markdown_is_a_test_document(told: CampaignFindings) -> None:
     assert "- Table N1 Test case 1: claims of the source" in index
 
 
-def test_html_is_a_test_document_whose_index_leads_to_each_table(told: CampaignFindings) -> None:
+def test_html_is_a_test_document_whose_index_leads_to_each_table(
+    findings: CampaignFindings,
+) -> None:
     from html.parser import HTMLParser
 
-    page = render_campaign(told, "html").decode()
+    page = render_campaign(findings, "html").decode()
     ids, links, headings, outside = list[str](), list[str](), list[str](), list[str]()
 
     class Reader(HTMLParser):
@@ -404,8 +413,8 @@ def test_html_is_a_test_document_whose_index_leads_to_each_table(told: CampaignF
     assert page.count("<svg") >= 5, "the chart of table 11, and those of the run"
 
 
-def test_json_is_as_its_schema_says(told: CampaignFindings) -> None:
-    export = json.loads(render_campaign(told, "json"))
+def test_json_is_as_its_schema_says(findings: CampaignFindings) -> None:
+    export = json.loads(render_campaign(findings, "json"))
     schema = json.loads((SCHEMA / "campaign.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(export, schema)
@@ -418,8 +427,8 @@ def test_json_is_as_its_schema_says(told: CampaignFindings) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 100])
-def test_the_terminal_is_never_too_narrow(told: CampaignFindings, width: int) -> None:
-    lines = list(terminal.lines(campaign_document(told, Detail.BRIEF), width))
+def test_the_terminal_is_never_too_narrow(findings: CampaignFindings, width: int) -> None:
+    lines = list(terminal.lines(campaign_document(findings, Detail.BRIEF), width))
     assert all(len(line.plain) <= width for line in lines)
     text = " ".join(line.plain.strip() for line in lines)
     assert "tc02 not run" in text and "claims: 1 supported, 1 refuted" in text

@@ -250,7 +250,7 @@ def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None
 
 
 @pytest.mark.parametrize("kind", ["exec_failed", "control_refused"])
-def test_what_no_trial_can_mend_stops_at_once(store: Store, kind: str) -> None:
+def test_an_error_that_no_trial_can_correct_stops_the_run(store: Store, kind: str) -> None:
     with pytest.raises(RunError, match=f"fake {kind}"):
         runner_of(store, FakeEngine(kind_of=lambda spec: kind)).start()
     assert states(store)[0][0] == "failed"

@@ -17,7 +17,7 @@ from concurve.models.curve import make_curve
 from concurve.models.fit import fit, interval
 from concurve.models.solver import minimise, residuals
 
-#: Shrinking a failure costs minutes and tells nothing here.
+#: Shrinking a failure takes minutes and does not help here.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 LEVELS = np.array([1, 2, 4, 8, 12, 16, 24, 32.0])

@@ -129,7 +129,7 @@ def test_what_an_engine_spent_that_died_is_not_known_nor_is_any_sum_with_it(
     assert all(item.per_cpu_second is None for item in found.work)
     shown = lines(found, PLACE)
     assert any(line.startswith("engine-1*") and line.count("–") == 5 for line in shown)
-    assert any("died meanwhile" in line for line in shown)
+    assert any("died in the interval" in line for line in shown)
 
 
 def test_an_engine_that_begins_has_spent_nothing_before() -> None:
@@ -146,7 +146,7 @@ def never_later(text: str) -> str:
 
 @pytest.mark.parametrize("after", [BEFORE, info(at=200.0, requests=3)])
 def test_counters_that_went_back_are_of_another_server(after: str) -> None:
-    with pytest.raises(RestartedError, match="started anew"):
+    with pytest.raises(RestartedError, match="restarted"):
         between(reading(BEFORE), reading(after), PLACE)
 
 
@@ -155,9 +155,9 @@ def test_counters_that_went_back_are_of_another_server(after: str) -> None:
     [
         ("# Server\r\nredis_version:7.0.15\r\n", "no concurve-server"),
         ("", "no concurve-server"),
-        ("# Server\r\nconcurve_version:0.0.9\r\n", "counts otherwise"),
-        (BEFORE.replace("busy_us=", "work_us="), "counts otherwise"),
-        (BEFORE.replace("cpu_us:7000000", "cpu_us:many"), "counts otherwise"),
+        ("# Server\r\nconcurve_version:0.0.9\r\n", "has other counters"),
+        (BEFORE.replace("busy_us=", "work_us="), "has other counters"),
+        (BEFORE.replace("cpu_us:7000000", "cpu_us:many"), "has other counters"),
     ],
 )
 def test_an_answer_that_is_none_is_refused_by_name(text: str, says: str) -> None:
@@ -267,10 +267,10 @@ def test_a_password_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatc
         (lambda _: bulk("# Server\r\nredis_version:7.0.15\r\n"), "is no concurve-server"),
         (lambda _: None, "the connection was lost"),
         (readings(BEFORE), "the connection was lost"),
-        (readings(BEFORE, BEFORE), "started anew"),
+        (readings(BEFORE, BEFORE), "restarted"),
     ],
 )
-def test_whoever_is_no_such_server_is_named(
+def test_another_server_is_named_in_the_error(
     answer: Callable[[list[str]], bytes | None], says: str
 ) -> None:
     with answering(answer) as port:
@@ -284,7 +284,7 @@ def test_where_nobody_listens_says_so() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         result = watch(f"127.0.0.1:{closed.getsockname()[1]}")
-    assert "nobody answers at" in str(result.exception)
+    assert "no server answers at" in str(result.exception)
 
 
 @pytest.mark.parametrize("place", ["localhost", "host:", "host:0", "host:70000", "::"])
@@ -408,7 +408,7 @@ def test_the_cpu_time_is_that_of_the_kernel(server: resp.Server) -> None:
     with watching("127.0.0.1", server.port) as watched:
         work(server, 2000)
         monitor_seconds, proc_seconds = settled()
-    # /proc counts in steps of 10 ms for each process; the keeper's own start is in it, too.
+    # /proc counts in steps of 10 ms for each process, and includes the supervisor's own start.
     assert monitor_seconds == pytest.approx(proc_seconds, rel=0.05, abs=0.1)
 
 

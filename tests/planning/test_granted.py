@@ -1,4 +1,4 @@
-"""Levels that a machine cannot run: left out where the study allows it, and told."""
+"""Levels that a machine cannot run: left out and reported if the study allows it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_roles_of_a_trial_share_a_folder() -> None:
 
 
 def test_a_hook_has_no_port() -> None:
-    with pytest.raises(StudyError, match="known to the roles of a trial only"):
+    with pytest.raises(StudyError, match="has a value in the roles of a trial only"):
         parse_study(FILE + '[hooks]\nprepare = "x {free_port}"\n', 4, "s.toml")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from concurve.definition.study import Rules
 from concurve.planning.plan import make_plan
-from concurve.planning.protocol import Protocol, Stop, replay
+from concurve.planning.protocol import Protocol, Stop, StopReason, replay
 from concurve.stats.moments import mean, stdev, t_quantile
 from concurve.store.rows import Outcome, TrialKey, Verdict
 from tests.helpers.fakes import small_study
@@ -67,13 +67,15 @@ def test_second_stage_has_the_size_that_stein_gives() -> None:
     wanted = math.ceil((t_quantile(0.975, 4) * stdev(pilot) / (0.02 * mean(pilot))) ** 2)
     assert wanted > 5
     assert len(outcomes) == wanted
-    assert protocol.cells[0].stop == "precision reached"
+    assert protocol.cells[0].stop is StopReason.PRECISION
+    assert protocol.cells[0].stop_reason == "precision reached"
 
 
 def test_a_noisy_cell_stops_at_the_cap_and_says_so() -> None:
     protocol = protocol_of(cells=1, precision=0.001, repeats_max=12)
     assert len(drive(protocol, noise(0.2))) == 12
-    assert protocol.cells[0].stop == "cap of 12 trials"
+    assert protocol.cells[0].stop is StopReason.CAP
+    assert protocol.cells[0].stop_reason == "cap of 12 trials"
     assert protocol.stop is not None and "cap" in protocol.stop.reason
 
 
@@ -159,7 +161,8 @@ def test_the_allowance_ends_the_second_stage_but_not_the_pilot() -> None:
     outcomes = drive(protocol, noise(0.2), seconds=1.0)
     assert 15 <= len(outcomes) <= 20
     assert protocol.stop is not None and protocol.stop.kind == "time"
-    assert protocol.cells[0].stop == "time allowance"
+    assert protocol.cells[0].stop is StopReason.TIME
+    assert protocol.cells[0].stop_reason == "time allowance"
 
 
 VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(

@@ -26,7 +26,7 @@ def record(
     peak: int | None = 1,
     roles: int = 1,
 ) -> TrialRecord:
-    """A quiet trial of one second on two CPUs, changed as told."""
+    """A quiet trial of one second on two CPUs, with the given changes."""
     quiet = record_of(SPEC, 1.0)
     role = quiet.roles[0]
     role = msgspec.structs.replace(
@@ -64,7 +64,7 @@ def test_a_share_of_the_machines_cpu_time_counts_above_its_limit(
 
 def test_a_coarse_counter_must_move_by_several_ticks() -> None:
     short = msgspec.structs.replace(record(machine={"steal_ns": 20_000_000}), wall_ns=10_000_000)
-    assert causes(short) == [], "two ticks of 10 ms say nothing"
+    assert causes(short) == [], "two ticks of 10 ms are too few"
     three = msgspec.structs.replace(record(machine={"steal_ns": 30_000_000}), wall_ns=10_000_000)
     assert causes(three) == ["steal"]
 

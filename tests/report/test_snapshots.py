@@ -78,6 +78,6 @@ def figures(text: str) -> set[str]:
 def test_the_views_of_a_whole_report_have_the_same_figures(name: str) -> None:
     report = samples.ALL[name]()
     # A page has intervals from end to end, where others have ±.
-    told = figures(re.sub(r"± [\d.,]+", "", whole_terminal(report)))
+    shown = figures(re.sub(r"± [\d.,]+", "", whole_terminal(report)))
     for view in (markdown(report), html(report)):
-        assert told <= figures(view)
+        assert shown <= figures(view)

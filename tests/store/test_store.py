@@ -88,7 +88,7 @@ def test_postgresql_that_is_not_there_or_refuses(postgres: Server) -> None:
     with pytest.raises(StoreError, match="could not be opened") as refused:
         Store("postgresql://postgres:secret@127.0.0.1:1/x")
     assert "secret" not in str(refused.value), "no password in a message"
-    assert "server up" in refused.value.remedy
+    assert "server runs" in refused.value.remedy
     with pytest.raises(StoreError, match="does not exist"):
         Store(postgres.url("nothing"))
 

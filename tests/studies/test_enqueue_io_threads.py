@@ -121,7 +121,7 @@ def test_without_redis_the_rest_is_measured(lab: real.Lab) -> None:
         CONCURVE_REDIS_SERVER=nowhere,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "Not measured: target=redis. role target: redis-server is not installed" in told
-    assert "apt-get install redis-server" in told
+    shown = " ".join(done.stdout.split())
+    assert "Not measured: target=redis. role target: redis-server is not installed" in shown
+    assert "apt-get install redis-server" in shown
     assert lab.wait_until_alone() == {}

@@ -386,8 +386,8 @@ def test_priorities_are_held_against_ours_by_their_order() -> None:
     assert [verdict(ours) for ours in (-2, -7, 0, 1)] == ["agrees", "agrees", "differs", "differs"]
 
 
-def test_what_one_meets_is_never_recommended(campaign: Campaign) -> None:
-    """A load, a kernel, the CPUs of the machine: nobody chooses them by their times."""
+def test_a_condition_is_never_recommended(campaign: Campaign) -> None:
+    """A load, a kernel, the CPUs of the machine: a user does not choose them by their times."""
     met = {name: study.conditions for name, study in studies(campaign).items()}
     assert met == {
         "tc01": ("kernel", "cpus"), "tc02": (), "tc03": (), "tc04": (), "tc05": ("load",),

@@ -61,8 +61,8 @@ def test_every_figure_of_the_document_is_there(campaign: Campaign, name: str) ->
         for sessions, *values in FIGURES[figure]
         for column, value in zip(("first column", "second column"), values, strict=True)
     }
-    dial = next(iter(held[0].base))
-    assert all(f.base_parameters[dial] != f.parameters[dial] for f in held)
+    option = next(iter(held[0].base))
+    assert all(f.base_parameters[option] != f.parameters[option] for f in held)
 
 
 def test_the_published_cells_are_cells(campaign: Campaign) -> None:
@@ -107,8 +107,8 @@ def test_servers_have_their_data_from_their_attendants(campaign: Campaign) -> No
     roles = argv(study_of(campaign, "postgresql"), version=18, files=16, workload="read")
     assert roles["target"][0] == "postgresql-18"
     at = roles["target"].index("--data")
-    told = roles["target"][at + 1].split()
-    assert list(roles["load"][2 : 2 + len(told)]) == told, "what was made is what is loaded"
+    made = roles["target"][at + 1].split()
+    assert list(roles["load"][2 : 2 + len(made)]) == made, "what was made is what is loaded"
     assert roles["load"][1] == roles["verify"][1]
     roles = argv(study_of(campaign, "mariadb"), threads="pool-of-threads")
     assert "--thread-handling=pool-of-threads" in roles["target"]

@@ -70,7 +70,7 @@ class Counting(Client):
         return reply
 
     def lock(self, count: int) -> None:
-        """Take some locks that nobody else wants."""
+        """Take some locks without contention."""
         name = self.socket.getsockname()[1]
         for number in range(count):
             self("LOCK", "T", f"{name}-{self.answered}-{number}", "E")

@@ -42,7 +42,7 @@ def is_generation(server: Server, number: int) -> bool:
 
 
 def held_of_all(client: Client) -> set[object]:
-    """The arguments that anybody holds."""
+    """The arguments that are locked."""
     return {row["argument"] for row in client.locks()}
 
 
@@ -78,7 +78,7 @@ def test_a_killed_engine_takes_its_own_sessions_and_no_others(tmp_path: Path) ->
                 client("OWNER", f"owner-{number}")
                 assert client("LOCK", "T", f"dialog {number}", "E") == 1
                 assert client("LOCK", "T", f"update {number}", "E", "SCOPE", 2, "BACKUP") == 1
-            # It sleeps: everybody has been answered.
+            # It sleeps: every client has its answer.
             os.kill(server.engines()[0], signal.SIGKILL)
             living = [number for number, client in enumerate(four) if lives(client)]
             assert len(living) == 2

@@ -15,10 +15,26 @@ INSTRUMENT: dict[str, set[str]] = {
     "clock": set(),
     "reporter": {"clock"},
     "wire": {"reporter"},
-    "probe": {"wire"},
+    "probe": set(),
     "trial": {"clock", "reporter", "wire", "probe"},
     "load": {"clock", "reporter"},
 }
+
+#: Each subject, lowest first, and the subjects that it may use.
+SUBJECTS: dict[str, set[str]] = {
+    "latch": set(),
+    "engines": {"latch"},
+    "records": {"latch"},
+    "statements": {"latch"},
+    "server": {"engines", "latch", "records", "statements"},
+    "disk": set(),
+    "storage": {"disk", "records"},
+    "mandelbrot": set(),
+    "targets": set(),
+}
+
+#: What the tests of a subject use besides: they run its latches between processes.
+SUBJECTS_FOR_TESTS = {"records": {"engines"}, "statements": {"engines"}}
 
 #: What a subject may use of the instrument: it tells the time, reports, and asks the system.
 OFFERED_TO_SUBJECTS = {"clock", "reporter", "probe"}
@@ -34,19 +50,32 @@ def crates(folder: str) -> dict[str, dict[str, Any]]:
     return {path.parent.name: tomllib.loads(path.read_text()) for path in paths}
 
 
-def ours(manifest: dict[str, Any]) -> set[str]:
+LINKED = ("dependencies", "build-dependencies")
+FOR_TESTS = ("dev-dependencies",)
+
+
+def ours(manifest: dict[str, Any], kinds: tuple[str, ...] = LINKED + FOR_TESTS) -> set[str]:
     """The crates of this repository that a manifest names, for tests or the build as well."""
     tables = [manifest, *manifest.get("target", {}).values()]
-    kinds = ("dependencies", "dev-dependencies", "build-dependencies")
     names = {name for table in tables for kind in kinds for name in table.get(kind, {})}
     return {name.removeprefix("concurve-") for name in names if name.startswith("concurve-")}
 
 
-SUBJECTS = crates("subjects")
+def linked(name: str) -> set[str]:
+    """All crates of this repository that end up in a program that links a crate."""
+    manifests = crates("instrument") | crates("subjects")
+    found: set[str] = set()
+    to_read = [name]
+    while to_read:
+        lower = ours(manifests[to_read.pop()], LINKED) - found
+        found |= lower
+        to_read += lower
+    return found
 
 
 def test_every_crate_is_named_here() -> None:
     assert set(crates("instrument")) == set(INSTRUMENT)
+    assert set(crates("subjects")) == set(SUBJECTS)
     members = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["members"]
     places = {f"instrument/{name}" for name in INSTRUMENT} | {f"subjects/{n}" for n in SUBJECTS}
     assert set(members) == places | {"native"}
@@ -61,11 +90,25 @@ def test_the_instrument_depends_on_nothing_but_lower_crates_of_its_own(name: str
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_subject_uses_of_the_instrument_what_is_offered(name: str) -> None:
-    used = ours(SUBJECTS[name])
+    used = ours(crates("subjects")[name])
     assert used - set(SUBJECTS) <= OFFERED_TO_SUBJECTS
 
 
-def test_the_order_of_the_instrument_has_no_circle() -> None:
-    order = list(INSTRUMENT)
-    for name, lower in INSTRUMENT.items():
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_uses_the_subjects_below_it_alone(name: str) -> None:
+    manifest = crates("subjects")[name]
+    assert ours(manifest, LINKED) & set(SUBJECTS) <= SUBJECTS[name]
+    for_tests = ours(manifest, FOR_TESTS) & set(SUBJECTS)
+    assert for_tests <= SUBJECTS[name] | SUBJECTS_FOR_TESTS.get(name, set())
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_does_not_link_the_seam(name: str) -> None:
+    assert linked(name) & set(INSTRUMENT) <= OFFERED_TO_SUBJECTS
+
+
+@pytest.mark.parametrize("crates_in_order", [INSTRUMENT, SUBJECTS], ids=["instrument", "subjects"])
+def test_an_order_has_no_circle(crates_in_order: dict[str, set[str]]) -> None:
+    order = list(crates_in_order)
+    for name, lower in crates_in_order.items():
         assert all(order.index(other) < order.index(name) for other in lower)

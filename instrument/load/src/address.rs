@@ -10,7 +10,7 @@ use crate::plan::{ServerTarget, Target};
 use crate::protocol::{self, AddressError, Endpoint, NamedProtocol};
 use crate::workload::{Language, Workload};
 
-/// What the load is put on.
+/// The server or engine under load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Server {
@@ -96,7 +96,7 @@ impl Address {
         }
     }
 
-    /// What statements are written in.
+    /// The language of the statements.
     pub fn language(&self) -> Language {
         match self {
             Self::Server { protocol, .. } => protocol.language(),

@@ -1,5 +1,5 @@
-//! Administrative connections: they make and verify data, and tell a server of the measured phase.
-//! Each statement is answered before the next is sent.
+//! Administrative connections: they create and verify data, and mark the measured phase at a
+//! server. Each statement is sent after the reply to the previous one.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! What can go wrong, in the user's words.
+//! The errors of the load generator, as the user reads them.
 
 use std::io;
 use std::path::PathBuf;

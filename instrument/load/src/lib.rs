@@ -15,7 +15,7 @@ use crate::dataset::{DatasetUnderLoad, Verified};
 use crate::drive::{raise_open_file_limit, run_child};
 use crate::figures::intervals::IntervalObservers;
 use crate::figures::{Figures, fail_if_all_lost, json, report, text};
-use crate::plan::Plan;
+use crate::plan::{Goal, Load, Plan, RateSearch};
 use crate::stop::Stop;
 
 mod address;
@@ -73,9 +73,12 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
     }
-    match arguments.slo.is_empty() {
-        true => measure(&plan, arguments, dataset.as_mut(), &reporter, &stop)?,
-        false => search(&plan, arguments, &reporter, &stop)?,
+    match &plan.goal {
+        Goal::Load(load) => {
+            let dataset = dataset.as_mut();
+            measure(&plan, load, arguments, dataset, &reporter, &stop)?;
+        }
+        Goal::Search(asked) => search(&plan, asked, arguments, &reporter, &stop)?,
     }
     Ok(match stop.signal() {
         None => ExitCode::SUCCESS,
@@ -93,14 +96,15 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
 /// One run: measures, shows the figures, and verifies the data.
 fn measure(
     plan: &Arc<Plan>,
+    load: &Load,
     arguments: &Arguments,
     dataset: Option<&mut DatasetUnderLoad<'_>>,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let observers = IntervalObservers::new(plan, arguments.hdr.as_deref())?;
-    let tallies = drive::run(plan, reporter, stop, observers)?;
-    let figures = Figures::of(plan, tallies);
+    let observers = IntervalObservers::new(plan, load.end, arguments.hdr.as_deref())?;
+    let tallies = drive::run(plan, load, reporter, stop, observers)?;
+    let figures = Figures::of(plan, load.pace, tallies);
     report::write(plan, &figures, reporter)?;
     match arguments.json {
         true => println!("{:#}", json::figures(plan, &figures)),
@@ -122,11 +126,12 @@ fn measure(
 /// Searches the greatest rate that keeps the objectives.
 fn search(
     plan: &Arc<Plan>,
+    asked: &RateSearch,
     arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let found = slo::find_rate(plan, &arguments.slo, reporter, stop)?;
+    let found = slo::find_rate(plan, asked, reporter, stop)?;
     slo::report(plan, &found, reporter)?;
     match arguments.json {
         true => println!("{:#}", slo::json(plan, &found)),

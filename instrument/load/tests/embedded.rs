@@ -131,7 +131,7 @@ fn sessions_of_sqlite_and_lmdb_may_be_processes() {
 #[test]
 fn the_end_of_measuring_is_reported_while_a_transaction_is_under_way() {
     let folder = made(SQLITE, "update", 1);
-    // Nobody else writes while this is open.
+    // While this transaction is open, no other session can write.
     let other = rusqlite::Connection::open(folder.path().join("data.db")).unwrap();
     other.execute_batch("begin immediate").unwrap();
     let mut child = Command::new(PROGRAM)
@@ -146,11 +146,14 @@ fn the_end_of_measuring_is_reported_while_a_transaction_is_under_way() {
     let said = BufReader::new(child.stdout.take().unwrap());
     let mut said = said.lines().map(Result::unwrap);
     let ended = said.find(|it| it.contains("\"measure\"") && it.contains("\"end\""));
-    assert!(ended.is_some(), "it ended without a word");
+    assert!(
+        ended.is_some(),
+        "it ended without reporting the end of the phase"
+    );
     assert_eq!(
         child.try_wait().unwrap(),
         None,
-        "the session cannot be done"
+        "the transaction of the session cannot have ended"
     );
     other.execute_batch("rollback").unwrap();
     let operations = said.find(|it| it.contains("\"operations\"")).unwrap();
@@ -159,7 +162,7 @@ fn the_end_of_measuring_is_reported_while_a_transaction_is_under_way() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_is_on_the_disk() {
+fn after_an_interrupt_the_data_agree_with_the_ledger() {
     for engine in [SQLITE, LMDB, RECORDS] {
         let folder = made(engine, "tpcb-rw3", 1);
         let ledger = folder.path().join("ledger");
@@ -195,7 +198,7 @@ fn an_interrupt_ends_it_with_what_is_on_the_disk() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_refused_with_a_remedy() {
+fn wrong_usage_is_refused_with_a_remedy() {
     for (engine, arguments, code, why) in [
         (SQLITE, "", 1, "--init makes"),
         (LMDB, "", 1, "there is no environment of LMDB"),
@@ -204,8 +207,18 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
         ("sqlite:x?journal=none", "", 2, "is not one of wal, delete"),
         ("lmdb:x?sync=maybe", "", 2, "is not one of full, off"),
         ("lmdb:x?map", "", 2, "\"map\" has no value"),
-        ("lmdb:x?cache=1", "", 2, "\"cache\" is no setting of it"),
-        ("lmdb:FOLDER/other", "", 1, "name a folder of this LMDB's"),
+        (
+            "lmdb:x?cache=1",
+            "",
+            2,
+            "\"cache\" is not a setting of this engine",
+        ),
+        (
+            "lmdb:FOLDER/other",
+            "",
+            1,
+            "name a folder with data of this version of LMDB",
+        ),
         (SQLITE, "--pipeline 4", 2, "--pipeline"),
         (
             SQLITE,

@@ -147,7 +147,7 @@ fn an_interrupt_ends_it_with_the_figures_so_far() {
 }
 
 #[test]
-fn what_a_server_must_have_is_counted_with_the_warm_up() {
+fn acknowledged_transactions_include_the_warm_up() {
     let server = Server::start(ok);
     let arguments = "--workload set --sessions 4 --warm-up 100ms --duration 200ms";
     let ended = load(&server.address, arguments).ok();
@@ -159,7 +159,7 @@ fn what_a_server_must_have_is_counted_with_the_warm_up() {
 }
 
 #[test]
-fn a_pipeline_is_answered_whole_too() {
+fn a_pipeline_is_answered_completely() {
     let server = Server::start(ok);
     let ended = load(
         &server.address,
@@ -173,7 +173,7 @@ fn a_pipeline_is_answered_whole_too() {
 }
 
 #[test]
-fn what_warms_up_does_not_count() {
+fn the_warm_up_does_not_count() {
     let server = Server::start(ok);
     let ended = load(
         &server.address,
@@ -316,7 +316,7 @@ fn a_password_is_taken_from_the_environment() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_speaks_otherwise_is_named() {
+fn a_missing_server_or_another_protocol_is_named() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = gone.local_addr().unwrap().to_string();
     drop(gone);
@@ -340,7 +340,7 @@ fn a_server_that_is_not_there_or_speaks_otherwise_is_named() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_refused_with_a_remedy() {
+fn wrong_usage_is_refused_with_a_remedy() {
     for (arguments, why) in [
         ("--keys zipf:10", "use uniform:100000"),
         ("--workload gte", "one of ping, get"),
@@ -371,7 +371,7 @@ fn what_is_asked_wrongly_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn the_server_is_told_of_the_measured_phase_and_of_nothing_else() {
+fn only_the_measured_phase_is_marked_at_the_server() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let all = received.clone();
     let server = Server::start_with(move |stream, _| {

@@ -200,7 +200,7 @@ fn a_search_ends_with_what_it_knows() {
     assert_eq!(ended.indicator("sessions_lost"), 4.0);
     assert!(ended.stderr().contains("no session is left"));
     assert!(
-        ended.stdout().contains("does not say what rate keeps"),
+        ended.stdout().contains("do not decide what rate keeps"),
         "{}",
         ended.stdout()
     );

@@ -32,7 +32,7 @@ fn load(address: &str, arguments: &str) -> Ended {
 }
 
 #[test]
-fn what_is_counted_is_what_the_server_has() {
+fn the_counts_agree_with_the_data_of_the_server() {
     let Some(server) = server() else { return };
     let over_tcp = server.address("known", "");
     let over_socket = format!("mysql://known@/?socket={}", server.socket.display());
@@ -75,7 +75,8 @@ fn what_is_counted_is_what_the_server_has() {
     server.ask("SET GLOBAL autocommit = 1; SET GLOBAL completion_type = 'NO_CHAIN'");
     load(&over_tcp, &format!("{strict} --init --transactions 1")).ok();
 
-    // Errors inside of transactions leave nothing behind: the server itself rolls back nothing here.
+    // Errors inside of transactions leave nothing behind: the server itself rolls back nothing
+    // here.
     server.ask(
         "CREATE TRIGGER concurve.fails BEFORE INSERT ON concurve.history_1 FOR EACH ROW
          SET NEW.tid = IF(NEW.aid % 3 = 0, (SELECT 1 UNION SELECT 2), NEW.tid)",
@@ -161,7 +162,7 @@ fn a_crash_leaves_the_figures_until_then_and_loses_nothing() {
 }
 
 #[test]
-fn statements_of_ones_own() {
+fn user_defined_statements_are_executed() {
     let Some(server) = server() else { return };
     server.ask(
         "CREATE DATABASE t; USE t; GRANT ALL ON t.* TO open@'%'; SET GLOBAL max_allowed_packet = 1 << 28;
@@ -205,7 +206,7 @@ fn statements_of_ones_own() {
 }
 
 #[test]
-fn data_that_were_not_made_here_are_left_alone() {
+fn data_of_other_programs_are_left_alone() {
     let Some(server) = server() else { return };
     let address = server.address("root", "");
     let refused = |arguments: &str, why: &str| {
@@ -223,6 +224,6 @@ fn data_that_were_not_made_here_are_left_alone() {
     server.ask("UPDATE concurve.marks SET number = 99 WHERE name = 'format'");
     refused("", "made by another version (format 99)");
     server.ask("DROP DATABASE concurve; CREATE DATABASE concurve; CREATE TABLE concurve.a (b INT)");
-    refused("--init", "was not made here");
+    refused("--init", "was not made by concurve-load");
     assert_eq!(server.ask("SELECT COUNT(*) FROM concurve.a"), "0");
 }

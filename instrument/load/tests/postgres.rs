@@ -14,7 +14,7 @@ use serde_json::json;
 const SIZE: &str = "--sessions 8 --threads 2 --transactions 400";
 
 #[test]
-fn the_oldest_version_and_the_newest_keep_what_must_hold() {
+fn the_oldest_and_the_newest_version_preserve_the_invariants() {
     let installed = installed();
     let both = installed
         .iter()
@@ -55,7 +55,7 @@ fn each_workload_keeps_the_data_consistent() {
 }
 
 #[test]
-fn texts_that_were_never_seen_do_what_prepared_ones_do() {
+fn new_texts_have_the_same_effect_as_prepared_statements() {
     let Some(server) = PostgreSql::start() else {
         return;
     };
@@ -78,7 +78,7 @@ fn texts_that_were_never_seen_do_what_prepared_ones_do() {
 }
 
 #[test]
-fn nothing_is_overwritten_that_is_not_ours_or_not_asked_for() {
+fn only_own_data_is_overwritten_and_only_on_request() {
     let Some(server) = PostgreSql::start() else {
         return;
     };
@@ -107,7 +107,7 @@ fn nothing_is_overwritten_that_is_not_ours_or_not_asked_for() {
     server.ask("DROP SCHEMA concurve CASCADE; CREATE SCHEMA concurve");
     for arguments in ["--init", "--transactions 8", "--verify-only"] {
         assert!(
-            refused(arguments).contains("was not made here"),
+            refused(arguments).contains("was not made by concurve-load"),
             "{arguments}"
         );
     }

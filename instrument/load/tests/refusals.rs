@@ -1,5 +1,5 @@
-//! What is asked wrongly, and servers that are not there, not what was thought, or not answering:
-//! each is an error that says what failed, where, and what to try.
+//! Wrong usage, and servers that are missing, of another kind, or not responding: each is an error
+//! that states what failed, where, and what to try.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn assert_refused(ended: &Ended, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn addresses_that_cannot_be_meant() {
+fn invalid_addresses_are_refused() {
     for (address, words) in [
         ("nowhere", ["nowhere", "redis://HOST:PORT"]),
         (
@@ -79,7 +79,7 @@ fn addresses_that_cannot_be_meant() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn contradictory_options_are_refused() {
     let postgres = "postgresql://me@127.0.0.1:1/bank";
     let redis = "redis://127.0.0.1:1";
     for (address, arguments, words) in [

@@ -4,9 +4,8 @@
 use std::io;
 use std::mem::size_of;
 
-use concurve_wire::spec::Policy;
-
-use crate::{ProbeError, Result, task};
+use crate::task::{self, Policy};
+use crate::{ProbeError, Result};
 
 /// CPUs that fit into a mask here; the kernel's own limit is 8192.
 const CPUS_MAX: usize = 8192;

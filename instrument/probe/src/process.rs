@@ -3,13 +3,21 @@
 
 use std::mem::{MaybeUninit, zeroed};
 
-use concurve_wire::record::Exit;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{Pid, getppid};
 
 use crate::{ProbeError, Result};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
 
 /// What `wait4` returns for a child, with the children that it has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -46,7 +46,7 @@ pub enum Kind {
 pub enum Wait {
     /// At the futex word of this address.
     Futex(u64),
-    /// For whatever this descriptor is.
+    /// For this descriptor, whose kind must be determined.
     Descriptor(u32),
     Known(Kind),
 }

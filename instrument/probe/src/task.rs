@@ -1,8 +1,25 @@
 //! What `/proc` says of one process or thread: its `stat`, `status` and `sched` files.
 
-use concurve_wire::spec::{Policy, PolicyClass};
-
 use crate::{ProbeError, Result, cpu_list};
+
+/// A scheduling policy with its static priority (0 for all but fifo and rr).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    pub class: PolicyClass,
+    pub priority: u32,
+}
+
+/// Scheduling classes of `sched(7)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyClass {
+    Other,
+    Batch,
+    Idle,
+    Fifo,
+    Rr,
+    Deadline,
+    Ext,
+}
 
 /// The fields of `/proc/PID/stat` that are used here.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ const KEPT_MAX: usize = 4_000_000;
 /// Longest time from an event until its record is in the ring.
 const LATE_NS: u64 = 1_000_000_000;
 
-/// The population of a tree, from its first exec on.
+/// The number of threads and processes of a tree, from its first exec on.
 #[derive(Debug)]
 pub struct Census {
     /// Events not folded yet, encoded as twice the time, plus one for a birth: they sort by time.

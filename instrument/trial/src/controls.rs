@@ -5,6 +5,8 @@ use concurve_probe::{ProbeError, control, cpu_list};
 use concurve_wire::record::GrantedControls;
 use concurve_wire::spec::{Controls, Policy};
 
+use crate::convert;
+
 /// Sets what is asked for. The error says what was refused, which capability is missing, and
 /// what to try; the granted controls are what the kernel reports afterwards.
 pub fn apply(
@@ -27,7 +29,8 @@ fn set(pid: u32, requested: &Controls) -> Result<(), String> {
         control::set_nice(pid, nice).map_err(|error| refused_nice(nice, &error))?;
     }
     if let Some(policy) = requested.policy {
-        control::set_policy(pid, policy).map_err(|error| refused_policy(policy, &error))?;
+        control::set_policy(pid, convert::kernel_policy(policy))
+            .map_err(|error| refused_policy(policy, &error))?;
     }
     Ok(())
 }
@@ -41,7 +44,7 @@ fn read_back(proc_fs: &ProcFs, pid: u32, requested: &Controls) -> GrantedControl
             .ok()
             .and_then(|status| status.cpus_allowed),
         nice: stat.as_ref().map(|stat| stat.nice),
-        policy: control::policy(pid).ok().flatten(),
+        policy: control::policy(pid).ok().flatten().map(convert::policy),
     }
 }
 

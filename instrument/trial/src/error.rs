@@ -14,7 +14,7 @@ pub enum TrialError {
         what: &'static str,
         source: concurve_probe::ProbeError,
     },
-    /// Something that should not happen.
+    /// A violated assumption of the program.
     #[error("{0}; please report it")]
     Internal(String),
 }

@@ -1,12 +1,13 @@
-//! Sources of measurement: which of them this host grants, and why not the others.
+//! Sources of measurement: which of them this host grants, and why it refuses the others.
 
 use concurve_probe::control;
 use concurve_probe::perf;
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process;
+use concurve_probe::task::PolicyClass;
 use concurve_probe::taskstats::{Listener, Query};
 use concurve_wire::record::Absent;
-use concurve_wire::spec::{PolicyClass, TrialSpec};
+use concurve_wire::spec::TrialSpec;
 use serde::Serialize;
 
 use crate::error::{OnHost, Result};
@@ -20,7 +21,7 @@ pub struct Host {
     pub proc_fs: ProcFs,
     /// Exits of all tasks, and totals of living processes.
     pub taskstats: Option<(Listener, Query)>,
-    /// Why a source is missing, by its name.
+    /// Missing sources by name, each with its reason.
     pub absent: Absent,
 }
 
@@ -54,8 +55,8 @@ impl Host {
 }
 
 /// Gives the runner a real-time priority above all roles, so that it reads the probes when a phase
-/// begins or ends, even if the roles keep all CPUs busy. The sampler's share of CPU time bounds what
-/// that costs the roles. The error says why it was refused.
+/// begins or ends, even if the roles keep all CPUs busy. The sampler's share of CPU time bounds
+/// what that costs the roles. The error says why it was refused.
 fn raise_priority(spec: &TrialSpec) -> std::result::Result<(), String> {
     let own = std::process::id();
     // Children get the default policy and nice value, not those that the runner was started with.

@@ -80,7 +80,7 @@ fn count(role: &mut Role, pid: u32, proc_fs: &ProcFs) {
     }
 }
 
-/// Says what failed, where, and what to try.
+/// A message that states what failed, where, and what to try.
 pub fn not_executed(role: &Role, failure: &LaunchFailure) -> NotStarted {
     let program = &role.spec.argv[0];
     let message = match (failure.step, failure.error.raw_os_error()) {

@@ -7,6 +7,7 @@ mod census;
 mod channel;
 mod check;
 mod controls;
+mod convert;
 mod error;
 mod event_loop;
 mod host;
@@ -57,9 +58,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Reads a spec and says whether each role would start with its controls; runs nothing
+    /// Reads a spec and checks whether each role would start with its controls; runs no program
     Check,
-    /// Says which sources of measurement this host grants
+    /// Lists which sources of measurement this host grants
     Probes,
 }
 

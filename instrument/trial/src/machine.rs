@@ -1,4 +1,4 @@
-//! What the whole machine did during the trial.
+//! The activity of the whole machine during the trial.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::proc_stat::CpuTicks;
@@ -61,8 +61,8 @@ impl Snapshot {
         }
     }
 
-    /// CPU time of the kernel's threads since an earlier snapshot. It counts as the trial's own: they
-    /// write back what the roles wrote, and drive their loop devices.
+    /// CPU time of the kernel's threads since an earlier snapshot. It counts as the trial's own:
+    /// they write back what the roles wrote, and drive their loop devices.
     fn kernel_since(&self, earlier: &Self) -> u64 {
         let used = self.kernel_ns.iter().map(|(pid, now)| {
             let before = earlier.kernel_ns.get(pid).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! To which role an orphan belongs. The runner is a subreaper, so orphans become its children.
+//! Assigns orphans to roles. The runner is a subreaper, so orphans become its children.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::ROLE_VARIABLE;

@@ -8,7 +8,7 @@ use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 
 use crate::waits::Tally;
 
-/// What the probes say of a role at one time; none where a source is missing.
+/// The readings of the probes of a role at one time; none where a source is missing.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     pub at_ns: u64,

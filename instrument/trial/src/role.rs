@@ -86,12 +86,12 @@ impl Role {
         }
     }
 
-    /// Its first process lives.
+    /// Whether its first process is running.
     pub fn running(&self) -> bool {
         self.pid.is_some() && self.exited_ns.is_none()
     }
 
-    /// Its program was executed.
+    /// Whether its program was executed.
     pub fn ran(&self) -> bool {
         self.released_ns.is_some() && !self.exec_failed
     }

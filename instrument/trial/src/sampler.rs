@@ -7,6 +7,7 @@ use concurve_probe::proc_fs::{LastPidFile, ProcFs, SchedstatFile};
 use concurve_probe::{control, process};
 use concurve_wire::spec::Sampling;
 
+use crate::convert;
 use crate::ledger::{Ledger, Seen};
 use crate::orphans;
 use crate::waits::sampling::WaitSampling;
@@ -184,7 +185,7 @@ impl Sampler {
                 }
                 seen.name = stat.name;
                 seen.nice = Some(stat.nice);
-                seen.policy = stat.policy;
+                seen.policy = stat.policy.map(convert::policy);
             }
             seen.cpus = control::affinity(tid).ok().or(seen.cpus);
         }
@@ -213,8 +214,8 @@ impl Sampler {
         }
     }
 
-    /// Threads that an earlier sample has seen. For a thread that is seen once, opening its file
-    /// would cost more than its waits could tell.
+    /// Threads that an earlier sample has seen. For a thread that is seen only once, the cost of
+    /// opening its file would not be justified.
     fn known_threads(&self) -> Vec<SampledThread> {
         let known = self.files.iter().filter(|(_, thread)| thread.readings > 1);
         let thread = |((role, tid), thread): (&(usize, u32), &ThreadFile)| SampledThread {

@@ -111,7 +111,7 @@ fn check_controls(controls: &Controls) -> std::result::Result<(), String> {
             return Err("cpus: give at least one CPU".into());
         }
         if !cpus.is_sorted_by(|left, right| left < right) {
-            return Err("cpus: give them ascending, each once".into());
+            return Err("cpus: list them in ascending order, each once".into());
         }
     }
     if let Some(nice) = controls.nice

@@ -161,7 +161,7 @@ for _ in range(6000): libc.pthread_join(create(libc.getpid), None)
 }
 
 #[test]
-fn killed_threads_are_dead() {
+fn killed_threads_count_as_dead() {
     let code = "
 for _ in range(100): create(libc.pause)
 os._exit(0)
@@ -194,7 +194,7 @@ os._exit(0)
 }
 
 #[test]
-fn the_threads_cpu_time_is_the_trees_but_for_the_end_of_each_exit() {
+fn the_cpu_time_of_threads_lacks_only_the_end_of_each_exit() {
     let code = "
 import hashlib
 text = bytes(1_000_000)

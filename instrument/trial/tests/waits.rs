@@ -58,8 +58,8 @@ fn phase(role: &RoleRecord) -> &Waits {
         .unwrap_or_else(|| panic!("{:?}", phase.absent))
 }
 
-/// A program that waits for one thing only does most of its waiting there. How long it runs, or waits
-/// for a CPU, depends on the machine.
+/// A program that waits for one thing only does most of its waiting there. How long it runs, or
+/// waits for a CPU, depends on the machine.
 fn mostly(of_kind: u64, waits: &Waits) {
     let elsewhere = waits.readings - waits.running - of_kind;
     assert!(of_kind > elsewhere, "{waits:?}");
@@ -289,7 +289,7 @@ os.waitpid(child, 0)
 }
 
 #[test]
-fn nobody_sees_it_too() {
+fn an_unprivileged_user_gets_waits_too() {
     let system_python = "/usr/bin/python3";
     if !can_run_as_nobody() || !std::path::Path::new(system_python).exists() {
         return eprintln!("skipped: needs setpriv and {system_python}");

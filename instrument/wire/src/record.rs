@@ -235,11 +235,11 @@ pub enum ThreadSource {
     Sample,
 }
 
-/// A stretch of a role's life that its program marked, or a client of it.
+/// A phase of a role that its program marked, or a client of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRecord {
     pub name: String,
-    /// The role that marked it, if not this one: a role that serves was used by that one meanwhile.
+    /// The role that marked the phase, if not this one: a client that this serving role worked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked_by: Option<String>,
     /// Relative to the trial's first release.
@@ -247,8 +247,8 @@ pub struct PhaseRecord {
     pub wall_ns: u64,
     /// Difference of the probes between its edges.
     pub usage: Usage,
-    /// How much later than its edges the probes were read, at worst: `usage` is off by what was
-    /// used meanwhile.
+    /// Maximum delay from an edge until the probes were read: `usage` is off by the usage during
+    /// that delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,
     /// Greatest number of threads alive at once; absent where `threads.peak` is a lower bound.
@@ -264,8 +264,8 @@ pub struct PhaseRecord {
     pub absent: Absent,
 }
 
-/// What threads were seen doing at the moments of samples. Counts are of readings, of one thread
-/// in one sample each: `readings` is the sum of `running` and the kinds of waiting after it.
+/// What threads were doing at the times of the samples. Counts are of readings, of one thread in
+/// one sample each: `readings` is the sum of `running` and the kinds of waiting after it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Waits {
@@ -349,7 +349,8 @@ pub struct MachineRecord {
     /// Granularity of the three figures above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_ns: Option<u64>,
-    /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`, `memory_full_ns`.
+    /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`,
+    /// `memory_full_ns`.
     #[serde(default)]
     pub psi: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,1 +1,1 @@
-"""Stored trials → what a run says: verdicts, comparisons, settings to run, words. Never shows."""
+"""Stored trials → findings: verdicts, comparisons, settings to run, sentences. Prints nothing."""

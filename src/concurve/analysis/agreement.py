@@ -1,8 +1,8 @@
 """Published figures beside the new ones: ratios against a base cell, never absolute times. Pure.
 
 A machine of today is many times as fast as that of a source, so its times say nothing about
-ours. What can be held against each other is how a figure relates to that of a base cell, each on
-its own machine.
+ours. What can be compared is the ratio of a figure to that of a base cell, each on its own
+machine.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class _Measured(NamedTuple):
     def values(
         self, parameters: Mapping[str, Level], indicator: str, called: str = "the cell"
     ) -> Sequence[float]:
-        """The values of a cell.
+        """Return the values of a cell.
 
         Raises:
-            MissingError: there are none. It names the cell by what it is ``called``, so that the
-                same reason of many figures reads the same.
+            MissingError: the cell has none. The error names the cell as ``called``, so that
+                figures with the same reason have the same text.
         """
         try:
             return self.samples.values({**self.first, **parameters}, indicator)
@@ -107,7 +107,7 @@ def _compared(figure: PublishedFigure, measured: _Measured) -> PublishedComparis
     )
 
 
-# -- one function a way of comparing --------------------------------------------------------
+# -- one function for each way of comparing --------------------------------------------------------
 
 
 def _ratio(figure: PublishedFigure, measured: _Measured) -> _Answer:
@@ -118,8 +118,8 @@ def _ratio(figure: PublishedFigure, measured: _Measured) -> _Answer:
 
 
 def _factor(figure: PublishedFigure, measured: _Measured) -> _Answer:
-    """How many times as good the cell is as its base; the source printed that, or by how many
-    percent it is better."""
+    """The ratio that is above 1 if the cell is better than its base. The source printed this
+    ratio, or the improvement in percent."""
     if _is_base(figure):
         return _base(figure, measured, 1.0)
     inverse = measured.samples.better(figure.indicator) != "higher"
@@ -127,7 +127,7 @@ def _factor(figure: PublishedFigure, measured: _Measured) -> _Answer:
 
 
 def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
-    """The figure less that of its base: counts that start from another number."""
+    """The figure minus that of its base, for counts that start from another number."""
     if _is_base(figure):
         return _base(figure, measured, 0.0)
     own, base = _values(figure, measured)
@@ -139,8 +139,8 @@ def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
 
 
 def _order(figure: PublishedFigure, measured: _Measured) -> _Answer:
-    """Whether it lies below, at or above its base: figures of two systems' own scales, such as
-    priorities, have nothing else in common."""
+    """Whether the figure lies below, at or above its base. Nothing else can be compared if two
+    systems have different scales, such as priorities."""
     own, base = _values(figure, measured)
     ours = Estimate(value=mean(own), n=len(own), min=min(own), max=max(own))
     if _is_base(figure):
@@ -151,7 +151,7 @@ def _order(figure: PublishedFigure, measured: _Measured) -> _Answer:
     if len(sides) > 1:
         return _Answer("undecided", "trials lie on both sides of the base", figure.value, ours)
     side = sides.pop()
-    reason = f"{theirs} its base there, {side} it here"
+    reason = f"{theirs} its base in the source, {side} it here"
     return _Answer("agrees" if side == theirs else "differs", reason, figure.value, ours)
 
 
@@ -185,14 +185,14 @@ def _is_base(figure: PublishedFigure) -> bool:
 
 
 def _base(figure: PublishedFigure, measured: _Measured, exactly: float) -> _Answer:
-    """The base itself: nothing to compare, but it must have been measured."""
+    """The base itself: there is nothing to compare, but it must have been measured."""
     own, _ = _values(figure, measured)
     ours = Estimate(value=exactly, low=exactly, high=exactly, n=len(own))
     return _Answer("base", "the others are relative to it", exactly, ours)
 
 
 def _published(figure: PublishedFigure) -> float | None:
-    """The published figure relative to its base; as it is where that is what is compared."""
+    """The published figure relative to its base, or as printed where the two are not related."""
     if figure.compare in ("factor", "order"):
         return figure.value
     if figure.compare == "improvement":
@@ -224,7 +224,8 @@ def _values(
 
 
 def _judged(figure: PublishedFigure, ours: Estimate, published: float | None) -> _Answer:
-    """Agrees if the whole interval keeps the tolerance, differs if all of it lies beyond."""
+    """``agrees`` if the whole interval lies within the tolerance, ``differs`` if it lies
+    outside."""
     if published is None:
         return _Answer("not comparable", "the source has no figure of the base", None, ours)
     tolerance = _tolerance(figure, published)

@@ -1,9 +1,9 @@
 """On which of its assumptions an answer of a simulation depends, and how much. Pure.
 
 A claim on a ratio that is judged at each level of several assumptions has a verdict for each
-setting. Here each assumption is looked at by itself: the ratio at each of its levels, as the
-geometric mean over all settings of the others, and how many times that at its first level it is.
-All cells of a block share their draws, so both are taken block by block.
+setting. This module looks at each assumption alone: it takes the ratio at each of its levels, as
+the geometric mean over all settings of the others, and divides it by the ratio at the first level.
+All cells of a block share their random draws, so both are computed block by block.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from concurve.findings.run import Finding
 from concurve.stats.intervals import paired_ratio
 from concurve.terms import Level
 
-#: A change is reported where its whole interval lies beyond none.
+#: A change is reported if its whole interval lies on one side of 1.
 _NONE = 1.0
 
 
 class _Sides(NamedTuple):
-    """By block: the geometric means of the indicator above and below the line of the ratio."""
+    """The geometric means of the indicator in the ratio's numerator and denominator, by block."""
 
     above: Mapping[int, float]
     below: Mapping[int, float]
 
 
 def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
-    """Of each claim on a ratio, on each assumption that this run has at several levels; nothing
-    for a study that is no simulation, and where a cell is missing."""
+    """The dependence of each claim on a ratio, on each assumption with several levels in this run.
+    Empty if the study is no simulation; a claim with a missing cell is left out."""
     if samples.by_block is None:
         return ()
     found = []
@@ -50,14 +50,14 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
 
 
 def sentences(found: Sequence[Dependence]) -> Iterator[Finding]:
-    """For each claim: what changes its ratio most, or that nothing does."""
+    """For each claim, the assumption that changes its ratio most, or that none does."""
     for says, group in itertools.groupby(found, key=lambda item: item.says):
         rows = list(group)
         sure = [item for item in rows if item.change is not None and _is_sure(item)]
         ratios = [item.ratio.value for item in rows]
         span = f"{says} The ratio is {min(ratios):.3g} to {max(ratios):.3g}"
         if not sure:
-            text = f"{span}, and none of the assumptions is shown to change it."
+            text = f"{span}, and no assumption changes it significantly."
         else:
             most = max(sure, key=lambda item: abs(math.log(_change(item))))
             text = (
@@ -112,7 +112,7 @@ def _sides(test: Ratio, settings: Sequence[Cell], samples: Samples) -> _Sides:
 def _means(
     cell: Cell, settings: Sequence[Cell], indicator: str, samples: Samples
 ) -> dict[int, float]:
-    """Geometric means over the settings, of the blocks that have all of them."""
+    """Geometric means over the settings, for each block that has all settings."""
     assert samples.by_block is not None
     columns = [samples.by_block({**cell, **setting}, indicator) for setting in settings]
     blocks = set.intersection(*(set(column) for column in columns))

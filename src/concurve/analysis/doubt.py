@@ -1,7 +1,7 @@
 """Verdicts that rest on a machine that was not quiet. Pure.
 
-Trials that could not be redone are used with a doubt. A verdict that they bear is none: it stands
-only where the quiet trials alone give it, too; else it is undecided, and says so.
+Trials that could not be redone are used with a doubt. A verdict that rests on them stands only if
+the quiet trials alone give the same verdict; otherwise it is undecided, with the reason.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ import msgspec
 from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
 from concurve.analysis.samples import Samples
+from concurve.definition.claim_kinds import KINDS
 from concurve.definition.study import Study
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.terms import Level
 
-#: Kinds of claims on readings that no neighbour changes, such as a priority.
-EXACT = ("mapping", "same", "distinct", "linear", "overlap", "step")
-
 
 def claims_in_doubt(
     study: Study, samples: Samples, quiet: Samples | None
 ) -> tuple[ClaimFinding, ...]:
-    """The claims judged by all trials in use, with the verdicts withheld that ``quiet``, the same
-    without the trials in doubt, does not bear; ``None`` where no trial is in doubt."""
+    """The claims judged by all trials in use. ``quiet`` are the samples without the trials in doubt
+    (``None`` if there are none): a verdict that they do not give is withheld."""
     found = judge_claims(study, samples)
     if quiet is None:
         return found
@@ -51,7 +49,7 @@ def _table(found: PublishedTable, alone: PublishedTable) -> PublishedTable:
 
 
 def _claim(found: ClaimFinding, alone: ClaimFinding) -> ClaimFinding:
-    judged = found.verdict in ("supported", "refuted") and found.kind not in EXACT
+    judged = found.verdict in ("supported", "refuted") and not KINDS[found.kind].exact
     if not judged or found.verdict == alone.verdict:
         return found
     doubt = _doubt(found.verdict, alone.verdict == "not testable here")
@@ -67,7 +65,7 @@ def _figure(found: PublishedComparison, alone: PublishedComparison) -> Published
 
 
 def _is_exact(found: PublishedComparison) -> bool:
-    """Readings that every trial gave alike, such as counts; priorities."""
+    """Are these readings that are equal in every trial, such as counts and priorities?"""
     ours = found.ours
     if found.compare == "order" or ours is None:
         return True
@@ -75,5 +73,5 @@ def _is_exact(found: PublishedComparison) -> bool:
 
 
 def _doubt(verdict: str, none_left: bool) -> str:
-    why = "a cell has no other trials" if none_left else "its quiet trials alone do not say so"
+    why = "a cell has no other trials" if none_left else "not by its quiet trials alone"
     return f"the machine was not quiet: {verdict} by all trials, but {why}"

@@ -1,4 +1,4 @@
-"""Scaling models of anybody's numbers: columns in, :class:`~concurve.findings.fit.Fit` out."""
+"""Scaling models of measured numbers: columns in, :class:`~concurve.findings.fit.Fit` out."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from concurve.models.predict import curve_of
 
 #: Points of a drawn curve.
 _STEPS = 80
-#: Levels that span more than this stand on a logarithmic axis, so its steps are even ones.
+#: Levels that span more than this ratio get a logarithmic axis, with even steps on it.
 AXIS_LOG_SPAN = 8.0
 
 
 class Numbers(NamedTuple):
     """Workers and throughput of each trial, and what their columns are called.
 
-    ``is_time`` tells that the column has the times of a fixed piece of work, of which throughput
-    is the inverse. ``derived`` is N, X or R if Little's law gave it.
+    ``is_time``: the column has the times of a fixed piece of work, of which throughput is the
+    inverse. ``derived`` is N, X or R if Little's law gave it.
     """
 
     n: Sequence[float]
@@ -61,7 +61,7 @@ def fit_numbers(
 def notes_of(
     result: FitResult, n_name: str, x_name: str, is_time: bool = False, derived: str = ""
 ) -> tuple[str, ...]:
-    """How the numbers of a fit were read."""
+    """Notes on how the fit read its numbers."""
     notes = [f"Error model: {result.error_model}."]
     if result.trials > len(result.levels):
         notes.append(

@@ -18,7 +18,7 @@ from concurve.stats.comparison import benjamini_hochberg
 from concurve.stats.intervals import ratio_estimate
 from concurve.terms import IndicatorInfo, Level
 
-#: Share of false changes among all that are shown.
+#: False discovery rate of the changes that are shown.
 _LEVEL = 0.05
 
 
@@ -90,13 +90,13 @@ def _points(
 
 
 def _kept(found: list[list[ChangePoint]]) -> list[list[ChangePoint]]:
-    """Changes that hold in view of how many cells were looked at."""
+    """The changes that remain significant after the correction for the number of cells."""
     adjusted = iter(benjamini_hochberg([c.p_value for changes in found for c in changes]))
     return [[c for c in changes if next(adjusted) <= _LEVEL] for changes in found]
 
 
 def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
-    """The series with its change points; the level of a stretch is the mean of its runs."""
+    """The series with its change points; the level of a segment is the mean of its runs."""
     if len(cell.points) < LENGTH_MIN:
         have = len(cell.points)
         which = f"{format_count(have, 'run')} {'is' if have == 1 else 'are'}"

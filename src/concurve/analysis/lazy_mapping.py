@@ -11,7 +11,8 @@ Value = TypeVar("Value")
 class LazyMapping(Mapping[str, Value]):
     """Names are known from the start, values made by ``make`` once each; ``known`` ones are there.
 
-    A view of a long run reads a few of its indicators: to make them all takes longer than the rest.
+    A view of a long run reads few of its indicators: making all of them would take most of the
+    time.
     """
 
     __slots__ = ("_make", "_names", "_values")

@@ -1,6 +1,6 @@
 """The facts that the measured program reported: records → facts, each with the cells of its value.
 
-One trial is read of each cell. A fact that only repeats a level of the cell is left out.
+One trial of each cell is read. A fact that only repeats a level of the cell is left out.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from concurve.findings.workers import ProgramFact
 from concurve.store.rows import TrialKey
 from concurve.terms import Level
 
-#: Runs of more cells are left without: each would be read.
+#: Runs with more cells get no facts, because a record of each cell would have to be read.
 CELLS_MAX = 1_000
 #: A fact that has more values than this belongs to trials, not to cells.
 VALUES_MAX = 12
 
 
 class ProgramFacts:
-    """What the measured role said of itself in the first trial in use of each cell; nothing of runs
-    with very many cells."""
+    """The facts that the measured role reported in the first trial in use of each cell. Runs with
+    very many cells get none."""
 
     def __init__(self, run: StoredRun) -> None:
         few = len(run.plan.cells) <= CELLS_MAX
@@ -35,11 +35,11 @@ class ProgramFacts:
         self._said: dict[int, dict[str, str]] = {}
 
     def cells(self) -> Collection[int]:
-        """Those that have a trial in use."""
+        """The cells that have a trial in use."""
         return self._first
 
     def wants(self, key: TrialKey) -> bool:
-        """One trial of each cell speaks for it."""
+        """One trial of each cell is enough."""
         return self._first.get(key.cell) == key
 
     def take(self, stored: StoredRecord) -> None:
@@ -49,7 +49,7 @@ class ProgramFacts:
         self._said[stored.key.cell] = {name: _text(value) for name, value in facts.items()}
 
     def has_all(self, cell: int) -> bool:
-        """The cell has spoken."""
+        """Was the trial of this cell read?"""
         return cell not in self._first or cell in self._said
 
     def found(self, cells: Sequence[CellFindings]) -> tuple[ProgramFact, ...]:
@@ -60,7 +60,7 @@ class ProgramFacts:
 
 
 def _text(value: object) -> str:
-    """Lists of texts as a command line, the rest as it is."""
+    """A list of texts as a command line, any other value as it is."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
     return value if isinstance(value, str) else json.dumps(value)
@@ -83,7 +83,7 @@ def facts_of(
 
 
 def _is_level(name: str, by_value: Mapping[str, Sequence[CellFindings]]) -> bool:
-    """Does it say no more than the level of the factor of its name?"""
+    """Does the fact only repeat the level of the factor with the same name?"""
     factor = name.replace("_", "-")
     return all(
         value in (str(cell.parameters.get(name)), str(cell.parameters.get(factor)))

@@ -1,4 +1,4 @@
-"""The records of a run, each read once, by all that need some of them."""
+"""The records of a run: each is read once and handed to every reader that needs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StoredRecord:
 
 
 class Reader(Protocol):
-    """Somebody who needs records of a run."""
+    """An analysis that needs records of a run."""
 
     def cells(self) -> Collection[int]:
         """The cells of which it needs a record."""
@@ -49,11 +49,11 @@ class FirstRecord:
         self.record: TrialRecord | None = None
 
     def cells(self) -> Collection[int]:
-        """Its cell, if there is a trial."""
+        """The cell of the first trial, if there is one."""
         return () if self._key is None else (self._key.cell,)
 
     def wants(self, key: TrialKey) -> bool:
-        """The first one."""
+        """Is this the first trial?"""
         return key == self._key
 
     def take(self, stored: StoredRecord) -> None:
@@ -61,7 +61,7 @@ class FirstRecord:
         self.record = stored.record
 
     def has_all(self, cell: int) -> bool:
-        """There is one."""
+        """One record is enough."""
         return self.record is not None or cell not in self.cells()
 
 

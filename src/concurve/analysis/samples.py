@@ -13,8 +13,8 @@ from concurve.terms import Level
 class MissingError(Exception):
     """A cell or an indicator that this run does not have.
 
-    ``cell`` names the cell, where it is one that lacks something, and ``reason`` says what; the
-    text of the error is both.
+    ``cell`` names the cell if one lacks something, and ``reason`` says what is missing; the text of
+    the error is both.
     """
 
     def __init__(self, reason: str, cell: str = "") -> None:
@@ -26,8 +26,8 @@ class MissingError(Exception):
 class Samples(NamedTuple):
     """Reads the values of a run; raises :class:`MissingError` where there are none.
 
-    ``by_block`` is given where the cells of a block share their draws; ratios are then taken
-    block by block.
+    ``by_block`` is given if the cells of a block share their random draws; ratios are then
+    computed block by block.
     """
 
     values: Callable[[Mapping[str, Level], str], Sequence[float]]
@@ -58,7 +58,7 @@ class Samples(NamedTuple):
 
 
 def by_indicator(chooses: Callable[[str], bool], first: Samples, second: Samples) -> Samples:
-    """Samples that read the indicators that are chosen from ``first``, the others from
+    """Samples that read an indicator from ``first`` if ``chooses`` accepts its name, else from
     ``second``."""
 
     def values(cell: Mapping[str, Level], indicator: str) -> Sequence[float]:

@@ -1,7 +1,7 @@
 """Scaling models of a run: its throughput against the work factor, for each combination of the
 other factors. Pure; findings in, :class:`~concurve.findings.scaling.ScalingFinding` out.
 
-Apart from the analysis, so that views without curves need not wait for them.
+A module of its own, so that views without curves do not wait for the fits.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def throughput_of(findings: Findings) -> str:
 
 
 def work_done(findings: Findings, throughput: str) -> float | None:
-    """What each trial does, as throughput × wall time, where that is the same for all: then the
-    time and the speed-up follow from the throughput. ``None`` where it differs."""
+    """The work of a trial, as throughput × wall time, if it is the same for all trials: then time
+    and speed-up follow from the throughput. ``None`` if it differs."""
     found = [
         dot.values[throughput] * dot.values["wall_seconds"]
         for dot in findings.dots
@@ -108,7 +108,7 @@ def _groups(findings: Findings, work: Factor) -> list[_Group]:
 def _trials_of(
     group: _Group, work: str, trials: dict[int, list[float]]
 ) -> tuple[list[float], list[float]]:
-    """Workers and throughput of every trial of a group; a skipped cell's do not count."""
+    """Workers and throughput of every trial of a group, without those of skipped cells."""
     n: list[float] = []
     x: list[float] = []
     for cell in group.cells:
@@ -119,7 +119,7 @@ def _trials_of(
 
 
 def _refusal(n: Sequence[float], x: Sequence[float]) -> str:
-    """Why no curve can be made of these trials."""
+    """Why no curve can be fitted to these trials; empty if one can."""
     try:
         make_curve(n, x, absolute=False)
     except ConcurveError as error:
@@ -180,7 +180,7 @@ def _ahead(work: str, result: FitResult, expected: Prediction) -> str:
 def _curves(
     findings: Findings, name: str, group: _Group, result: FitResult, done: float | None
 ) -> dict[str, tuple[CurvePoint, ...]]:
-    """The curve of the throughput, and of what follows from it."""
+    """The curve of the throughput, and of the indicators that follow from it."""
     rate = _curve(result)
     curves = {name: rate}
     if done is None:

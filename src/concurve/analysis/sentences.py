@@ -1,4 +1,4 @@
-"""What a run says in plain sentences: answers, warnings and notes."""
+"""The findings of a run as sentences: answers, warnings and notes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from concurve.readings.measures import MEASURE_PHASE
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
 
-#: A run time this much above the measured phase is worth naming beside it.
+#: The run time is named beside the measured phase if it is this many times as long.
 START_UP_FACTOR = 1.02
 
-#: Groups whose greatest speed-ups are named one by one.
+#: The greatest speed-up is named for each group, up to this many groups.
 GROUPS_NAMED = 6
 
-#: Settings of a best set that a sentence names one by one.
+#: A sentence names at most this many settings of a best set.
 SETTINGS_NAMED = 6
 
 
@@ -35,14 +35,15 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
 ) -> list[Finding]:
-    """The answer first, then what casts doubt on it, then how to read it."""
+    """First the answers, then the warnings that make them doubtful, then notes on how to read
+    them."""
     plan = protocol.plan
     answers = [*_answers(plan, cells), *_best(best)]
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
         *_skipped(plan, cells),
-        *_imprecise(head, plan, cells),
+        *_imprecise(head, protocol, cells),
         *_doubtful(plan, rejects),
     ]
     notes = _notes(plan, cells)
@@ -54,7 +55,7 @@ def sentences(
 
 
 class _Greatest(NamedTuple):
-    """The greatest speed-up of a group; ``is_gain``: it is shown to be one."""
+    """The greatest speed-up of a group; ``is_gain``: it is significantly above 1."""
 
     group: str
     cell: CellFindings
@@ -67,8 +68,8 @@ class _Greatest(NamedTuple):
 
 
 def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
-    """For each group of the other factors: the greatest speed-up, and where it stands; of many
-    groups the greatest of all, and how many have none."""
+    """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
+    greatest of all, and how many groups have none."""
     found = list(_greatest(plan, cells))
     if len(found) > GROUPS_NAMED:
         return _of_many(plan, found)
@@ -88,7 +89,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
         answers.append(f"With {most.group}: {_gain(plan, most)}")
     if len(gains) < len(found):
         answers.append(
-            f"Under {len(found) - len(gains)} of {len(found)} conditions nothing is shown to be "
+            f"Under {len(found) - len(gains)} of {len(found)} conditions no cell is significantly "
             "faster than the base cell."
         )
     return answers
@@ -102,7 +103,7 @@ def _gain(plan: Plan, item: _Greatest) -> str:
 
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
-    return f"nothing is shown to be faster than {_base(plan, item)} ({_wall(item.base)})."
+    return f"no cell is significantly faster than {_base(plan, item)} ({_wall(item.base)})."
 
 
 def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest]:
@@ -122,15 +123,16 @@ def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
-    """Does the base share the conditions? Else no one can choose between the two."""
+    """Does the base have the same conditions? Otherwise a user cannot choose between the two."""
     base = cells[cell.index if cell.base is None else cell.base].parameters
     return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
 
 
 def _best(best: tuple[BestFinding, ...]) -> list[str]:
-    """Which setting to run, for each group and over all; of many groups first how often which."""
+    """The recommended setting of each group and over all cells; for many groups, first how often
+    each setting is recommended."""
     each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
-    # Under conditions, what is best of all settings counts, not of the work factor's alone.
+    # With conditions, the best of all settings counts, not the best level of the work factor alone.
     chosen = max((len(item.factors) for item in best if item.group), default=0)
     groups = [item for item in best if item.group and len(item.factors) == chosen]
     if len(groups) <= GROUPS_NAMED:
@@ -149,11 +151,11 @@ def _recommendation(item: BestFinding, whole: bool) -> str:
     advice = f"{place}un {describe(item.recommended)}"
     if len(item.settings) == 1:
         return f"{advice}; by {item.label} it is the best of {item.compared} settings."
-    which = "the smallest" if len(item.factors) == 1 else "the one that takes least"
+    which = "the smallest" if len(item.factors) == 1 else "the one with the smallest levels"
     decide = f"; {item.decide}" if item.decide else ""
     return (
         f"{advice}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
-        f"told from the best by {item.label}{decide}."
+        f"distinguished from the best by {item.label}{decide}."
     )
 
 
@@ -179,7 +181,7 @@ def _groups(plan: Plan, cells: tuple[CellFindings, ...]) -> dict[str, list[CellF
 
 
 def _varied(plan: Plan, parameters: dict[str, Level]) -> dict[str, Level]:
-    """Without the factors that have one level only: naming them tells nothing."""
+    """The levels without those of factors that have one level only."""
     return {
         name: level
         for name, level in parameters.items()
@@ -195,7 +197,7 @@ def _own(plan: Plan, cell: CellFindings) -> str:
 
 
 def _base(plan: Plan, item: _Greatest) -> str:
-    """The base of a cell, with the levels by which it is of another group."""
+    """The base of a cell, with its levels that differ from those of the cell's group."""
     other = {
         name: level
         for name, level in item.base.parameters.items()
@@ -230,7 +232,7 @@ def _left_out(head: RunHead) -> list[str]:
 def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
     if state == "complete" or (used == planned and protocol.done):
-        return []  # nothing to go on with: every cell has its trials, or was skipped
+        return []  # nothing to resume: every cell has its trials, or was skipped
     return [
         f"This run is not complete: {used} of {format_count(planned, 'trial')} are in; "
         f"concurve resume {head.id} goes on."
@@ -245,8 +247,9 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     ]
 
 
-def _imprecise(head: RunHead, plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
-    wide = [cell for cell in cells if cell.stop_reason.startswith(("cap", "time"))]
+def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
+    plan, states = protocol.plan, protocol.cells
+    wide = [cell for cell, state in zip(cells, states, strict=True) if state.is_imprecise]
     if not wide:
         return []
     worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
@@ -278,8 +281,8 @@ def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     notes = []
     if any(_has_start_up(cell) for cell in cells):
         notes.append(
-            f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; start-up is "
-            "apart, as run_seconds."
+            f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; run_seconds "
+            "includes the start-up."
         )
     if plan.work_grows:
         notes.append(

@@ -1,4 +1,4 @@
-"""Stored records → what single workers or clients did, for reports."""
+"""Stored records → the share of each worker or client, for reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from concurve.readings.fairness_measures import FAIRNESS
 from concurve.store.rows import TrialKey
 from concurve.wire.record import TrialRecord
 
-#: Cells that are shown: of those with most workers.
+#: At most this many cells are shown, those with the most workers.
 _CELLS_MAX = 8
 
 
 class ShareReader:
-    """The shares of single workers, where the study asks how even they are: by an indicator of
-    fairness, such as ``load.session_operations_cv``."""
+    """The share of each worker, if the study has an indicator of fairness, such as
+    ``load.session_operations_cv``."""
 
     def __init__(self, run: StoredRun) -> None:
         self._run = run
@@ -38,11 +38,11 @@ class ShareReader:
         self._shares: dict[int, tuple[float, ...]] = {}
 
     def cells(self) -> Collection[int]:
-        """Those with most workers."""
+        """The cells with the most workers."""
         return self._wanted
 
     def wants(self, key: TrialKey) -> bool:
-        """The trial whose figure of fairness is the middle one."""
+        """Is this the trial with the median fairness?"""
         return self._wanted.get(key.cell) == key
 
     def take(self, stored: StoredRecord) -> None:
@@ -72,7 +72,7 @@ class ShareReader:
         )
 
     def _with_most_workers(self) -> list[int]:
-        """Of the cells that have the figure."""
+        """The cells with the most workers among those that have the figure."""
         plan, work = self._run.plan, self._run.plan.work
         if work is None or not self._known:
             return self._known

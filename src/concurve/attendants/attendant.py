@@ -12,17 +12,17 @@ from pathlib import Path
 
 from concurve.wire.report_channel import ATTENDANT
 
-#: The signals that end an attendance.
+#: The signals that stop an attendant.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class AttendantError(Exception):
-    """What was to be provided cannot be made, kept or taken back; the text says why, and what to
+    """The server or volume cannot be made, watched or removed; the text says why, and what to
     try."""
 
 
 class StoppedError(Exception):
-    """The attendant was asked to stop before there was anything to attend."""
+    """A stop signal came before the server or volume was ready."""
 
 
 def attend(subject: str, work: Callable[[], None]) -> int:
@@ -39,7 +39,7 @@ def attend(subject: str, work: Callable[[], None]) -> int:
 
 
 def name_thread() -> None:
-    """Give the main thread the name by which records tell attendants from servers."""
+    """Name the main thread, so that records distinguish the attendant from its server."""
     with contextlib.suppress(OSError):
         Path("/proc/self/comm").write_text(ATTENDANT, encoding="utf-8")
 
@@ -56,8 +56,8 @@ def wait_for_stop() -> None:
 
 
 class Signals:
-    """SIGTERM, SIGINT and SIGCHLD as bytes of a descriptor, for an attendant that works while it
-    waits: none is missed, none interrupts."""
+    """SIGTERM, SIGINT and SIGCHLD as bytes on a descriptor, for an attendant that works while it
+    waits: no signal is missed, and none interrupts a call."""
 
     def __init__(self) -> None:
         self._reads, writes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -66,7 +66,7 @@ class Signals:
         signal.set_wakeup_fd(writes)
 
     def stopped(self, seconds: float) -> bool:
-        """Wait until a signal comes, for so many seconds at most; whether it is a stop signal."""
+        """Wait for a signal, at most ``seconds``; ``True`` if it is a stop signal."""
         if not select.select([self._reads], [], [], seconds)[0]:
             return False
         received = os.read(self._reads, 64)

@@ -52,7 +52,7 @@ VERBS = (
 #: alone, because the collector belongs to the process: a caller of the Python API keeps its own.
 _GC_THRESHOLDS = (50_000, 10, 10)
 
-#: What a disk says that takes no more. Files of ours are written by modules that say which.
+#: Errors of a full disk on standard output. Modules that write files name the file themselves.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -92,7 +92,7 @@ def main() -> None:
         print("concurve: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, less) has gone: say nothing.
+        # The reader (head, less) has closed the pipe: print nothing.
         _write_no_more()
         sys.exit(141)
     except OSError as error:
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _write_no_more() -> None:
-    """Keep Python from writing the rest at its exit, and from failing at it again."""
+    """Keep Python from flushing the rest at its exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What the verbs do with a campaign: run it, go on with it, show it, write its report."""
+"""What the verbs do with a campaign: run it, resume it, show it, write its report."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def _measure(
 
 
 def _refuse_missing(head: CampaignHead, rows: Sequence[MemberRow]) -> None:
-    """The exit code tells of studies that are missing."""
+    """Raise an error, and so set the exit code, if studies are missing."""
     missing = [row for row in rows if row.state != "complete"]
     if missing:
         names = ", ".join(f"{row.name} ({row.state})" for row in missing)
         raise CampaignError(
             f"campaign {head.id}: {len(missing)} of {len(rows)} studies are missing: {names}",
-            f"what each of them says above; then concurve resume {head.id}",
+            f"the remedy that each of them names above; then concurve resume {head.id}",
         )

@@ -23,7 +23,7 @@ Examples:
   concurve compare 20261121-0912 last --fail-on slower     # exit code 10
 
 A is the base, B is new: the ratio is B over A. Several runs with commas between them (A1,A2)
-are sessions of one experiment. A difference below --effect is not worth the name.
+are sessions of one experiment. A difference below --effect counts as none.
 """
 
 
@@ -63,7 +63,7 @@ are sessions of one experiment. A difference below --effect is not worth the nam
     "--fail-on",
     multiple=True,
     type=click.Choice(["slower", "faster", "undecided"]),
-    help="Exit with code 10 if a cell is so; repeatable.",
+    help="Exit with code 10 if a cell has this verdict; repeatable.",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
 @options.db

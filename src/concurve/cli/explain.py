@@ -15,7 +15,7 @@ Examples:
 
 The thread time of an operation is divided into CPU time, waiting for a CPU, and being blocked on
 a lock, the disk, the network …; what exceeds that of the base cell names the cause: cpu, lock,
-coherency, io, client, contamination (others on the machine), or none.
+coherency, io, client, contamination (other processes on the machine), or none.
 """
 
 

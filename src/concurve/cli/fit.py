@@ -1,4 +1,4 @@
-"""``concurve fit``: scaling models on anybody's measured numbers."""
+"""``concurve fit``: scaling models fitted to measured numbers of any origin."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     metavar="SECONDS",
     help="Time of a client between operations, which R does not contain.",
 )
-@click.option("--predict", multiple=True, metavar="N[,N…]", help="Predict there; repeatable.")
+@click.option("--predict", multiple=True, metavar="N[,N…]", help="Predict at N; repeatable.")
 @click.option("--absolute", is_flag=True, help="Least squares of X itself, not of its logarithm.")
 @click.option(
     "--confidence",
@@ -117,7 +117,7 @@ def _predict_at(texts: tuple[str, ...]) -> list[float]:
 def _numbers(
     file: Path, n: str | None, x: str | None, r: str | None, time: bool, think_time: float
 ) -> Numbers:
-    """The columns asked for, completed and checked by Little's law."""
+    """The requested columns, completed and checked by Little's law."""
     from concurve.analysis.fit import Numbers
     from concurve.columns import read_columns
     from concurve.models import little
@@ -129,7 +129,7 @@ def _numbers(
             "for example --x threads --y requests_per_second",
         )
     if len(set(names)) < len(names):
-        raise ConcurveError(f"one column twice: {', '.join(names)}", "a column of its own for each")
+        raise ConcurveError(f"one column twice: {', '.join(names)}", "a different column for each")
     if time and (r is not None or x is None):
         raise ConcurveError("--time goes with --x and --y alone", "leave out --r")
     columns = read_columns(file, names)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-HELP = """What this host is and what it grants.
+HELP = """Describe this host and what it grants.
 
 \b
 Example:
   concurve machine check
 """
 
-CHECK_HELP = """Look for what would make figures of this machine doubtful, and name the remedy.
+CHECK_HELP = """Check what makes figures of this machine doubtful, and name the remedy.
 
 \b
 Examples:
@@ -25,7 +25,9 @@ def verb() -> None:
     """Group of verbs about the host."""
 
 
-@verb.command("check", help=CHECK_HELP, short_help="Look for what would make figures doubtful.")
+@verb.command(
+    "check", help=CHECK_HELP, short_help="Check what makes figures of this machine doubtful."
+)
 @click.option("--json", is_flag=True, help="Print the facts as JSON.")
 def check(json: bool) -> None:
     """Print what was found, one line each."""

@@ -31,7 +31,7 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
     export_html: Path | None = None
 
     def files(self) -> dict[Format, Path]:
-        """By format; each known to be writable before anything is measured."""
+        """The files by format; each is checked to be writable before anything is measured."""
         asked: dict[Format, Path | None] = {
             "json": self.export_json,
             "csv": self.export_csv,

@@ -39,7 +39,7 @@ class _PlaceError(ConcurveError):
 )
 @click.option("--json", is_flag=True, help="Print a line of JSON for each interval.")
 def verb(place: str, interval: str, count: int, password_from: str | None, json: bool) -> None:
-    """Print so many intervals, each as soon as it is over."""
+    """Print ``count`` intervals, each as soon as it is over."""
     import msgspec
 
     from concurve.definition.units import parse_duration
@@ -70,7 +70,7 @@ def verb(place: str, interval: str, count: int, password_from: str | None, json:
 
 
 def _wait(length: float) -> bool:
-    """Whether it was ended early."""
+    """Wait so many seconds; ``True`` if Ctrl-C ended the wait early."""
     try:
         time.sleep(length)
     except KeyboardInterrupt:

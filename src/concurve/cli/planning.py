@@ -44,8 +44,8 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
 def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store) -> None:
     """Print the cells, the trials and the time of each study, and the time of all."""
     total = len(campaign.studies)
-    told = "1 study" if total == 1 else f"{total} studies"
-    print(f"campaign {campaign.name}: {told} (effort {effort}, seed {seed})")
+    counted = "1 study" if total == 1 else f"{total} studies"
+    print(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
     plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
         rules, cells = plan.rules, len(plan.cells)
@@ -60,16 +60,16 @@ def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store
 
 
 def _time_in_all(plans: list[Plan], store: Store) -> str:
-    """What earlier runs tell, and the allowances of the studies that none tells of."""
+    """The time that earlier runs took, and the allowances of the studies without an earlier run."""
     known = [(plan, forecast(plan, store)) for plan in plans]
-    told = sum(expected.pilot_seconds for _, expected in known if expected is not None)
+    pilots = sum(expected.pilot_seconds for _, expected in known if expected is not None)
     most = sum(
         plan.rules.time_allowed_seconds if expected is None else expected.longest_seconds
         for plan, expected in known
     )
     unknown = sum(expected is None for _, expected in known)
-    about = f"about {format_duration(told)}, " if unknown < len(plans) else ""
-    apart = f"and {unknown} studies that no earlier run tells of, " if about and unknown else ""
+    about = f"about {format_duration(pilots)},  " if unknown < len(plans) else ""
+    apart = f"and {unknown} studies without an earlier run, " if about and unknown else ""
     return f"{about}{apart}at most {format_duration(most)}"
 
 

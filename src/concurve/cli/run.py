@@ -27,7 +27,7 @@ campaign.
 @click.option(
     "--java",
     metavar="PATH|VERSION",
-    help="Java for the roles that run on one: a java, its JDK's folder, 17, or 21+ for that or a "
+    help="Java for the roles that need one: a java, its JDK's folder, 17, or 21+ for that or a "
     "newer one (default: CONCURVE_JAVA, JAVA_HOME, PATH, /usr/lib/jvm).",
 )
 @options.protocol

@@ -72,7 +72,7 @@ def _campaign(store: Store, campaign: CampaignRow) -> Iterator[str]:
 
 
 def _print(lines: Iterator[str]) -> None:
-    """A line each on a terminal, too; a file or a pipe gets the whole reason."""
+    """Print each line, cut to the width of a terminal; a file or a pipe gets it whole."""
     from rich.text import Text
 
     from concurve.report.console import cut, print_lines

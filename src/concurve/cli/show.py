@@ -31,7 +31,7 @@ Examples:
     "--best-by",
     default="",
     metavar="INDICATOR",
-    help="By what settings are the best (default: the primary indicator).",
+    help="Indicator by which the best settings are named (default: the primary one).",
 )
 @click.option("--models", is_flag=True, help="Fit scaling models to the throughput.")
 @options.db

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def note(text: str) -> None:
-    """A line for people, apart from what is printed as a result."""
+    """Print a line for people to standard error, apart from the result on standard output."""
     print(f"concurve: {text}", file=sys.stderr)
 
 

@@ -25,7 +25,7 @@ def verb() -> None:
     def shown(width: int) -> Iterator[Text]:
         for line in _lines():
             indent = line[: len(line) - len(line.lstrip())]
-            # A file or a pipe gets each line whole.
+            # In a file or a pipe no line is cut.
             yield from wrapped(Text(line), width, indent) if sys.stdout.isatty() else [Text(line)]
 
     print_lines(shown)

@@ -22,7 +22,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One campaign, whole: its studies in the order in which they run. ``efforts`` names those that
+    """A complete campaign: its studies in the order in which they run. ``efforts`` names those that
     run at an effort, where these are not all of them."""
 
     name: str
@@ -44,7 +44,7 @@ def only(campaign: Campaign, names: Sequence[str]) -> Campaign:
     """The campaign with the named studies only, in its own order, each once.
 
     Raises:
-        StudyError: a name that is none of its studies', with the nearest one.
+        StudyError: the campaign has no study of this name; the remedy has the most similar one.
     """
     known = [member.name for member in campaign.studies]
     for name in names:

@@ -99,7 +99,7 @@ def _check_head(head: _Head, path: Path) -> None:
                 "letters, digits, _ and -, no blanks",
             )
         if head.studies.count(name) > 1:
-            raise StudyError(f"{path}: campaign, studies: {name!r} stands twice", "each once")
+            raise StudyError(f"{path}: campaign, studies: {name!r} appears twice", "each once")
 
 
 def _check_efforts(file: _File, path: Path) -> None:
@@ -139,7 +139,7 @@ def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
 
 
 def _check_published(names: list[str], path: Path) -> None:
-    """Refuse figures that no study would show."""
+    """Refuse published figures of a test case that is no study of the campaign."""
     file = path.parent / PUBLISHED_NAME
     if not file.is_file():
         return

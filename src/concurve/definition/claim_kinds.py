@@ -1,8 +1,9 @@
-"""The kinds of claims: what each needs, typed, and what of it can be refused before any run."""
+"""The kinds of claims: the typed keys of each, and the checks that need no run."""
 
 from __future__ import annotations
 
 import difflib
+from typing import ClassVar
 
 import msgspec
 
@@ -15,18 +16,29 @@ Cell = dict[str, Level]
 
 
 class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a kind needs; ``published`` is the source's figure, shown beside ours.
+    """Base of the kinds of claims; ``published`` is the source's figure, shown beside ours.
 
     A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
-    table ``each`` names the levels, none for all.
+    table ``each`` names the levels, none for all. ``exact``: the kind is about readings that no
+    other process on the machine can change, such as a priority; :mod:`concurve.analysis.doubt`
+    leaves its verdicts as they are.
     """
+
+    exact: ClassVar[bool] = False
 
     published: float | None = None
     indicator: str = "wall_seconds"
     each: tuple[str, ...] | dict[str, tuple[Level, ...]] = ()
 
 
-class Ratio(ClaimTest, frozen=True, kw_only=True):
+class Bounded(ClaimTest, frozen=True, kw_only=True):
+    """Base of what a kind with bounds needs; one of the two must be given."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Ratio(Bounded, frozen=True, kw_only=True):
     """``indicator`` in cell ``of`` over that in cell ``over``, against bounds.
 
     ``speedup`` is the inverse for times: how many times as fast ``of`` is.
@@ -34,8 +46,6 @@ class Ratio(ClaimTest, frozen=True, kw_only=True):
 
     of: Cell
     over: Cell
-    at_least: float | None = None
-    at_most: float | None = None
 
 
 class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
@@ -55,7 +65,7 @@ class BestSetting(ClaimTest, frozen=True, kw_only=True):
     where: Cell = {}
 
 
-class BestRatio(ClaimTest, frozen=True, kw_only=True):
+class BestRatio(Bounded, frozen=True, kw_only=True):
     """The best mean of ``indicator`` over the levels of ``factor`` in the cells ``of``, over the
     best one in the cells ``over``, or over the figure ``over_value`` of the source."""
 
@@ -63,25 +73,23 @@ class BestRatio(ClaimTest, frozen=True, kw_only=True):
     of: Cell
     over: Cell | None = None
     over_value: float | None = None
-    at_least: float | None = None
-    at_most: float | None = None
 
 
 class Mapping_(ClaimTest, frozen=True, kw_only=True):  # noqa: N801
     """Each level of ``factor`` gives exactly this value of ``indicator``: ``table`` has pairs of
     level (as text) and value."""
 
+    exact: ClassVar[bool] = True
+
     factor: str
     table: dict[str, float]
     where: Cell = {}
 
 
-class Spread(ClaimTest, frozen=True, kw_only=True):
+class Spread(Bounded, frozen=True, kw_only=True):
     """The coefficient of variation of ``indicator`` over the trials of cell ``of``."""
 
     of: Cell
-    at_most: float | None = None
-    at_least: float | None = None
 
 
 class Order(ClaimTest, frozen=True, kw_only=True):
@@ -90,7 +98,7 @@ class Order(ClaimTest, frozen=True, kw_only=True):
     cells: tuple[Cell, ...]
 
 
-class RatioOfRatios(ClaimTest, frozen=True, kw_only=True):
+class RatioOfRatios(Bounded, frozen=True, kw_only=True):
     """``indicator`` in cell ``of`` over that in cell ``over``, against the same ratio of the cells
     ``than_of`` and ``than_over``: how many times as strong an effect is here as there."""
 
@@ -98,22 +106,22 @@ class RatioOfRatios(ClaimTest, frozen=True, kw_only=True):
     over: Cell
     than_of: Cell
     than_over: Cell
-    at_least: float | None = None
-    at_most: float | None = None
 
 
-class Step(ClaimTest, frozen=True, kw_only=True):
-    """The exact reading of ``indicator`` in cell ``of`` less that in cell ``over``."""
+class Step(Bounded, frozen=True, kw_only=True):
+    """The exact reading of ``indicator`` in cell ``of`` minus that in cell ``over``."""
+
+    exact: ClassVar[bool] = True
 
     of: Cell
     over: Cell
-    at_least: float | None = None
-    at_most: float | None = None
 
 
 class Same(ClaimTest, frozen=True, kw_only=True):
     """The exact reading of ``indicator`` is the same at all levels of ``factor``, or at those
     ``among`` them."""
+
+    exact: ClassVar[bool] = True
 
     factor: str
     among: tuple[Level, ...] = ()
@@ -124,23 +132,27 @@ class Linear(ClaimTest, frozen=True, kw_only=True):
     """The exact readings of ``indicator`` over the levels of ``factor``, which are numbers, lie
     within ``within`` of a straight line that is not level."""
 
+    exact: ClassVar[bool] = True
+
     factor: str
     within: float = 0.5
     where: Cell = {}
 
 
-class Distinct(ClaimTest, frozen=True, kw_only=True):
+class Distinct(Bounded, frozen=True, kw_only=True):
     """How many different exact readings of ``indicator`` the levels of ``factor`` give."""
+
+    exact: ClassVar[bool] = True
 
     factor: str
     where: Cell = {}
-    at_least: float | None = None
-    at_most: float | None = None
 
 
 class Overlap(ClaimTest, frozen=True, kw_only=True):
     """Some exact reading of ``indicator`` is reached at two levels of ``factor`` at least (of
     those ``among`` them), over all levels of ``across``."""
+
+    exact: ClassVar[bool] = True
 
     factor: str
     across: str
@@ -173,27 +185,26 @@ KINDS: dict[str, type[ClaimTest]] = {
 }
 
 
-_BOUNDED = Ratio | BestRatio | Spread | RatioOfRatios | Step | Distinct
-
-#: Fields that name a cell, and those that name a factor.
+#: Fields that name a cell, those that name several cells, and those that name a factor.
 _CELL_FIELDS = ("of", "over", "than_of", "than_over", "where")
+_CELLS_FIELDS = ("cells",)
 _FACTOR_FIELDS = ("factor", "across")
 
 
 def at_levels(test: ClaimTest, levels: Cell) -> ClaimTest:
     """The test with every cell that it names narrowed to ``levels``."""
-    changed: dict[str, object] = {
-        field: {**getattr(test, field), **levels}
-        for field in test.__struct_fields__
-        if field in _CELL_FIELDS and getattr(test, field) is not None
-    }
-    if isinstance(test, Order):
-        changed["cells"] = tuple({**cell, **levels} for cell in test.cells)
+    changed: dict[str, object] = {}
+    for field in test.__struct_fields__:
+        value = getattr(test, field)
+        if field in _CELL_FIELDS and value is not None:
+            changed[field] = {**value, **levels}
+        elif field in _CELLS_FIELDS:
+            changed[field] = tuple({**cell, **levels} for cell in value)
     return msgspec.structs.replace(test, each=(), **changed)
 
 
 def parse_test(claim: Claim, where: str) -> ClaimTest:
-    """What a claim's kind needs, typed.
+    """The keys of a claim as the type of its kind.
 
     Raises:
         StudyError: an unknown kind, or keys that do not fit it.
@@ -231,13 +242,13 @@ def check_claims(study: Study, origins: Origins) -> None:
                     f"{where}: claims {claim.id!r}: {name!r} is no factor",
                     f"did you mean {near[0]!r}?" if near else f"one of {', '.join(factors)}",
                 )
-        if isinstance(test, _BOUNDED) and test.at_least is None and test.at_most is None:
+        if isinstance(test, Bounded) and test.at_least is None and test.at_most is None:
             raise StudyError(
                 f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
             )
         if isinstance(test, BestRatio) and (test.over is None) == (test.over_value is None):
             raise StudyError(
-                f"{where}: claims {claim.id!r}: one of over and over_value is needed, not both",
+                f"{where}: claims {claim.id!r}: needs either over or over_value",
                 "over = { cpus = 1 }, or over_value = 0.255",
             )
 
@@ -249,7 +260,7 @@ def _factors_of(test: ClaimTest) -> list[str]:
         value = getattr(test, field)
         if field in _CELL_FIELDS and value is not None:
             cells.append(value)
-        elif field == "cells":
+        elif field in _CELLS_FIELDS:
             cells.extend(value)
         elif field == "each":
             names.extend(value)

@@ -16,7 +16,7 @@ from concurve.wire.spec import Controls, Policy, PolicyClass
 #: The CPUs that no other role of the study is bound to.
 SPARE = "spare"
 
-#: So many of the CPUs that a list has in vain are named.
+#: A message names at most this many of the listed CPUs that the process may not use.
 _MISSING_SHOWN = 8
 
 POLICIES = ("other", "batch", "idle", "fifo", "rr")
@@ -30,7 +30,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: str | None = None
 
     def texts(self) -> dict[str, str]:
-        """The texts that are given, by control."""
+        """The texts of the controls that are set, by control."""
         pairs = {"cpus": self.cpus, "nice": self.nice, "policy": self.policy}
         return {name: text for name, text in pairs.items() if text is not None}
 
@@ -46,7 +46,7 @@ class ControlsTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Raises:
             StudyError: a text is malformed.
-            HostError: the machine has not got the CPUs.
+            HostError: the machine does not have the CPUs.
         """
         rendered = {name: render(text, values) for name, text in self.texts().items()}
         rendered = {name: text for name, text in rendered.items() if text}
@@ -70,7 +70,7 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
 
     Raises:
         StudyError: neither a count nor a list.
-        HostError: more CPUs, or others, than this process may use.
+        HostError: this process may not use that many CPUs, or not these.
     """
     text = text.strip()
     if text == "all":
@@ -92,7 +92,7 @@ def parse_cpus(text: str, allowed: Sequence[int], where: str) -> tuple[int, ...]
         )
     spans = [part.partition("-") for part in text.split(",") if part]
     asked = [range(int(first), int(last or first) + 1) for first, _, last in spans]
-    # Of a span such as 0-1000000000, no more than what is shown.
+    # Of a range such as 0-1000000000, take only the CPUs that the message shows.
     missing = sorted(
         {
             cpu

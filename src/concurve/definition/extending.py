@@ -7,7 +7,7 @@
 - ``{with.NAME}`` in a text is what ``[with]`` has under this name; ``with = "NAME"`` in the cell of
   a claim stands for the levels there.
 
-The result is what a file would have that says everything itself: a
+The result has the tables of an equivalent file that extends no other one: a
 :class:`~concurve.definition.study.Study` holds none of this.
 """
 
@@ -43,20 +43,20 @@ class _File(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry that a study may use, and the file that it stands in."""
+    """An entry that a study may use, and its file."""
 
     value: Any
     file: str
 
 
 def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
-    """The tables of a study with all that it takes from elsewhere, and where each part stands.
+    """The resolved tables of a study, and the file of each part.
 
     ``where`` is the path of its file; those that it extends are found from its folder.
 
     Raises:
-        StudyError: a file that is missing, a circle, a name that nothing describes, or one that is
-            described twice; with file, key and remedy.
+        StudyError: a missing file, files that extend each other, a name without a description, or
+            with two; with file, key and remedy.
     """
     files = _files(text, where)
     tables, parts = _taken_over(files)
@@ -86,15 +86,17 @@ def _files(text: str, where: str) -> list[_File]:
             )
         if any(path.resolve() == Path(file.where).resolve() for file in files):
             raise StudyError(
-                f"{by}: extends: {path} in turn extends this file", "no extends in one of them"
+                f"{by}: extends: {path} in turn extends this file",
+                "remove extends from one of them",
             )
         files.append(_File(str(path), parse_toml(read_text(path, "a study file"), str(path))))
     return files
 
 
 def _taken_over(files: list[_File]) -> tuple[Tables, dict[tuple[str, str], str]]:
-    """The tables of all files key by key, the nearest file's first, and the parts that are not the
-    study's own. Of lists and levels, which are taken by name, the study's own alone."""
+    """The tables of all files key by key (the nearest file wins), and the parts that come from
+    another file. Of lists and levels, which are taken by name, only those of the study's own
+    file."""
     merged: Tables = {}
     parts: dict[tuple[str, str], str] = {}
 
@@ -116,7 +118,7 @@ def _taken_over(files: list[_File]) -> tuple[Tables, dict[tuple[str, str], str]]
 
 
 def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str], str]) -> None:
-    """Put what the levels of a factor stand for in the place of ``use`` in ``[levels]``."""
+    """Replace ``use`` in ``[levels]`` by the parts of the levels that it names."""
     own, where = tables.get("levels"), files[0].where
     if not isinstance(own, dict) or not isinstance(own.get("use"), list):
         return
@@ -124,7 +126,9 @@ def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str],
     used = {name: _found(name, shared, {}, files, "levels") for name in _names(own, where)}
     for name, entry in used.items():
         if name in own:
-            raise StudyError(f"{where}: levels, use: {name!r} is also written here", "one of both")
+            raise StudyError(
+                f"{where}: levels, use: {name!r} is also written here", "remove one of the two"
+            )
         parts["levels", name] = entry.file
     rest = {name: value for name, value in own.items() if name != "use"}
     tables["levels"] = {**{name: entry.value for name, entry in used.items()}, **rest}
@@ -137,8 +141,8 @@ def _use(
     parts: dict[tuple[str, str], str],
     described: Mapping[str, _Entry],
 ) -> None:
-    """Put the entries that a study uses by name in the place of ``use``; ``described`` are those
-    that stand in no study file."""
+    """Replace ``use`` by the entries that it names; ``described`` are entries that no study file
+    holds."""
     own, where = tables[table], files[0].where
     if not isinstance(own, list):
         return
@@ -175,7 +179,7 @@ def _found(
     files: list[_File],
     table: str,
 ) -> _Entry:
-    """What a name stands for: an entry of a file that is extended, else what a program says."""
+    """The entry of a name: in an extended file, else in the table of a program."""
     if name in shared:
         return shared[name]
     if name in described:
@@ -223,14 +227,16 @@ def _named(file: _File, table: str) -> Iterator[tuple[str, Any]]:
                 f"[[{table}]] with {key}: a file that is extended has its entries in full",
             )
         if name in names:
-            raise StudyError(f"{file.where}: {table}: {name!r} stands twice", "one of both")
+            raise StudyError(
+                f"{file.where}: {table}: {name!r} appears twice", "remove one of the two"
+            )
         names.add(name)
         yield name, entry
 
 
 class _Words:
-    """What stands for ``{with.NAME}``: the study's ``[with]`` over those of the files that it
-    extends, over those of a program's table. Remembers what was asked for.
+    """The values of ``{with.NAME}``: the study's ``[with]``, then those of the files that it
+    extends, then that of a program's table. Remembers which names were used.
 
     A study without ``[with]`` may have a factor of that name; its placeholders are left alone.
     """
@@ -245,11 +251,13 @@ class _Words:
             raise StudyError(f"{origins.of('with')}: with: no table", '[with], with name = "text"')
         self._active = not (isinstance(factors, dict) and "with" in factors)
         if self._given and not self._active:
-            raise StudyError(f"{origins}: factor 'with' beside a table [with]", "another name")
+            raise StudyError(
+                f"{origins}: factor 'with' beside a table [with]", "another name for the factor"
+            )
         self._asked: set[str] = set()
 
     def fill(self, table: str, value: Any) -> Any:
-        """A table with its words filled in."""
+        """A table with its ``{with.NAME}`` filled in."""
         if not self._active or table in ("with", "extends"):
             return value
         if table in _LISTS:
@@ -264,13 +272,13 @@ class _Words:
         }
 
     def refuse_unused(self, own: Any) -> None:
-        """Refuse words of the study's own that nothing asks for."""
+        """Refuse entries of the study's own ``[with]`` that no text uses."""
         for name in own or ():
             if name not in self._asked:
                 near = difflib.get_close_matches(name, self._asked - set(own), n=1)
                 raise StudyError(
-                    f"{self.origins}: with, {name}: nothing asks for {{with.{name}}}",
-                    f"did you mean {near[0]!r}?" if near else "no such entry",
+                    f"{self.origins}: with, {name}: nothing uses {{with.{name}}}",
+                    f"did you mean {near[0]!r}?" if near else "remove this entry",
                 )
 
     def _entry(self, table: str, position: int, entry: Any) -> Any:
@@ -285,7 +293,7 @@ class _Words:
             filled: list[Any] = []
             for item in value:
                 new = self._filled(item, where, cells=cells)
-                # A list that stands for one argument becomes as many as it has.
+                # A list in the place of one argument becomes as many arguments as it has elements.
                 filled += new if isinstance(item, str) and isinstance(new, list) else [new]
             return filled
         if not isinstance(value, dict):
@@ -299,7 +307,8 @@ class _Words:
         return table
 
     def _text(self, text: str, where: str) -> Any:
-        """The text with its words; one that is nothing but a word is whatever that stands for."""
+        """The text with its values; a text that is only ``{with.NAME}`` becomes the value
+        itself."""
         whole = _WORD.fullmatch(text)
         if whole and whole[1]:
             return self._value(whole[1], where)
@@ -350,8 +359,8 @@ class _Words:
 
 
 def _described(tables: Tables, words: _Words) -> dict[str, _Entry]:
-    """The indicators that the programs of the roles and the laboratory describe, by the names that
-    the study has for them: of the measured role without, of others with the name of the role."""
+    """The indicators that the programs of the roles and the laboratory describe, by their names in
+    the study: those of other roles than the measured one begin with the name of the role."""
     roles = {
         role["name"]: _programs(role.get("program"), tables)
         for role in tables.get("roles", ())
@@ -387,7 +396,8 @@ def _entry(name: str, unit: str, better: str, label: str = "") -> Tables:
 
 
 def _programs(text: Any, tables: Tables) -> list[Program]:
-    """The tables of the programs that a role may run: of every level, where it is a placeholder."""
+    """The tables of the programs that a role may run: one for each level if the text is a
+    placeholder."""
     if not isinstance(text, str):
         return []
     names = [text]

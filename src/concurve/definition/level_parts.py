@@ -1,4 +1,4 @@
-"""What the levels of a factor stand for, where one word sets several things.
+"""The parts of levels: the values that a level stands for, if one word sets several things.
 
 A priority class is a nice value and a policy, a kernel is a program and its options: with
 ``[levels.class]`` in a study file, ``{class.nice}`` is the part ``nice`` of the cell's level.
@@ -35,7 +35,7 @@ def part_names(level_parts: LevelParts) -> list[str]:
 
 
 def part_values(level_parts: LevelParts, parameters: Mapping[str, Level]) -> dict[str, Value]:
-    """What each part stands for in a cell."""
+    """The value of each part in a cell."""
     return {
         f"{factor}.{part}": _filled(value, parameters)
         for factor, levels in level_parts.items()
@@ -50,7 +50,7 @@ def _filled(value: Value, parameters: Mapping[str, Level]) -> Value:
 
 
 def part_texts(level_parts: LevelParts) -> Iterator[tuple[str, str]]:
-    """Every text of the parts, with the place it stands."""
+    """Every text of the parts, with its place in the file."""
     for factor, levels in level_parts.items():
         for level, parts in levels.items():
             for part, value in parts.items():
@@ -98,8 +98,8 @@ def _check_level(
 def check_lists(
     level_parts: LevelParts, texts: Iterable[tuple[str, str]], *, arguments: bool
 ) -> None:
-    """Refuse a list where one of the ``texts`` (each with its place) is wanted; among ``arguments``
-    it may stand alone.
+    """Refuse a list in one of the ``texts`` (each with its place); in ``arguments`` a list may be
+    an argument of its own.
 
     Raises:
         StudyError: names the place and the remedy.

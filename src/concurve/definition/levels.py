@@ -63,7 +63,7 @@ def resolve_levels(items: Sequence[Level], cpus: int, where: str) -> tuple[Level
 
 
 def parse_level(text: str) -> Level:
-    """One level as written where it stands alone: a whole number, a decimal, or a word."""
+    """A single level from its text: a whole number, a decimal, or a word."""
     return _scalar(text)
 
 

@@ -1,5 +1,5 @@
-"""What the laboratory measures of any program: the indicators that a study may ask for by name, and
-how views call them."""
+"""The indicators that the laboratory measures of any program, which a study may use by name, with
+their labels."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _OF_THREADS = (
                   note="threads whose allowed CPUs are not those of their process"),
 )  # fmt: skip
 
-#: What the kernel gave the threads of the measured role, by name.
+#: The scheduling settings that the kernel gave the threads of the measured role, by name.
 THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _OF_THREADS}
 
 #: All of them by name.

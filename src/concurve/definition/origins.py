@@ -1,4 +1,4 @@
-"""Where the parts of a study stand, for the messages of refusals."""
+"""The files of the parts of a study, for error messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PATH = re.compile(r"(\w+)(?:\[(\d+)\]|\.(\w+(?:\.\w+)?))?")
 
 
 class Origins(msgspec.Struct, frozen=True):
-    """A study's own file (or ``command line``), and the parts that stand in another one: by table,
-    and by name or position of the entry in it."""
+    """A study's own file (or ``command line``), and the file of each part that comes from another
+    one: by table, and by name or position of the entry in it."""
 
     own: str
     parts: Mapping[tuple[str, str], str] = {}
@@ -21,12 +21,12 @@ class Origins(msgspec.Struct, frozen=True):
         return self.own
 
     def of(self, table: str, name: str = "") -> str:
-        """Where an entry stands: ``of("roles", "target")``, ``of("effort", "quick.repeats")``."""
+        """The file of an entry: ``of("roles", "target")``, ``of("effort", "quick.repeats")``."""
         other = self.parts.get((table, name))
         return f"{other} (extended by {self.own})" if other else self.own
 
     def at(self, path: str) -> str:
-        """Where a path stands, as msgspec writes it: ``roles[0].controls``, ``study.name``."""
+        """The file of a path as msgspec writes it: ``roles[0].controls``, ``study.name``."""
         match = _PATH.match(path)
         if match is None:
             return self.own

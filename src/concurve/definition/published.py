@@ -3,7 +3,7 @@
 One row a figure. Columns: ``table``, ``figure_row`` and ``figure_column`` (where the source
 prints it), ``value`` (a number, or minutes and seconds as ``1:09``), ``unit``, ``indicator`` and
 ``parameters`` (``cpus=2;threads=1``: the cell of the study that it belongs to). In a campaign's
-file ``test_case`` names the study. May be left out: ``title`` of the table, ``figure`` and
+file ``test_case`` names the study. Optional columns: ``title`` of the table, ``figure`` and
 ``figure_title`` (number and title of the source's chart of it), ``base``, ``compare``, and
 ``tolerance``: the share by which ours may differ and still agrees.
 """
@@ -24,16 +24,16 @@ from concurve.definition.levels import parse_level
 from concurve.errors import StudyError
 from concurve.terms import Level
 
-#: How a published figure is held against a new one: both over their base; the figure is itself
-#: such a factor, or such an improvement in percent; both less their base; whether both lie on the
-#: same side of their base; or side by side, without a comparison.
+#: How a published figure is compared with a new one: both divided by their base; the figure is
+#: itself such a factor, or an improvement in percent; both minus their base; whether both lie on
+#: the same side of their base; or side by side, without a comparison.
 Compare = Literal["ratio", "factor", "improvement", "difference", "order", "none"]
 
-#: Those of which the figure of the base is no part.
+#: The ways of comparing that do not use the figure of the base.
 OF_THEMSELVES = ("factor", "improvement")
 
-#: Of figures that name no tolerance: a source that gives no spread had repeats that differed by
-#: some percent.
+#: The tolerance of figures that name none: repeats of a source that gives no spread differed by
+#: several percent.
 TOLERANCE = 0.10
 
 COLUMNS = ("table", "figure_row", "figure_column", "value", "unit", "indicator", "parameters")
@@ -69,12 +69,12 @@ class PublishedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def base_parameters(self) -> dict[str, Level]:
-        """The cell that this one is held against."""
+        """The cell that this one is compared with."""
         return {**self.parameters, **self.base}
 
 
 class _Row(NamedTuple):
-    """A row of the file with the place it stands."""
+    """A row of the file with its line."""
 
     where: str
     test_case: str
@@ -86,8 +86,8 @@ def load_published(path: Path) -> dict[str, tuple[PublishedFigure, ...]]:
     """The figures of a file in its order, by test case (``""`` where the file names none).
 
     Raises:
-        StudyError: unreadable, a column that is missing or unknown, a malformed figure, or a base
-            that the source has no figure of; with file, line and remedy.
+        StudyError: unreadable, a missing or unknown column, a malformed figure, or a base without a
+            figure in the source; with file, line and remedy.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -185,7 +185,8 @@ def _half_digit(text: str) -> float:
 
 
 def _compare(fields: Mapping[str, str], where: str) -> Compare:
-    """As given; else a factor by its unit, and a ratio where there is a cell to hold it to."""
+    """The given way; else ``factor`` by its unit, ``ratio`` if the figure has a cell, or
+    ``none``."""
     given: Any = fields.get("compare", "")
     if given and given not in get_args(Compare):
         raise StudyError(
@@ -216,7 +217,7 @@ def parse_setting(text: str, where: str) -> dict[str, Level]:
         if not (name and sign and level):
             raise StudyError(f"{where}: {part!r} is no NAME=LEVEL", "cpus=2;threads=1;sync=none")
         if name in setting:
-            raise StudyError(f"{where}: {name} stands twice", "each factor once")
+            raise StudyError(f"{where}: {name} appears twice", "each factor once")
         setting[name] = parse_level(level)
     return setting
 

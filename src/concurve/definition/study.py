@@ -3,6 +3,11 @@
 A study is data: it comes from a TOML file (:mod:`~concurve.definition.study_file`), from a command
 line (:mod:`~concurve.definition.study_line`) or from the store. Its texts may hold placeholders;
 nothing in it is evaluated.
+
+Its types are stored inside two heads, that of a run (:mod:`concurve.store.run_head`) and that of a
+campaign (:mod:`concurve.store.campaign_head`), and have no format number of their own. A key that
+may be absent and that older versions may ignore needs nothing else. Any other change makes a new
+format of both heads, each with a line in the history of its module and a function in ``VERSIONS``.
 """
 
 from __future__ import annotations
@@ -25,16 +30,16 @@ EFFORTS: tuple[EffortName, ...] = ("quick", "normal", "rigorous")
 #: Names of factors that count as concurrency when a study does not say which one does.
 WORK_NAMES = ("threads", "workers", "sessions", "clients", "processes", "jobs", "io-threads")
 
-#: A free TCP port of loopback, another one in each trial.
+#: A free TCP port of loopback, a different one in each trial.
 FREE_PORT = "free_port"
 
-#: A number for the draws of a block: the same in all its cells, another one in each block.
+#: A seed for random draws: the same in all cells of a block, a different one in each block.
 BLOCK_SEED = "block_seed"
 
-#: An empty folder of the trial's own, which is removed after it.
+#: An empty folder for the trial alone, which is removed after it.
 TRIAL_FOLDER = "trial_folder"
 
-#: Placeholders that need no parameter; those of a trial are known to its roles only.
+#: Placeholders that need no parameter; those of a trial have a value in its roles only.
 OF_TRIAL = (FREE_PORT, BLOCK_SEED, TRIAL_FOLDER)
 BUILT_IN = ("effort", *OF_TRIAL)
 
@@ -94,7 +99,7 @@ class Hooks(_Frozen, frozen=True):
     check: str | None = None
 
     def texts(self) -> dict[str, str]:
-        """The hooks that are given, by name."""
+        """The hooks that are set, by name."""
         return {name: text for name, text in msgspec.structs.asdict(self).items() if text}
 
 
@@ -130,7 +135,7 @@ class Effort(_Frozen, frozen=True):
 
 
 class Indicator(_Frozen, frozen=True):
-    """An indicator that the study cares for; the first one is the primary."""
+    """An indicator that the study asks for; the first one is the primary."""
 
     name: str
     better: Literal["lower", "higher", "neither"] = "neither"
@@ -155,14 +160,14 @@ class Claim(_Frozen, frozen=True):
 
 
 class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
-    """One study, whole.
+    """A complete study.
 
-    ``conditions`` are factors whose levels one meets and does not choose, such as a load: no level
-    of theirs is ever recommended. ``optional`` has the levels that are left out where the machine
-    lacks what they need, such as a server that is not installed. ``simulation``: the figures come
+    ``conditions`` are factors whose levels a user cannot choose, such as a load: none of their
+    levels is ever recommended. ``optional`` has the levels that are left out if the machine lacks
+    what they need, such as a server that is not installed. ``simulation``: the figures come
     from a clock of the program's own, so a trial counts on any machine, and the cells of a block
     share their draws (``{block_seed}``), so ratios are taken block by block. ``level_parts`` has
-    what the levels of a factor stand for; what is stored calls it ``meanings``.
+    the parts of the levels of a factor; stored data call it ``meanings``.
     """
 
     name: str
@@ -193,11 +198,12 @@ class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
 
     @property
     def primary_unit(self) -> str:
-        """Its unit, by its name if the study gives none."""
+        """The unit of the primary indicator; derived from its name if the study gives none."""
         return self.unit_of(self.primary)
 
     def unit_of(self, indicator: str) -> str:
-        """The unit of an indicator that the study declares; by its name if it gives none."""
+        """The unit of an indicator that the study declares; derived from its name if it gives
+        none."""
         given = next((item.unit for item in self.indicators if item.name == indicator), "")
         return given or ("s" if indicator.endswith("_seconds") else "")
 
@@ -243,7 +249,7 @@ def choose_work(study: Study) -> str | None:
 
 
 def _is_condition(study: Study, factor: str) -> bool:
-    """Does it stand in priorities and in numbers of other roles alone?"""
+    """Is the factor used only in priorities and in numbers of copies of other roles?"""
     places = [item.place for item in texts(study) if factor in placeholders(item.text)]
     own_copies = f"role {study.target}, copies"
     return bool(places) and all(
@@ -253,8 +259,8 @@ def _is_condition(study: Study, factor: str) -> bool:
 
 
 class Text(NamedTuple):
-    """A text that may hold placeholders: the table and the name of the entry that it stands in, its
-    place in words, and the text."""
+    """A text that may hold placeholders: the table and the name of its entry, its place in words,
+    and the text."""
 
     table: str
     name: str
@@ -263,7 +269,7 @@ class Text(NamedTuple):
 
 
 def texts(study: Study) -> Iterator[Text]:
-    """Every text of the study that may hold placeholders, but what its levels stand for."""
+    """Every text of the study that may hold placeholders, except those of its level parts."""
     yield from arguments(study)
     yield from single_texts(study)
 
@@ -282,7 +288,7 @@ def arguments(study: Study) -> Iterator[Text]:
 
 
 def single_texts(study: Study) -> Iterator[Text]:
-    """The texts that are none."""
+    """The texts that are not arguments of a command line."""
     for role in study.roles:
         given = {
             "program": role.program,
@@ -300,7 +306,7 @@ def single_texts(study: Study) -> Iterator[Text]:
 
 
 def uses(study: Study, placeholder: str) -> bool:
-    """Does a text hold it?"""
+    """Does any text of the study hold this placeholder?"""
     return any(placeholder in placeholders(text) for text in _all_texts(study))
 
 

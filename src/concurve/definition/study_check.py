@@ -1,4 +1,4 @@
-"""What a study must keep to, whatever the machine: each refusal with its place and a remedy."""
+"""The checks of a study that do not depend on the machine: each error has a place and a remedy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.errors import StudyError
 from concurve.terms import Level
 
-#: Runs are stored under it, and asked for by it.
+#: Runs are stored and requested under this name.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
-#: More trials of one cell are a slip.
+#: More trials of one cell are taken as a typing error.
 REPEATS_MOST = 1_000_000
 
 
 def check(study: Study, where: Origins) -> None:
-    """Refuse what cannot be run, whatever the machine.
+    """Refuse a study that no machine can run.
 
     ``where`` names the file of each part, or the command line.
 
@@ -51,8 +51,8 @@ def check(study: Study, where: Origins) -> None:
         for name in set(OF_TRIAL) & set(placeholders(text)):
             raise StudyError(
                 f"{where.of('hooks', hook)}: --{hook}: "
-                f"{{{name}}} is known to the roles of a trial only",
-                "it in the command of a role",
+                f"{{{name}}} has a value in the roles of a trial only",
+                "put it into the command of a role",
             )
     for found, lists_allowed in ((arguments(study), True), (single_texts(study), False)):
         placed = [(_place(item, where), item.text) for item in found]
@@ -121,7 +121,7 @@ def _own_name(indicator: str, study: Study) -> str:
 
 
 def _check_encoding(study: Study, where: Origins) -> None:
-    """Bytes of a command line that are no UTF-8 cannot cross the seam, which is JSON."""
+    """Refuse texts that are not UTF-8: the spec is JSON and cannot hold them."""
     levels = ((f"factor {f.name}", level) for f in study.factors for level in f.levels)
     found = ((item.place, item.text) for item in texts(study))
     for place, text in [("name", study.name), *found, *levels]:
@@ -197,7 +197,7 @@ def _check_roles(study: Study, where: Origins) -> None:
         )
     if study.target not in names:
         raise StudyError(
-            f"{where.of('protocol', 'target')}: the measured role {study.target!r} is not there",
+            f"{where.of('protocol', 'target')}: the study has no role {study.target!r} to measure",
             _near(study.target, names),
         )
 
@@ -205,7 +205,7 @@ def _check_roles(study: Study, where: Origins) -> None:
 def _check_after(
     role: Role, other: str, earlier: tuple[Role, ...], names: list[str], where: Origins
 ) -> None:
-    """``after`` means that the other role has exited: it stands before, and it ends by itself."""
+    """Refuse ``after`` unless the other role is listed earlier and ends on its own."""
     place = f"{where.of('roles', role.name)}: role {role.name} waits for {other!r}"
     if other == role.name:
         raise StudyError(f"{place}, which is itself", "the name of another role, or no after")
@@ -213,12 +213,12 @@ def _check_after(
         raise StudyError(place, _near(other, names))
     ends = {item.name: item.end for item in earlier}
     if other not in ends:
-        raise StudyError(f"{place}, which stands later", f"[[roles]] {other} before {role.name}")
+        raise StudyError(f"{place}, which is listed later", f"[[roles]] {other} before {role.name}")
     if ends[other] == "serve":
         raise StudyError(
-            f"{place}, which serves and so never exits before",
+            f"{place}, which serves and so does not exit before it",
             f'after is for roles with end = "exit"; to wait until {other} is up, give it '
-            'ready = "report" and its place before',
+            'ready = "report" and list it before',
         )
 
 
@@ -261,7 +261,7 @@ def _check_conditions(study: Study, where: Origins) -> None:
             raise StudyError(
                 f"{where.of('protocol', 'conditions')}: "
                 f"conditions: {name!r} is the work factor: its levels are chosen",
-                "another factor for work, or no condition",
+                "name another work factor, or remove it from conditions",
             )
 
 

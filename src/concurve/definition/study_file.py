@@ -1,4 +1,4 @@
-"""TOML → :class:`~concurve.definition.study.Study`; every refusal names file, key and remedy."""
+"""TOML → :class:`~concurve.definition.study.Study`; every error names file, key and remedy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def load_study(path: Path, cpus: int) -> domain.Study:
 
 
 def _published_beside(path: Path) -> Iterator[PublishedFigure]:
-    """Figures of ``published.csv`` in the study's folder, else its own ones of the campaign's."""
+    """The figures of ``published.csv`` in the study's folder, else those for it in the
+    campaign's."""
     own, shared = path.parent / PUBLISHED_NAME, path.parent.parent / PUBLISHED_NAME
     if own.is_file():
         for figures in load_published(own).values():
@@ -47,7 +48,7 @@ def _published_beside(path: Path) -> Iterator[PublishedFigure]:
 def _check_published(
     published: tuple[PublishedFigure, ...], study: domain.Study, path: Path
 ) -> None:
-    """Refuse a figure whose cell no run of the study could have."""
+    """Refuse a published figure whose cell has a factor that the study lacks."""
     names = [factor.name for factor in study.factors]
     for figure in published:
         for name in figure.base_parameters:

@@ -134,7 +134,7 @@ def parse_base(text: str | None, factors: Mapping[str, Sequence[Level]]) -> dict
     """``threads=1,cpus=1`` as levels of the factors.
 
     Raises:
-        StudyError: not that form, or a level that is not there.
+        StudyError: not that form, or a level that the factor does not have.
     """
     base: dict[str, Level] = {}
     for part in filter(None, (text or "").split(",")):

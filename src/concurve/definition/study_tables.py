@@ -25,7 +25,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class HeadTable(Table, frozen=True):
-    """``[study]``: what it is called and what it asks."""
+    """``[study]``: the name and the question of the study."""
 
     name: str
     question: str
@@ -128,7 +128,7 @@ class TestCaseTable(Table, frozen=True):
 
 
 class File(Table, frozen=True, rename={"words": "with"}):
-    """The whole file, with all that it takes from those that it extends."""
+    """The whole file, including what it takes from the files that it extends."""
 
     study: HeadTable
     factors: dict[str, list[Level] | str]
@@ -255,12 +255,12 @@ def _level_parts(
 def _role(role: RoleTable, where: str) -> domain.Role:
     if (role.program is None) == (role.command is None):
         raise StudyError(
-            f"{where}: roles {role.name!r}: one of program and command is needed, not both",
+            f"{where}: roles {role.name!r}: needs either program or command",
             'program = "mandelbrot" with arguments = […], or command = ["./mine", "…"]',
         )
     if role.command is not None and role.arguments:
         raise StudyError(
-            f"{where}: roles {role.name!r}: arguments go with program", "put them into command"
+            f"{where}: roles {role.name!r}: arguments are for program", "put them into command"
         )
     _refuse_java(role, where)
     controls = role.controls
@@ -286,7 +286,8 @@ def _role(role: RoleTable, where: str) -> domain.Role:
 
 
 def _refuse_java(role: RoleTable, where: str) -> None:
-    """Java and its options are for programs that are jars; one with a placeholder may be."""
+    """Refuse Java and its options unless the program is a jar, or a placeholder that may name
+    one."""
     given = [key for key, value in (("java", role.java), ("jvm", role.jvm)) if value]
     program = role.program or ""
     if given and program not in java_programs() and "{" not in program:

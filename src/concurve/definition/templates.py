@@ -43,8 +43,8 @@ def is_whole(text: str) -> bool:
 
 
 def expand(arguments: Iterable[str], values: Mapping[str, Value]) -> list[str]:
-    """The arguments rendered; one that is nothing but a placeholder for a list becomes as many
-    arguments as the list has."""
+    """The arguments rendered; an argument that is only a placeholder for a list becomes one
+    argument for each element of the list."""
     expanded: list[str] = []
     for argument in arguments:
         whole = _PLACEHOLDER.fullmatch(argument)
@@ -57,7 +57,7 @@ def expand(arguments: Iterable[str], values: Mapping[str, Value]) -> list[str]:
 
 
 def check_placeholders(text: str, known: Iterable[str], where: str) -> None:
-    """Refuse a placeholder that no parameter fills.
+    """Refuse a placeholder without a parameter.
 
     Raises:
         StudyError: names the place, the placeholder and the nearest parameter.

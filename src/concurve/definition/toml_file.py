@@ -1,4 +1,4 @@
-"""TOML → a frozen type: what does not fit is refused in the words of the file."""
+"""TOML → a frozen type; an error names the key as the file does."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{where}: not TOML: {error}", "the line and column named") from error
+        raise StudyError(
+            f"{where}: not TOML: {error}", "correct the named line and column"
+        ) from error
 
 
 def to_type(
@@ -77,7 +79,7 @@ def to_type(
 def _explain(
     message: str, tables: dict[str, Any], where: Callable[[str], str], keys: Keys, page: str
 ) -> StudyError:
-    """msgspec's message in the words of the file."""
+    """msgspec's message with the keys of the file."""
     if match := _UNKNOWN.fullmatch(message):
         place, key = _place(match["at"], tables), match["key"]
         table = keys.get(re.sub(r"\[.*?\]", "", (match["at"] or "").lstrip(".")).split(".")[-1])
@@ -98,7 +100,7 @@ def _explain(
 
 
 def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
-    """What to write instead: one of the words that a key takes, or what the page says of it."""
+    """The remedy: the words that the key accepts, or the page that describes it."""
     if "missing required field" in what:
         return f"add it: {page} says what it is"
     parts = re.sub(r"\[.*?\]", "", at).lstrip(".").split(".")

@@ -1,4 +1,4 @@
-"""Durations and shares as people write them."""
+"""Durations and shares as texts for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from concurve.errors import StudyError
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-#: A year: longer ones are slips, and nanoseconds of very long ones do not fit the wire.
+#: A year: a longer duration is a typing error, and very long ones overflow a count of nanoseconds.
 LONGEST_SECONDS = 366 * 24 * 3600.0
 
 #: Parts of a second, each up to where three digits would be rounded to 1e+03.

@@ -24,10 +24,10 @@ class Engine(Protocol):
 
         Raises:
             RunError: the runner itself failed.
-            KeyboardInterrupt: the user stopped it; everything of the trial was ended.
+            KeyboardInterrupt: the user stopped the trial; all its processes have ended.
         """
         ...
 
     def check(self, spec: TrialSpec) -> list[Problem]:
-        """What would keep the roles of a spec from starting, without starting them."""
+        """Problems that would keep the roles of a spec from starting; no role is started."""
         ...

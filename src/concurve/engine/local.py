@@ -17,10 +17,10 @@ from concurve.host.temporary import remove_abandoned
 from concurve.wire import encode_spec
 from concurve.wire.spec import TrialSpec
 
-#: Set by the runner in the environment of every process of a trial, to the trial's name.
+#: The runner sets this variable in every process of a trial, to the trial's name.
 TRIAL_VARIABLE = "CONCURVE_TRIAL"
 
-#: How long an interrupted runner may take to end its processes and write its record.
+#: Seconds for an interrupted runner to end its processes and write its record.
 STOP_SECONDS = 15
 
 
@@ -76,14 +76,14 @@ class LocalEngine:
             raise RunError(
                 f"the trial runner failed with exit code {process.returncode}: "
                 f"{stderr.decode(errors='replace').strip() or 'it said nothing'}",
-                "concurve resume last, once the cause is mended",
+                "concurve resume last, once the cause is corrected",
             )
         return stdout
 
 
 def _end_orphans(trial: str) -> None:
-    """End what a runner left that was killed itself (out of memory, say): every process of a
-    trial carries its name."""
+    """End the processes that a killed runner has left (killed by the out-of-memory killer, say):
+    every process of a trial has the trial's name in its environment."""
     mark = f"{TRIAL_VARIABLE}={trial}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is not ours
@@ -92,7 +92,7 @@ def _end_orphans(trial: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the runner end everything of its trial, and wait for that."""
+    """Make the runner end all processes of its trial, and wait until it has ended."""
     process.terminate()
     try:
         process.communicate(timeout=STOP_SECONDS)

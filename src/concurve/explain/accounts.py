@@ -32,8 +32,8 @@ READINGS_MIN = 30
 
 
 class OtherRole(NamedTuple):
-    """Another role of the trial: the CPUs that it used on the average, its busiest thread's share
-    of one, and the share of its threads' readings in which they slept."""
+    """Another role of the trial: the CPUs that it used on average, the share of a CPU that its
+    busiest thread used, and the share of its samples in which its threads slept."""
 
     name: str
     cpus: float
@@ -48,7 +48,7 @@ class Account(NamedTuple):
     ``thread_ns`` is the time of the active threads: ``cpu_ns``, ``run_queue_ns`` (``None`` where
     it was not read; then ``blocked_ns`` holds it) and ``blocked_ns``. ``readings`` are those of
     the active threads by kind, ``running`` included; empty without samples. ``dispatcher`` is a
-    thread that hands out work to them, if there seems to be one.
+    thread that hands out work to them, if one is found.
     """
 
     operations: float
@@ -89,7 +89,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
     missing: dict[str, str] = {}
     usages = [phase.usage for phase in phases] or [role.usage]
     time = workers_time(role, usages) if phases else None
-    workers = active if time is None else listed  # those that wait for their turn all the time, too
+    workers = active if time is None else listed  # including those that wait all the time
     time = (
         time
         or own_time(role, active, wall, bool(phases))
@@ -124,7 +124,7 @@ def account(record: TrialRecord, parts: Parts) -> Account | None:
         switches=float(sum(thread.usage.voluntary_switches or 0 for thread in workers)),
         readings=readings,
         word=word_of(waits),
-        # Workers that say how long they had work wait for no dispatcher in that time.
+        # Workers that report how long they had work do not wait for a dispatcher in that time.
         dispatcher=dispatcher_of(listed, bystanders, active, wall) if workers is active else None,
         others=tuple(_other(other) for other in record.roles if other.name != role.name),
         steal_ns=float(machine.steal_ns or 0),

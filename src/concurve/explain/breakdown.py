@@ -19,19 +19,19 @@ from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean
 from concurve.stats.welch import difference
 
-#: Less blocked time than this share need not be divided by what was waited for.
+#: Below this share, blocked time is not divided by what the threads waited for.
 BLOCKED_SHARE_NEGLIGIBLE = 0.02
 #: Fewer readings do if they agree: six of six mean a share above 0.6 (Clopper & Pearson 1934,
 #: one-sided, 95 %).
 CLEAR_READINGS_MIN = 6
 CLEAR_SHARE = 0.9
-#: Fewer blocked readings in a trial than this are divided as those of all trials of the cell.
+#: With fewer blocked readings in a trial, the readings of all trials of the cell divide its time.
 _TRIAL_READINGS_MIN = 10
 
 
 class Breakdown(NamedTuple):
-    """The thread time of a cell by where it went: columns per operation by component, a value a
-    trial, and what stands beside them.
+    """The components of a cell's thread time per operation, one value per trial, and further
+    figures of the trials.
 
     Components: ``total``, ``cpu``, ``run_queue``, ``blocked``, and the kinds of waiting where
     there are samples. ``running`` is the mean number of active threads at once that wait neither
@@ -50,12 +50,12 @@ class Breakdown(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """Active threads, as in most trials."""
+        """The number of active threads in most trials."""
         return _usual([account.threads for account in self.accounts])
 
     @property
     def cpus(self) -> int | None:
-        """CPUs granted to them."""
+        """The number of CPUs that the active threads may use."""
         return self.accounts[0].cpus
 
     @property
@@ -87,16 +87,16 @@ class Breakdown(NamedTuple):
         return mean_estimate(self.columns[component], "ns", pilot=self.pilot)
 
     def per_trial(self, name: str) -> float:
-        """Mean over the trials of a figure of the account."""
+        """The mean of a figure of the account over the trials."""
         return mean([float(getattr(account, name)) for account in self.accounts])
 
     def per_operation(self, name: str) -> float:
-        """Mean over the trials of a figure of the account, per operation."""
+        """The mean of a figure of the account, per operation, over the trials."""
         return mean([getattr(account, name) / account.operations for account in self.accounts])
 
     @property
     def running(self) -> float:
-        """Active threads at once, on the average, that wait for none of their own."""
+        """The mean number of active threads that do not wait for another active thread."""
         at_once = mean([account.thread_ns / account.wall_ns for account in self.accounts])
         return at_once * max(0.0, 1 - self.share("futex", "pipe"))
 
@@ -120,17 +120,17 @@ class Breakdown(NamedTuple):
 
     @property
     def limit(self) -> Limit | None:
-        """What is used up, if it serves clients and something is."""
+        """The saturated station, if the cell serves clients and a station is saturated."""
         return limit_of(self._serving) if self._serving else None
 
     @property
     def used(self) -> str:
-        """Who used how much CPU, if it serves clients."""
+        """How much CPU time each kind of threads used, if the cell serves clients."""
         return used_words(self._serving) if self._serving else ""
 
     @property
     def _serving(self) -> list[Serving]:
-        """Of all trials, or of none."""
+        """The figures of the stations in all trials; empty if one trial has none."""
         found = [account.serving for account in self.accounts if account.serving is not None]
         return found if len(found) == self.trials else []
 

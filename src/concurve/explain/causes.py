@@ -27,15 +27,15 @@ from concurve.explain.others import is_doubtful, outside_processes
 from concurve.explain.verdict import WHOLE_SHARE, Case, Verdict, mixture, percent, times
 from concurve.findings.explanation import Cause
 
-#: Share of the base's time per operation from which an excess is one.
+#: An excess must reach this share of the base's time per operation.
 LOSS_MIN = 0.02
-#: The same for CPU time, which the machine itself moves (clock, caches, steal).
+#: The same for CPU time, which also varies with the machine (clock, caches, steal).
 CPU_LOSS_MIN = 0.05
-#: Waiting for a CPU of which there are enough: the runner and the kernel make threads wait, too.
+#: The same for waiting although there are enough CPUs: the runner and the kernel also cause it.
 QUEUE_LOSS_MIN = 0.05
-#: A lock needs less: nothing else makes threads wait for one another again and again.
+#: The same for a lock: nothing else makes threads wait for one another repeatedly.
 LOCK_LOSS_MIN = 0.005
-#: Else more: threads wait at a common start, too, long if the machine is busy.
+#: The same for other futex waits: threads also wait at a common start, long on a busy machine.
 START_LOSS_MIN = 0.05
 
 
@@ -55,7 +55,7 @@ def cause_of(
 
 
 def _by_time(case: Case, base: Breakdown | None) -> Verdict:
-    """What limits it by where the thread time goes."""
+    """The cause by where the thread time goes."""
     cell = case.cell
     by_itself = _by_composition(case)
     if base is None:
@@ -71,7 +71,7 @@ def _by_time(case: Case, base: Breakdown | None) -> Verdict:
 
 
 def _serving(case: Case) -> Verdict | None:
-    """What is used up where a server was loaded: by itself, whatever other processes ran."""
+    """The saturated station of a loaded server, regardless of what other processes ran."""
     limit = case.cell.limit
     if limit is None:
         return None
@@ -88,7 +88,7 @@ class _Candidate(NamedTuple):
 
 
 def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
-    """The greatest excess that stands its test; ``None`` if there is none."""
+    """The greatest excess that is significant; ``None`` if none is."""
     doubts = []
     for candidate in sorted(_candidates(case, base), key=lambda c: -c.found.value):
         if candidate.found.value < _least(case, base, candidate) * base.mean("total"):
@@ -97,13 +97,13 @@ def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
             continue
         verdict = candidate.judge(case, candidate.found.value)
         if verdict is not None and (verdict.cause != "none" or candidate.judge is blocked):
-            return verdict  # a lesser part is no cause beside a greater that is not known
+            return verdict  # a smaller part is no cause while a greater one is unexplained
         doubts += [verdict] if verdict else []
     return doubts[0] if doubts else None
 
 
 def _disturbed(case: Case, base: Breakdown) -> Verdict | None:
-    """A loss that nothing else explains, on a machine that other processes used."""
+    """The verdict on an otherwise unexplained loss while other processes used the machine."""
     cell = case.cell
     loss = cell.mean("total") - base.mean("total")
     if not is_doubtful(cell) or loss < LOSS_MIN * base.mean("total"):
@@ -148,7 +148,7 @@ def _candidates(case: Case, base: Breakdown) -> Iterator[_Candidate]:
 
 
 def _by_composition(case: Case) -> Verdict:
-    """What more than half of the time goes to, for the base and for cells without a loss."""
+    """The component with more than half of the time, for the base and for cells without a loss."""
     cell = case.cell
     parts: list[tuple[tuple[str, ...], Callable[[Case, float], Verdict | None]]] = [
         (("run_queue",), queueing),

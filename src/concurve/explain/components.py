@@ -1,4 +1,4 @@
-"""What it means that a component of the thread time is large: a judge for each."""
+"""What a large component of the thread time means: one function for each component."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from concurve.explain.verdict import (
 )
 from concurve.explain.waiting import KINDS
 
-#: Share of an excess that another must be able to explain to be its cause.
+#: Another role or process is the cause of an excess if it can explain at least this share.
 EXPLAINS = 0.5
 IDLE = ("sleep", "child", "other")
 OUTSIDE = ("network", "poll", "pipe")
 
 
 def queueing(case: Case, amount: float) -> Verdict | None:
-    """Waiting for a CPU: too many threads, another role, or others on the machine."""
+    """Waiting for a CPU: too many threads, another role, or processes outside the trial."""
     cell = case.cell
     words = f"{percent(cell.share('run_queue'))} of it waiting for a CPU"
     own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
@@ -48,7 +48,7 @@ def queueing(case: Case, amount: float) -> Verdict | None:
         return Verdict("contamination", f"{words}, as {outside_processes(cell)}")
     if is_used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return Verdict("cpu", f"{words} ({own}{granted}, all of them busy)")
-    why = "although CPUs were idle: threads were woken where another one ran"
+    why = "although CPUs were idle: threads were woken on a CPU where another one ran"
     return Verdict("none", f"{words} {why}", open=True)
 
 
@@ -61,14 +61,14 @@ def computing(case: Case, amount: float) -> Verdict | None:
         return Verdict("contamination", f"{words}, while {outside_processes(cell)}")
     return Verdict(
         "coherency",
-        f"{words}: data that the threads share, the bandwidth of memory, or a lock that only spins "
-        "(cache misses, which would tell them apart, are not counted)",
+        f"{words}: data that the threads share, memory bandwidth, or a lock that only spins "
+        "(cache misses, which would distinguish them, are not counted)",
     )
 
 
 def spinning(case: Case, amount: float) -> Verdict | None:
-    """More CPU time, and futex waiting again and again beside it: a lock that spins before it
-    sleeps. Shared data alone make no thread sleep."""
+    """More CPU time together with repeated futex waits: a lock that spins before it sleeps. Shared
+    data alone make no thread sleep."""
     cell, base = case.cell, case.base
     assert base is not None
     waiting = cell.mean("futex") - base.mean("futex")
@@ -86,12 +86,13 @@ def spinning(case: Case, amount: float) -> Verdict | None:
 
 
 def _cost(case: Case) -> str:
-    """Waiting for one's turn costs no throughput where others run: what does is CPU time."""
+    """The increase of CPU time, which costs throughput; waiting while other threads run does
+    not."""
     return f", at {times(case.cell, case.base)} the CPU time" if case.base is not None else ""
 
 
 def synchronising(case: Case, amount: float) -> Verdict | None:
-    """Blocked on futexes: a lock, or nothing to do."""
+    """Blocked on futexes: a lock, or no work."""
     cell = case.cell
     words = f"{percent(cell.share('futex'))} of it blocked on futexes"
     how = contended(case)
@@ -102,7 +103,7 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     if dispatcher and dispatcher.ran >= SATURATED:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         return Verdict("cpu", f"{words}: {runs} and the others wait for it")
-    given = f", {dispatcher.name} deals it out" if dispatcher else ""
+    given = f", {dispatcher.name} hands it out" if dispatcher else ""
     return Verdict(
         "none",
         f"{words} while {number(cell.running)} of {count(cell.threads, 'thread')} run: threads "
@@ -116,7 +117,8 @@ def storing(case: Case, amount: float) -> Verdict | None:
 
 
 def outside(case: Case, amount: float) -> Verdict | None:
-    """Waiting for a network, for descriptors, or at a pipe: for whom?"""
+    """Waiting for a network, for descriptors, or at a pipe: for the client, or for another
+    thread?"""
     cell = case.cell
     kinds = {kind: cell.share(kind) for kind in OUTSIDE}
     most = max(kinds, key=lambda kind: kinds[kind])
@@ -154,15 +156,15 @@ def idling(case: Case, amount: float) -> Verdict | None:
 
 
 def blocked(case: Case, amount: float) -> Verdict | None:
-    """Blocked, where samples do not say on what."""
+    """Blocked, while samples do not say on what."""
     share = percent(case.cell.share("blocked"))
     few = ": the samples are too few" if case.cell.sampled else ""
-    return Verdict("none", f"{share} of it blocked, on what is not known{few}")
+    return Verdict("none", f"{share} of it blocked for an unknown reason{few}")
 
 
-#: Threads wait again and again if each of them does so this often in a trial.
+#: Threads wait repeatedly if each of them does so this often in a trial.
 LOCK_SWITCHES_MIN = 10.0
-#: A lock handed from thread to thread leaves the CPU idle for a wake-up each time: fewer run.
+#: The same for a lock whose hand-over wakes a thread: the CPU is idle during each wake-up.
 HANDED_RUNNING_MIN = 0.3
 HANDED_NS_MAX = 300_000.0
 #: Share of the readings at futexes that one word must have to be the lock.
@@ -170,7 +172,7 @@ ONE_WORD = 0.5
 
 
 def wait_often(cell: Breakdown, base: Breakdown) -> bool:
-    """Do threads wait again and again, not at a common start or end alone?"""
+    """Do threads wait repeatedly, and not only at a common start or end?"""
     more = cell.per_operation("switches") - base.per_operation("switches")
     each = more * cell.per_trial("operations") / cell.threads
     blocked = sum(cell.readings.get(kind, 0) for kind in KINDS)
@@ -178,10 +180,10 @@ def wait_often(cell: Breakdown, base: Breakdown) -> bool:
 
 
 def contended(case: Case) -> str:
-    """Do the active threads wait for one another? How, in words; empty if they do not.
+    """How the active threads wait for one another, in words; empty if they do not.
 
     They do if work is conserved: one of them holds the lock and runs. Threads that wait for work
-    leave the CPUs idle, or wait while alone, too, or have a dispatcher.
+    leave the CPUs idle, also wait when there is only one thread, or have a dispatcher.
     """
     cell, base = case.cell, case.base
     if cell.threads < 2:
@@ -199,8 +201,8 @@ def contended(case: Case) -> str:
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:
-    """Is there more work than the threads take? Then their queue is full, or the clients, which
-    have CPU time left and do not sleep, wait for them."""
+    """Is there more work than the threads can do? Then their queue is full, or the clients wait for
+    them although the clients have CPU time left and do not sleep."""
     if dispatcher.ran >= SATURATED:
         return False
     clients = client_roles(case)
@@ -209,7 +211,7 @@ def _has_work(case: Case, dispatcher: Dispatcher) -> bool:
 
 
 def _handed_over(cell: Breakdown) -> bool:
-    """Short waits, one after another: a lock that is handed over to a thread that must wake."""
+    """Are there short waits in sequence, as of a lock that is handed over to a sleeping thread?"""
     switches = cell.per_operation("switches")
     if cell.running < HANDED_RUNNING_MIN or switches <= 0:
         return False

@@ -27,9 +27,9 @@ from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead
 
-#: Trials of a cell whose records are read at most: more would hardly move an estimate.
+#: At most this many records of a cell are read: more would hardly change an estimate.
 TRIALS_READ = 200
-#: Reports of runs with more trials leave the section out: ``concurve explain`` reads them.
+#: Reports of runs with more trials omit this section; ``concurve explain`` still reads them.
 REPORT_TRIALS = 5_000
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
@@ -57,11 +57,11 @@ class AccountReader:
         self.accounts: dict[int, list[Account]] = {cell: [] for cell in run.used}
 
     def cells(self) -> Collection[int]:
-        """Those that have a trial in use."""
+        """The cells that have a trial in use."""
         return self._used
 
     def wants(self, key: TrialKey) -> bool:
-        """Trials in use, of a cell with very many of them the first."""
+        """Is the trial in use, and among the first :data:`TRIALS_READ` of its cell?"""
         return not self.has_all(key.cell) and key in self._used[key.cell]
 
     def take(self, stored: StoredRecord) -> None:
@@ -73,12 +73,12 @@ class AccountReader:
             self.accounts[cell].append(found)
 
     def has_all(self, cell: int) -> bool:
-        """Is there no more trial to read, or enough?"""
+        """Are all trials of the cell read, or enough of them?"""
         return not self._left.get(cell) or len(self.accounts[cell]) == TRIALS_READ
 
 
 def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:
-    """What limits each cell, from findings and what the records say.
+    """What limits each cell, by the findings and the records.
 
     Raises:
         RunError: the run has no trial in use.
@@ -103,8 +103,8 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
 
 
 def may_explain(run: StoredRun) -> bool:
-    """Does a report of this run say what limits it? Not where the time is that of a simulator, nor
-    where it would wait for very many records."""
+    """Does a report of this run say what limits it? No for a simulation, whose time is not that of
+    the machine, and for a run with very many records."""
     return not run.head.study.simulation and run.protocol.done <= REPORT_TRIALS
 
 
@@ -169,7 +169,7 @@ def _unexplained(cell: CellFindings) -> CellExplanation:
 
 
 def _shares(cell: Breakdown) -> dict[str, float]:
-    """What the bar of a cell is made of; ``blocked`` is one part where there are no samples."""
+    """The parts of a cell's bar; without samples ``blocked`` is one part."""
     names = _BAR if cell.sampled else ("cpu", "run_queue", "blocked")
     return {name: cell.share(name) for name in names if name in cell.columns}
 
@@ -200,7 +200,7 @@ def _varying(findings: Findings) -> tuple[str, ...]:
 
 
 def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
-    """What every explained cell lacks for the same reason."""
+    """Evidence that every explained cell lacks for the same reason."""
     explained = [cell.missing for cell in cells if cell.trials]
     first = explained[0] if explained else {}
     return {
@@ -213,7 +213,7 @@ def _everywhere(cells: tuple[CellExplanation, ...]) -> dict[str, str]:
 def _notes(
     findings: Findings, breakdowns: dict[int, Breakdown], parts: Parts, counted: set[bool]
 ) -> list[str]:
-    """How to read it."""
+    """Notes on how to read the explanation."""
     notes = []
     if parts.clients and parts.subject != findings.roles[0]:
         notes.append(f"The threads are those of the role {parts.subject}.")
@@ -226,13 +226,13 @@ def _notes(
     idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
         notes.append(
-            f"Threads that did less than a tenth of the busiest one's work are left out: up to "
+            f"Threads with less than a tenth of the busiest thread's activity are left out: up to "
             f"{idle} in a trial."
         )
     doubted = sum(reject.used for reject in findings.rejects)
     if doubted:
         which = "1 trial is" if doubted == 1 else f"{doubted} trials are"
-        notes.append(f"{which} in use with a doubt: others took CPU time of the machine.")
+        notes.append(f"{which} in use with a doubt: other processes took CPU time of the machine.")
     cut = [cell for cell in findings.cells if cell.trials > TRIALS_READ]
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")

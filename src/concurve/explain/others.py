@@ -1,4 +1,4 @@
-"""What else ran: other roles of the trial, and processes outside it."""
+"""Other roles of the trial, and processes outside it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def outside_processes(cell: Breakdown) -> str:
         said.append(f"processes outside the trial used {percent(foreign)}")
     if steal >= 0.005:
         said.append(f"the hypervisor took {percent(steal)}")
-    return f"{' and '.join(said) or 'others took some'} of the machine's CPU time"
+    return f"{' and '.join(said) or 'other processes took some'} of the machine's CPU time"
 
 
 def is_doubtful(cell: Breakdown) -> bool:
-    """Did others take more of the machine than a trial may suffer?"""
+    """Did processes outside the trial use more of the machine than the limit allows?"""
     machine = cell.per_trial("machine_ns") or 1.0
     foreign = cell.per_trial("foreign_ns") > FOREIGN_SHARE_MAX * machine
     return foreign or cell.per_trial("steal_ns") > STEAL_SHARE_MAX * machine

@@ -14,7 +14,7 @@ _CLIENTS = ("load", "client")
 
 
 class Parts(NamedTuple):
-    """Whose time is explained, and who else is in a trial: names of roles.
+    """The role whose time is explained, and the other roles of a trial, by name.
 
     ``subject``: the role whose threads do the operations. ``clients`` give it work; ``serving``:
     it ends when they have ended.
@@ -48,7 +48,7 @@ def parts_of(study: Study) -> Parts:
 
 
 def is_role(name: str, role: str) -> bool:
-    """Is it that role, or one of its copies?"""
+    """Is ``name`` that role, or one of its copies?"""
     return name == role or bool(re.fullmatch(re.escape(role) + r"-\d+", name))
 
 
@@ -59,7 +59,7 @@ def clients_of(record: TrialRecord, parts: Parts) -> list[str]:
 
 
 def operations_of(record: TrialRecord, parts: Parts) -> tuple[float, bool]:
-    """Operations that the subject reported, else its clients; else the run is one."""
+    """The operations that the subject reported, else its clients; else the run counts as one."""
     subject = [role for role in record.roles if role.name == parts.subject]
     loading = clients_of(record, parts)
     clients = [role for role in record.roles if role.name in loading]

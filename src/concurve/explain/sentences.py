@@ -1,4 +1,4 @@
-"""What limits a cell, in one sentence with its numbers."""
+"""What limits a cell, as one sentence with its numbers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     if min(own.trials, base.trials) < 2:
-        return f"{said}; a single trial of a cell bears no interval, so no excess is named."
+        return f"{said}; a single trial has no interval, so no excess is named."
     if verdict.cause == "none" and ratio < 1 + LOSS_MIN:
         return f"{said}; there is no loss to explain."
     more = excess(own, base, "total")
     if verdict.cause == "none" and (more.low is None or more.low <= 0):
         return f"{said}; the excess is within its noise."
     if verdict.cause == "none" and verdict.unproven:
-        return f"{said}; no part of the excess stands out of its noise: more trials may tell."
+        return f"{said}; no part of the excess is significant: more trials may show one."
     return f"{said}."
 
 

@@ -1,10 +1,10 @@
-"""A server under load as stations: which of them is used up. Pure.
+"""A server under load as stations: which of them is saturated. Pure.
 
-Where clients send the next request as soon as they are answered, something is always used up (the
-CPUs, a thread through which every request must pass, or the client), or all threads wait to be
-woken. The thread time of an operation does not show it: threads that queue for a CPU cost no
-throughput while another one runs in their place. The asymptotic bounds of queueing networks do
-(Denning and Buzen 1978): throughput is bounded by the station that is busy all the time.
+If clients send the next request as soon as they are answered, one resource is always used up (the
+CPUs, a thread through which every request passes, or the client), or all threads wait to be woken.
+The thread time of an operation does not show it: threads that queue for a CPU cost no throughput
+while another one runs in their place. The asymptotic bounds of queueing networks do (Denning and
+Buzen 1978): throughput is bounded by the station that is busy all the time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
 from concurve.wire.report_channel import ATTENDANT
 
-#: A thread that runs this share of the time is used up; start and end are in it, too.
+#: A thread that runs this share of the time is used up; the time includes its start and end.
 THREAD_USED_UP = 0.85
-#: … and CPUs, of which the runner and the kernel take a little.
+#: The same for CPUs; the runner and the kernel use a little of their time.
 CPUS_USED_UP = 0.9
-#: Stations that used less of a CPU are not named.
+#: Stations that used a smaller share of a CPU are not named.
 NAMED_MIN = 0.02
 
 
 class Station(NamedTuple):
-    """Threads of a kind: how many, the CPUs that they used together, and the share of the time that
-    the one that ran least of them did: if that is used up, all are."""
+    """Threads of a kind: their number, the CPUs that they used together, and the share of the time
+    that the least busy one ran: if that one is used up, all are."""
 
     name: str
     threads: int
@@ -49,7 +49,7 @@ class Serving(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What is used up: ``is_client``, its name, and the sentence's words for it."""
+    """The resource that is used up: ``is_client``, its name, and its words in the sentence."""
 
     is_client: bool
     name: str
@@ -57,7 +57,8 @@ class Limit(NamedTuple):
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
-    """What the stations of a trial used; ``None`` if it was not read, or no phase was marked."""
+    """The CPU time of the stations in a trial; ``None`` if it was not read or no phase was
+    marked."""
     role = record.role(server)
     sides = [record.role(name) for name in clients]
     if role is None or not sides or record.machine.cpus is None:
@@ -80,7 +81,7 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
 
 
 def limit_of(trials: Sequence[Serving]) -> Limit | None:
-    """What is used up in a cell, by the means over its trials; ``None`` if nothing is."""
+    """The resource that is used up in a cell, by the means over its trials; ``None`` if none is."""
     stations = _means(trials)
     first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
@@ -103,12 +104,12 @@ def limit_of(trials: Sequence[Serving]) -> Limit | None:
 
 
 def used_words(trials: Sequence[Serving]) -> str:
-    """Who used how much, where nothing is used up."""
+    """How much CPU time the server and its load used, if no resource is used up."""
     first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
     who = _who(_means(trials))
     return (
-        f"nothing is used up, as the server used {server:.2f} CPUs ({who}) and its load "
+        f"no resource is used up: the server used {server:.2f} CPUs ({who}) and its load "
         f"{client:.2f}, of {first.together}"
     )
 
@@ -128,8 +129,9 @@ def _counts(name: str, is_open: bool) -> bool:
 
 
 def _stations(role: RoleRecord, used: float, wall: float) -> tuple[Station, ...]:
-    """The server's CPU time of the phase divided as that of its threads' whole lives is: outside it
-    they do the same, or nothing. Not an attendant, which has mostly started itself."""
+    """The server's CPU time in the phase, divided in proportion to the CPU time of its threads over
+    their lives: outside the phase they do the same work, or none. Without the attendant, whose CPU
+    time is mostly that of its own start."""
     kinds: dict[str, list[float]] = {}
     for thread in role.threads.listed:
         if thread.name == ATTENDANT:

@@ -1,6 +1,6 @@
 """The threads of a role that do its operations, and their time.
 
-The active ones are not those that set up, wait for the end, serve a JVM, or have nothing to do.
+Threads that set things up, wait for the end, serve a JVM, or have no work are not active.
 Pure.
 """
 
@@ -12,21 +12,21 @@ from typing import NamedTuple
 
 from concurve.wire.record import RoleRecord, ThreadRecord, Usage, Waits
 
-#: A thread is active from this share of the busiest one's activity on.
+#: A thread is active if its activity is at least this share of the busiest thread's.
 ACTIVE_SHARE = 0.1
-#: … or from this share of its life on that it waits for a CPU.
+#: It is also active if it waits for a CPU for at least this share of its life.
 STARVING_SHARE = 0.5
-#: A first thread with less than this share of the busiest one's CPU time, and that few switches,
-#: has started the others and waits in a join.
+#: A first thread with a smaller share of the busiest thread's CPU time, and fewer switches, only
+#: started the others and waits in a join.
 JOINING_SHARE = 0.5
 JOINING_SWITCHES_MAX = 10
-#: A thread that lives no longer than this many phases does its work in there.
+#: A thread that lives no longer than this many phases does its work in the phase.
 INSIDE_SLACK = 1.5
-#: Share of a peer's CPU time in a phase that the peers may leave unexplained, for all other threads
-#: to be bystanders.
+#: All other threads are bystanders if the peers leave less than this share of one peer's CPU time
+#: in the phase unexplained.
 BYSTANDER_SHARE = 0.25
-#: A thread that is no peer of the active ones hands out their work if it was switched so often,
-#: or so busy.
+#: A thread that is no peer of the active ones hands out their work if it has at least this number
+#: of switches and this share of theirs, or if it is at least this busy.
 DISPATCHER_SWITCHES_MIN = 50
 DISPATCHER_SHARE = 0.25
 DISPATCHER_BUSY = 0.5
@@ -78,16 +78,17 @@ def present(
 
 
 def _within(thread: ThreadRecord, wall: float) -> float:
-    """CPU time of a thread in the measured phase: all, if it was hardly longer there, else the
-    part of an even spending over its life."""
+    """CPU time of a thread in the measured phase: all of it if the thread hardly lived longer, else
+    the part in proportion to the phase's share of its life."""
     life = life_of(thread, wall)
     return (thread.usage.cpu_ns or 0) * (wall / life if life > INSIDE_SLACK * wall else 1.0)
 
 
 def active_threads(listed: Sequence[ThreadRecord], wall: float) -> list[ThreadRecord]:
-    """Threads with a tenth of the busiest one's activity at least, and those that spend most of
-    their lives waiting for a CPU; all, if none did anything. Not a first thread that waits for
-    their end: where they get little CPU time, its own to start them may be a tenth of that."""
+    """Threads with at least a tenth of the busiest thread's activity, and those that wait for a CPU
+    for most of their lives; all threads if none did anything. A first thread that waits for the end
+    of the others is left out: if they get little CPU time, starting them may take a tenth of
+    that."""
     busiest = max((thread.usage.cpu_ns or 0 for thread in listed), default=0)
     listed = [thread for thread in listed if not _joins(thread, busiest)]
     activity = [_activity(thread, wall) for thread in listed]
@@ -108,8 +109,8 @@ def _joins(thread: ThreadRecord, busiest: int) -> bool:
 
 
 def _activity(thread: ThreadRecord, wall: float) -> float:
-    """Time that a thread ran, or had the disk work for it. Waits for a network or a pipe do not
-    count: so do idle threads."""
+    """Time that a thread ran, or waited for the disk. Waits for a network or a pipe do not count,
+    because idle threads wait there, too."""
     waits = thread.waits
     disk = waits.disk / waits.readings if waits and waits.readings else 0.0
     return (thread.usage.cpu_ns or 0) + disk * life_of(thread, wall)
@@ -138,7 +139,7 @@ def dispatcher_of(
         return None
     peers = sum(_switches(thread) for thread in active if _kind(thread) == usual)
     least = max(DISPATCHER_SWITCHES_MIN, DISPATCHER_SHARE * peers)
-    # What a bystander ran was not in the measured phase.
+    # A bystander did not run in the measured phase.
     ran = [(thread, _ran(thread, wall)) for thread in listed]
     ran += [(thread, 0.0) for thread in bystanders]
     found = [
@@ -163,20 +164,21 @@ def _switches(thread: ThreadRecord) -> int:
 
 
 def _ran(thread: ThreadRecord, wall: float) -> float:
-    """Share of the measured time, or of its longer life, that a thread ran or wanted to."""
+    """Share of the measured time, or of its life if longer, that a thread was running or
+    runnable."""
     ran = (thread.usage.cpu_ns or 0) + (thread.usage.run_queue_ns or 0)
     return ran / max(wall, life_of(thread, wall))
 
 
-#: Threads whose lives are longer than the measured phase by more are counted inside it only.
+#: Of threads that live longer than the measured phase by more than this, only the phase counts.
 PHASE_SLACK = 1.1
-#: What a program may report of each of its workers: the seconds from when it began in a measured
-#: phase to the end of its work.
+#: An indicator that a program may report for each worker: the seconds from the worker's begin in
+#: the measured phase to the end of its work.
 WORKER_SECONDS = "worker_compute_seconds"
 
 
 class ThreadTime(NamedTuple):
-    """Time of a number of threads; ``None`` where a part of it was not read."""
+    """The time of some threads; a part that was not read is ``None``."""
 
     thread_ns: float
     cpu_ns: float | None
@@ -185,9 +187,9 @@ class ThreadTime(NamedTuple):
 
 
 def workers_time(role: RoleRecord, usages: Sequence[Usage]) -> ThreadTime | None:
-    """From what each worker reports of its time, and the accounts of the whole tree: workers that
-    wait at the start barrier, or for the end when they are done, have nothing to do. ``None`` where
-    nothing is reported, or where workers are no kernel threads."""
+    """The time that each worker reports, with the accounts of the whole tree: workers that wait at
+    the start barrier, or are done and wait for the others, have no work. ``None`` if no worker
+    reports a time, or if workers are not kernel threads."""
     lines = [line for line in role.indicators if line.indicator == WORKER_SECONDS and line.worker]
     workers = len({line.worker for line in lines})
     if not lines or workers > (role.threads.peak or 0):
@@ -199,15 +201,15 @@ def workers_time(role: RoleRecord, usages: Sequence[Usage]) -> ThreadTime | None
 def own_time(
     role: RoleRecord, active: Sequence[ThreadRecord], wall: float, phased: bool
 ) -> ThreadTime | None:
-    """From the threads' own accounts, which are exact; ``None`` where they are not complete, or
-    where the threads live on beyond the measured phase."""
+    """The time by the threads' own accounts, which are exact; ``None`` if they are incomplete, or
+    if the threads outlive the measured phase."""
     if not active or any(t.usage.cpu_ns is None or t.source != "exit" for t in active):
         return None
     total = role.threads.total
     if total is not None and total > len(role.threads.listed) and len(active) == len(
         role.threads.listed
     ):  # fmt: skip
-        return None  # some that are not listed are as active
+        return None  # some active threads are not listed
     lived = [life_of(thread, wall) for thread in active]
     if phased and sum(lived) > PHASE_SLACK * wall * len(active):
         return None
@@ -223,7 +225,7 @@ def own_time(
 
 
 def tree_time(role: RoleRecord, usages: Sequence[Usage], active: int, wall: float) -> ThreadTime:
-    """From the accounts of the whole tree, over the measured phase or the whole life."""
+    """The time by the accounts of the whole tree, over the measured phase or the whole life."""
     unlisted = (role.threads.total or 0) - len(role.threads.listed)
     many = active == len(role.threads.listed) and unlisted > 0
     count = _at_once(active + unlisted if many else active, role)
@@ -231,7 +233,7 @@ def tree_time(role: RoleRecord, usages: Sequence[Usage], active: int, wall: floa
 
 
 def _summed(usages: Sequence[Usage]) -> tuple[float | None, float | None]:
-    """CPU time and run queue; ``None`` where one was not read."""
+    """CPU time and run-queue time; ``None`` for one that was not read."""
     cpu = [usage.cpu_ns for usage in usages]
     queue = [usage.run_queue_ns for usage in usages]
     return (
@@ -241,11 +243,11 @@ def _summed(usages: Sequence[Usage]) -> tuple[float | None, float | None]:
 
 
 def sampled_queue(time: ThreadTime, readings: dict[str, int]) -> float:
-    """Samples see a thread running or runnable; what of that is no CPU time is the run queue."""
+    """The run-queue time by samples: the time running or runnable minus the CPU time."""
     share = readings["running"] / sum(readings.values())
     return max(0.0, share * time.thread_ns - (time.cpu_ns or 0.0))
 
 
 def _at_once(active: int, role: RoleRecord) -> int:
-    """No more of them at once than the role had threads at its peak."""
+    """The number of active threads at once, at most the role's peak number of threads."""
     return max(1, min(active, role.threads.peak or active))

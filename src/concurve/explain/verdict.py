@@ -1,5 +1,5 @@
-"""What is asked of a cell and what is answered, with the thresholds and the words that all judges
-share."""
+"""The case that the component functions judge and the verdict that they return, with shared
+thresholds and words."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 from concurve.explain.breakdown import Breakdown
 from concurve.findings.explanation import Cause
 
-#: A kind of waiting that takes this share of the time limits a cell whatever its base does.
+#: A kind of waiting with this share of the time limits a cell, whatever its share in the base.
 WHOLE_SHARE = 0.5
-#: Work conservation: with a lock that limits, its holder runs.
+#: Work conservation: if a lock limits, its holder runs, so at least this many threads run.
 RUNNING_MIN = 0.9
 #: A thread that runs this share of the time is used up.
 SATURATED = 0.85
 
 
 class Verdict(NamedTuple):
-    """A cause, and the rest of the sentence that says where the time goes. ``unproven``: not by
-    what exceeds the base; ``open``: others on the machine may have been the cause all the same.
+    """A cause, and the rest of the sentence that says where the time goes. ``unproven``: no excess
+    over the base shows it; ``open``: other processes may still have been the cause.
     ``limit`` is what is used up where a server was loaded: CPUs, a thread, or the load."""
 
     cause: Cause
@@ -29,8 +29,8 @@ class Verdict(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A cell and its base (``None`` for the base itself); the roles that are its clients; and does
-    it serve them?"""
+    """A cell and its base (``None`` for the base itself), the roles that are its clients, and
+    whether it serves them."""
 
     cell: Breakdown
     base: Breakdown | None
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 def mixture(cell: Breakdown) -> str:
-    """What the time of a cell is made of."""
+    """The components of the time of a cell, in words."""
     waiting = [f"{percent(cell.share('cpu'))} of it on a CPU"]
     if "run_queue" in cell.columns:
         waiting.append(f"{percent(cell.share('run_queue'))} waiting for one")
@@ -64,6 +64,6 @@ def count(number: int, singular: str) -> str:
 
 
 def times(cell: Breakdown, base: Breakdown) -> str:
-    """How many times the base's CPU time an operation takes."""
+    """The ratio of an operation's CPU time to that of the base, in words."""
     ratio = cell.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
     return f"{ratio:.2f} ×" if ratio < 1.95 else f"{ratio:.1f} ×"

@@ -1,4 +1,4 @@
-"""What threads waited for, as the samples tell."""
+"""What threads waited for, by the samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.wire.record import RoleRecord, ThreadRecord, Waits
 
-#: What a blocked thread may wait for, as the samples tell.
+#: The kinds of waiting that samples distinguish.
 KINDS = ("futex", "disk", "network", "poll", "pipe", "sleep", "child", "other")
 
 
@@ -23,7 +23,7 @@ class FutexWords(NamedTuple):
 def waits_of(
     role: RoleRecord, waits: Waits | None, active: Sequence[ThreadRecord], missing: dict[str, str]
 ) -> Waits | None:
-    """The samples to read: those given, else of the whole role; what lacks goes to ``missing``."""
+    """The given samples, else those of the whole role; ``missing`` gets what is absent and why."""
     if waits is None and not any(thread.waits for thread in active):
         missing["waits"] = role.absent.get(
             "waits", "the record is older than samples of what threads wait for"
@@ -32,7 +32,7 @@ def waits_of(
 
 
 def readings_of(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str, int]:
-    """Readings of the active threads by kind; of the whole role where threads have none."""
+    """Readings of the active threads by kind; those of the whole role if the threads have none."""
     sources = [thread.waits for thread in active if thread.waits]
     if not sources and waits is not None:
         sources = [waits]
@@ -44,7 +44,7 @@ def readings_of(active: Sequence[ThreadRecord], waits: Waits | None) -> dict[str
 
 
 def word_of(waits: Waits | None) -> FutexWords:
-    """The words at which threads were seen to wait."""
+    """The futex words at which samples saw threads wait."""
     if waits is None:
         return FutexWords()
     shared = [word for word in waits.futexes if word.threads > 1]

@@ -1,4 +1,4 @@
-"""Which settings cannot be told from the best."""
+"""Which settings cannot be distinguished from the best."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from concurve.terms import Level
 
 
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Which settings cannot be told from the best by an indicator, among the cells of a group.
+    """Which settings cannot be distinguished from the best by an indicator, among the cells of a
+    group.
 
     ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
     those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
-    the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what it
-    would take to decide, with the ``trials`` of each setting where a number helps.
+    the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what
+    would decide between the best two, and ``trials`` how many of each setting it takes.
     """
 
     indicator: str

@@ -1,4 +1,4 @@
-"""What a campaign says, whole."""
+"""The findings of a campaign."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
 
 
 class Procedure(msgspec.Struct, frozen=True, kw_only=True):
-    """How a study was run: cells, the rules in force and what came of them. ``stopped`` counts
-    cells by the reason for which they got no more trials."""
+    """How a study was run: its cells, the rules in force and their result. ``stopped`` counts cells
+    by the reason why they got no more trials."""
 
     cells: int
     blocks: int
@@ -34,8 +34,7 @@ class Procedure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deviation(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that did not go as the procedure wants it; ``study`` is empty where it concerns
-    all of them."""
+    """A deviation from the procedure; ``study`` is empty if it concerns all studies."""
 
     study: str
     kind: Literal["missing", "warning", "rejected", "not testable", "machine"]
@@ -43,7 +42,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """A study of a campaign: what became of it, and the report of its run, if it has one.
+    """A study of a campaign: its state, and the report of its run if it has one.
 
     ``verdicts`` counts its claims, ``agreements`` the published figures.
     """
@@ -77,7 +76,7 @@ class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CampaignFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a view of a campaign shows. ``summary`` is for a reader who has a minute."""
+    """Everything that a view of a campaign shows. ``summary`` can be read in a minute."""
 
     campaign: CampaignInfo
     texts: CampaignTexts

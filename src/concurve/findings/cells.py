@@ -1,4 +1,4 @@
-"""What a run says of its cells and of their trials."""
+"""The findings of a run for its cells and their trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of its source's claims."""
+"""The findings of a run on the claims of its source."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ VerdictName = Literal["supported", "refuted", "undecided", "not testable here"]
 
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run says of a claim of its source: ``estimate`` against ``threshold``, with the
-    published figure beside it. ``id`` is that of the ``claim``, with the levels at which it was
-    judged where it is judged at several. ``cell`` is the one that the claim is about, if it is
-    about one; ``doubt`` says why a verdict was withheld on a machine that was not quiet."""
+    """The verdict on a claim of the source: ``estimate`` against ``threshold``, with the published
+    figure. ``id`` is that of the ``claim``, with the levels at which it was judged if there are
+    several. ``cell`` is the cell that the claim is about, if it is a single one; ``doubt`` says why
+    a verdict was withheld on a machine that was not quiet."""
 
     id: str
     says: str
@@ -35,8 +35,8 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     """How a ratio that a claim of a simulation is about depends on one of its assumptions: at a
-    ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and how many
-    times that at the first level it is, which has no ``change``."""
+    ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and as
+    ``change`` its ratio to that at the first level, which itself has no ``change``."""
 
     claim: str
     says: str

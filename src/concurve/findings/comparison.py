@@ -1,4 +1,4 @@
-"""What two runs, or two levels of a factor, say beside one another."""
+"""The findings of a comparison of two runs, or of two levels of a factor."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     time of active threads); ``by_kind`` divides what is blocked, and is empty without samples.
     ``shares`` are the parts of ``total`` in the order of a bar. ``excess`` is what exceeds the
     cell with the parameters ``base``; it is empty for that cell itself. ``missing`` names the
-    kinds of evidence that the records lack, and why. ``limit`` is what is used up where a server
-    was loaded: CPUs, a kind of threads, or the load.
+    kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
+    that is used up: CPUs, a kind of threads, or the load.
     """
 
     parameters: dict[str, Level]

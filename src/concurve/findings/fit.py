@@ -1,4 +1,4 @@
-"""What scaling models say of measured numbers."""
+"""The findings of scaling models on measured numbers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
     ``chance_of_order`` its p-value against runs of like sign. ``chance_of_misfit`` is the p-value
     that the levels' means miss the curve as far as the trials' spread lets expect, ``None``
     without replicates. With one level on its cap (``levels_on_cap``) a model has a share in
-    predictions, but is not chosen: a plateau takes two. ``superlinear`` tells that the whole
-    interval of α is below 0. ``coordinates`` and ``covariance`` (of the coordinates, row by row)
-    are for predictions. ``title`` is what people call the model, ``formula`` its X(N).
+    predictions, but is not chosen: a plateau takes two. ``superlinear``: the whole interval
+    of α is below 0. ``coordinates`` and ``covariance`` (of the coordinates, row by row)
+    are for predictions. ``title`` is the name of the model for people, ``formula`` its X(N).
     """
 
     name: str
@@ -72,8 +72,8 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
 
     ``levels`` are the measured numbers of workers with their mean ``throughput`` and number of
     ``trials``. ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
-    where there are too few observations for it. ``observations`` tells whether it counts trials
-    or, where no model describes the levels, the levels' means. ``left_out`` gives, by model, the
+    where there are too few observations for it. ``observations`` says whether it counts trials
+    or, if no model describes the levels, the levels' means. ``left_out`` gives, by model, the
     reason. ``answers`` and ``warnings`` are plain sentences.
     """
 
@@ -128,7 +128,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """Scaling models of anybody's numbers, in the terms of their columns.
+    """Scaling models of measured numbers, in the terms of their columns.
 
     ``n`` and ``values`` are the trials as they stand in the columns ``n_name`` and ``x_name``;
     ``is_time``: these are times of a fixed piece of work, of which throughput is the inverse.

@@ -1,4 +1,4 @@
-"""What the runs of a study say one after another."""
+"""The findings over the runs of a study in order of time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Step = Literal["", "faster", "slower", "changed"]
 
 
 class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell's figure in one run; ``change`` is the ratio of the level that begins here to that
-    before, where the series has a change point, with ``verdict`` its meaning."""
+    """A cell's figure in one run. If the series has a change point here, ``change`` is the ratio of
+    the new level to the former one, and ``verdict`` its meaning."""
 
     run: str
     started: str

@@ -1,4 +1,4 @@
-"""What a run says of the figures that its source printed."""
+"""The findings of a run on the figures that its source printed."""
 
 from __future__ import annotations
 

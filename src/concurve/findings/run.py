@@ -1,4 +1,4 @@
-"""What a run says, whole."""
+"""The findings of a run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from concurve.terms import Factor, IndicatorInfo, TestCase
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
-    ``pilot``: trials of a cell whose spread has set how many more it got. ``simulation``: the
-    figures come from a clock of the program's own, so what the machine did says nothing of them.
+    ``pilot``: the first trials of a cell, whose spread set how many more it got. ``simulation``:
+    the figures come from a clock of the program's own, so the state of the machine does not affect
+    them.
     """
 
     id: str
@@ -92,7 +93,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def best_overall(self) -> BestFinding | None:
-        """The finding over all cells of the run, if there is one: not where conditions differ."""
+        """The finding over all cells of the run; ``None`` if conditions differ between cells."""
         return next((item for item in self.best if not item.group), None)
 
     @property
@@ -102,12 +103,12 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(Findings, frozen=True, kw_only=True):
-    """What a run says, whole: its figures, the scaling models fitted to them, and what its records
-    say of where the time went, of the program and of its single workers.
+    """All findings of a run: its figures, the scaling models fitted to them, and from its records
+    where the time went, the facts of the program and the shares of its workers.
 
-    ``explanation`` is ``None`` where there is nothing to explain: nothing is to be faster, the time
-    is a simulator's, or no records were read. ``shares`` is ``None`` where the study does not ask
-    how even its workers are.
+    ``explanation`` is ``None`` if the primary indicator has no better direction, the time is that
+    of a simulator, or no records were read. ``shares`` is ``None`` if the study has no indicator of
+    fairness over workers.
     """
 
     scaling: tuple[ScalingFinding, ...]
@@ -125,6 +126,6 @@ class Report(Findings, frozen=True, kw_only=True):
         facts: tuple[ProgramFact, ...] = (),
         shares: WorkerShares | None = None,
     ) -> Report:
-        """The report of a run from what its figures say and what else is known of it."""
+        """The report of a run from the findings of its figures and further findings."""
         given = {name: getattr(findings, name) for name in Findings.__struct_fields__}
         return cls(**given, scaling=scaling, explanation=explanation, facts=facts, shares=shares)

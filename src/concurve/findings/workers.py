@@ -1,4 +1,4 @@
-"""What the measured program and its single workers said of themselves."""
+"""Facts that the measured program reported, and the shares of its workers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from concurve.terms import Level
 
 
 class ProgramFact(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the measured program said of itself in ``cells`` of the ``among`` cells that
-    have the levels ``where``; without ``where`` in all cells, or in some that share no level."""
+    """A fact that the measured program reported in ``cells`` of the ``among`` cells with the levels
+    ``where``. An empty ``where``: in all cells, or in cells that share no level."""
 
     name: str
     value: str
@@ -27,7 +27,8 @@ class CellShares(msgspec.Struct, frozen=True, kw_only=True):
 
 class WorkerShares(msgspec.Struct, frozen=True, kw_only=True):
     """The shares of single workers or clients, as the program reported them: ``indicator`` in some
-    cells, each by the trial whose spread is the middle one. ``remark`` says which are left out."""
+    cells, each from the trial with the median spread. ``remark`` says how many cells are left
+    out."""
 
     indicator: str
     label: str

@@ -1,4 +1,4 @@
-"""Which Java runs a jar: chosen by rules that a reader can follow, tried, and described."""
+"""Chooses the Java that runs a jar, in a documented order, tries it, and describes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAJOR_MIN = 17
 #: Where Linux distributions install one folder for each JDK.
 JDK_FOLDERS = Path("/usr/lib/jvm")
 
-#: Names the Java to use where neither study nor command line does: a ``java``, or its JDK's folder.
+#: Names the Java if neither study nor command line does: a ``java``, or its JDK's folder.
 VARIABLE = "CONCURVE_JAVA"
 
 _INSTALL = "apt-get install default-jre-headless, or --java PATH"
@@ -43,10 +43,10 @@ def find_java(wanted: str | None, where: str) -> Java:
     ``wanted`` is a version (``17``; ``21+`` for that or a newer one; ``newest``), the path of a
     ``java`` or of its JDK's folder, or nothing: then the variable ``CONCURVE_JAVA``, then
     ``JAVA_HOME``, then ``java`` on ``PATH``, then the newest one in ``/usr/lib/jvm``. The first of
-    these that is given is used; one that does not work is refused and not passed over.
+    these that is set is used; if it does not work, it is refused, and no other one is tried.
 
     Raises:
-        HostError: none is there, or it is broken or too old; the message names it.
+        HostError: there is none, or it is broken or too old; the message names it.
     """
     if wanted and wanted.strip() == "newest":
         found = max(_working(_candidates()), key=lambda java: java.major, default=None)
@@ -72,7 +72,7 @@ def find_java(wanted: str | None, where: str) -> Java:
 
 
 def _of_version(major: int, or_newer: bool, where: str) -> Java:
-    """The first one of a version, in the order of :func:`find_java`; broken ones are no help."""
+    """The first working one of a version, in the order of :func:`find_java`."""
     found = list(_working(_candidates()))
     for java in found:
         if java.major == major or (or_newer and java.major >= major):
@@ -86,7 +86,7 @@ def _of_version(major: int, or_newer: bool, where: str) -> Java:
 
 
 def _candidates() -> Iterator[Path]:
-    """Every Java that may be meant, in the order of :func:`find_java`."""
+    """Every candidate, in the order of :func:`find_java`."""
     for text in (os.environ.get(VARIABLE), os.environ.get("JAVA_HOME")):
         if text and (path := _java_of(Path(text))):
             yield path
@@ -109,7 +109,7 @@ def _accept(path: Path, chosen: str, where: str) -> Java:
 
 
 def _program(path: Path, where: str) -> Path:
-    """The ``java`` that a path stands for."""
+    """The ``java`` of a path, which names a program or a JDK's folder."""
     found = _java_of(path)
     if found is None:
         raise HostError(
@@ -145,7 +145,7 @@ def _working(paths: Iterator[Path]) -> Iterator[Java]:
 
 @functools.cache
 def _try(path: Path) -> Java | str:
-    """What ``java -version`` says, or what is wrong with it."""
+    """The version that ``java -version`` prints, or a text with the error."""
     try:
         answer = subprocess.run(
             [path, "-version"],
@@ -167,7 +167,7 @@ def _try(path: Path) -> Java | str:
 
 
 def parse_version(text: str, path: Path) -> Java | str:
-    """The version in the output of ``java -version``, or what is wrong with that."""
+    """The version in the output of ``java -version``, or a text with the error."""
     match = re.search(r'^.* version "((?:1\.)?(\d+)[^"]*)"', text, re.MULTILINE)
     if not match:
         return f"java -version names no version: {text.strip()[:100]!r}"

@@ -28,7 +28,7 @@ def lock_path() -> Path:
 
 @contextmanager
 def measurement_lock(what: str) -> Iterator[None]:
-    """Hold the machine's measurement lock; ``what`` tells others who holds it.
+    """Hold the machine's measurement lock; ``what`` names the holder for other processes.
 
     Raises:
         BusyError: another measurement runs.

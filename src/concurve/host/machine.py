@@ -60,7 +60,7 @@ def describe_machine(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what does the measuring."""
+    """Versions of the measuring software."""
     return {"concurve": __version__, "python": sys.version.split()[0]}
 
 
@@ -173,7 +173,7 @@ def _distribution(root: Path) -> str:
 
 
 def _virtualisation(root: Path) -> str:
-    """What hypervisor or container this is, as far as it shows."""
+    """The hypervisor or container, as far as it can be detected."""
     program = shutil.which("systemd-detect-virt")
     if program:
         answer = subprocess.run([program], capture_output=True, text=True, timeout=5, check=False)
@@ -207,7 +207,7 @@ def _cgroup_limits(root: Path) -> dict[str, Any]:
     return {key: value for key, value in limits.items() if value is not None}
 
 
-#: What cgroup version 1 shows where no memory limit is set, give or take a page.
+#: About the value that cgroup version 1 shows if no memory limit is set (rounded to pages).
 _UNLIMITED_BYTES = 2**62
 
 

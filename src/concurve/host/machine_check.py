@@ -1,4 +1,4 @@
-"""What would make figures of this machine doubtful. Pure: facts in, items out."""
+"""Checks what makes figures of this machine doubtful. Pure: facts in, items out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 
 class Item(NamedTuple):
-    """One thing looked at: ``ok``, ``!!`` (figures may suffer) or ``--`` (not granted)."""
+    """One checked item: ``ok``, ``!!`` (figures may suffer) or ``--`` (not granted)."""
 
     mark: Literal["ok", "!!", "--"]
     name: str
@@ -14,14 +14,14 @@ class Item(NamedTuple):
     remedy: str = ""
 
 
-#: What a source of measurement, as ``concurve-trial probes`` names it, is read for.
+#: The purpose of each source of measurement, by its name in ``concurve-trial probes``.
 _GIVES = {
     "children": "the tree of processes",
     "perf": "CPU time and migrations of the whole tree",
     "perf_lives": "births and deaths of threads, exact",
-    "psi_cpu": "how long anybody lacked a CPU",
-    "psi_io": "how long anybody waited for a device",
-    "psi_memory": "how long anybody lacked memory",
+    "psi_cpu": "how long some task waited for a CPU",
+    "psi_io": "how long some task waited for a device",
+    "psi_memory": "how long some task waited for memory",
     "sched": "migrations of living threads",
     "schedstat": "run-queue wait of living threads",
     "stat": "CPU time of processes outside the trial",
@@ -97,7 +97,7 @@ def _virtualisation(facts: dict[str, Any]) -> Item:
     if kind in ("none", "none seen"):
         return Item("ok", "virtualisation", kind)
     return Item("!!", "virtualisation", kind,
-                "others may take CPU: trials with steal are redone and named")  # fmt: skip
+                "other guests may take CPU: trials with steal are redone and named")  # fmt: skip
 
 
 def _quota(facts: dict[str, Any]) -> Item:

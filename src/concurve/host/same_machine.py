@@ -1,22 +1,22 @@
-"""Are two runs of one machine? And what differs between the machines' descriptions? Pure."""
+"""Whether two runs are of one machine, and what differs between the descriptions. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: What makes another machine of it. Everything else can be changed on one and the same.
+#: Facts that identify the hardware. All others can change on one machine.
 HARDWARE = ("cpu_model", "topology", "memory_bytes", "virtualisation")
 
-#: Memory as the kernel counts it moves by a little from boot to boot.
+#: The memory that the kernel counts varies a little from boot to boot.
 _MEMORY_SHARE = 0.02
 
-#: What is expected to differ, or says nothing of speed.
+#: Facts that always differ, or do not affect speed.
 _IGNORED = ("programs", "absent", "user")
 
 
 def is_same_machine(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Do the descriptions tell of the same hardware?"""
+    """Do the descriptions have the same hardware?"""
     return all(_alike(name, one.get(name), other.get(name)) for name in HARDWARE)
 
 

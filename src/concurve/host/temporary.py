@@ -1,5 +1,5 @@
-"""Temporary folders and ports of trials and servers. What a killed process leaves, a folder or the
-shared memory of a server in it, is removed when the next folder is made."""
+"""Temporary folders and free ports of trials and servers. Making a folder first removes the folders
+of killed processes, with the shared memory of servers in them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pathlib import Path
 
 PREFIX = "concurve-at-work-"
 
-#: Locked by the process whose folder it is; the lock ends with the process, however that ends.
+#: The process that owns the folder locks this file; the lock ends with the process, however it
+#: ends.
 _LOCK = ".lock"
 
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A new, empty folder in the temporary folder, which others may enter but not list; it is
-    removed in the end.
+    removed at the end.
 
     Raises:
-        OSError: none can be made there.
+        OSError: the folder cannot be made.
     """
     remove_abandoned()
     own = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -42,7 +43,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove what killed processes have left."""
+    """Remove the folders of killed processes."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # no lock yet, of another user, or already removed
             lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
@@ -54,7 +55,7 @@ def remove_abandoned() -> None:
 
 
 def _remove(folder: Path) -> None:
-    """The lock goes last, so that what cannot be removed now is found again."""
+    """Remove a folder, its lock last: the next call finds what cannot be removed now."""
     for path in folder.iterdir():
         if path.name != _LOCK:
             free_segment(path)
@@ -79,7 +80,7 @@ def free_segment(folder: Path) -> None:
 
 
 def parse_postmaster(text: str) -> tuple[int, int]:
-    """Its process and its segment: lines 1 and 7, the latter with a key before.
+    """The process and the segment of a server: lines 1 and 7, the segment after its key.
 
     Raises:
         ValueError: it has no segment yet.
@@ -91,7 +92,7 @@ def parse_postmaster(text: str) -> tuple[int, int]:
 
 
 def maker_of(segment: int) -> int | None:
-    """The process that made a segment, by ``/proc/sysvipc/shm``; numbers are used again."""
+    """The process that made a segment, by ``/proc/sysvipc/shm``, because numbers are reused."""
     rows = Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()
     names = rows[0].split()
     number, maker = names.index("shmid"), names.index("cpid")

@@ -1,6 +1,6 @@
 """A campaign: its studies one after another, each a run of its own in the store.
 
-A study that fails or cannot run here is written down with its reason, and the next one begins.
+A study that fails or cannot run here is stored with its reason, and the next one begins.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CampaignRunner:
         self._clock = clock
 
     def start(self) -> list[MemberRow]:
-        """Store the campaign and run its studies; what became of each.
+        """Store the campaign and run its studies; return the state of each.
 
         Raises:
             RunInterruptedError: the user stopped it.
@@ -62,7 +62,7 @@ class CampaignRunner:
         return self._run(None)
 
     def resume(self, seconds_allowed: float | None = None) -> list[MemberRow]:
-        """Go on with every study that is not complete; as :meth:`start`.
+        """Resume every study that is not complete; as :meth:`start`.
 
         ``seconds_allowed`` is a longer time allowance for each of their runs.
         """
@@ -70,7 +70,7 @@ class CampaignRunner:
         return self._run(seconds_allowed)
 
     def _run(self, allowed: float | None) -> list[MemberRow]:
-        """The table of contents of a campaign."""
+        """Run the studies in order."""
         try:
             for row in self.store.members(self.head.id):
                 if row.state != "complete":
@@ -114,7 +114,7 @@ class CampaignRunner:
         return Runner(head, self.store, self.engine, self._progress(), self._clock)
 
     def _begun(self, row: MemberRow, allowed: float | None) -> RunHead | None:
-        """The head of the study's run, if it got as far as to be stored."""
+        """The head of the study's run, if it was stored."""
         found = self._stored(row)
         if found is None:
             return None
@@ -132,7 +132,8 @@ class CampaignRunner:
         return new_head(study, self.head.effort, self.head.seed, again)
 
     def _went_wrong(self, row: MemberRow, error: ConcurveError) -> None:
-        """A run that began and failed keeps its trials; what never began has its reason only."""
+        """Store the failure: a run that began keeps its trials; one that did not has only a
+        reason."""
         now = self.store.members(self.head.id)[row.position]
         stored = self._stored(now) is not None
         state = "failed" if stored and isinstance(error, RunError) else "not run"

@@ -24,6 +24,7 @@ from concurve.planning.granted import granted
 from concurve.planning.plan import Plan, make_plan
 from concurve.store import campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
+from concurve.store.rows import CAMPAIGN_PREFIX
 from concurve.store.run_head import RunHead
 
 
@@ -31,7 +32,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
     """The head of a new run on this machine, without the optional levels that it cannot run.
 
     Raises:
-        HostError: a program is not installed that no optional level asks for.
+        HostError: a program that is not optional is not installed.
     """
     now = datetime.datetime.now(datetime.UTC)
     study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
@@ -59,7 +60,7 @@ def new_campaign_head(
     now = datetime.datetime.now(datetime.UTC)
     return CampaignHead(
         format=campaign_head.FORMAT,
-        id=f"c{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        id=f"{CAMPAIGN_PREFIX}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         campaign=campaign,
         effort=effort,
         seed=seed,
@@ -73,7 +74,7 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
     """The head with a longer time allowance, for a run that is resumed.
 
     Raises:
-        StudyError: a shorter one, by which the stored trials would not have been made.
+        StudyError: the new allowance is shorter, so it contradicts the stored trials.
     """
     allowed = head.rules.time_allowed_seconds
     if seconds < allowed:
@@ -99,8 +100,8 @@ def again_line(seed: int) -> str:
 
 
 def _programs(plan: Plan) -> dict[str, Any]:
-    """Which files the roles' commands stand for, by role, and by program where a role has several;
-    commands with placeholders left out."""
+    """The files of the roles' commands, by role, and by program if a role has several; without
+    commands that hold placeholders."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
         if role.program is not None:

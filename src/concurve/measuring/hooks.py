@@ -24,7 +24,7 @@ def run_hook(plan: Plan, name: str, cell: Cell) -> None:
         said = (done.stderr or done.stdout).strip()[-300:] or "it said nothing"
         raise RunError(
             f"{describe(cell.parameters)}: --{name} failed with {done.returncode}: {said}",
-            "mend it, then concurve resume last",
+            "correct it, then concurve resume last",
         )
 
 

@@ -1,4 +1,4 @@
-"""Record → what the protocol needs to know of a trial: figures, and whether they count."""
+"""Record → the judgement of a trial for the protocol: its figures, and whether they count."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Judge:
         """Judge one record.
 
         Raises:
-            RunError: nothing that another trial could mend.
+            RunError: an error that another trial cannot correct.
         """
         kind, message = record.outcome.kind, record.outcome.message or ""
         if kind in ("exec_failed", "control_refused"):
-            raise self._error(cell, message, "mend it, then concurve resume last")
+            raise self._error(cell, message, "correct it, then concurve resume last")
         if kind != "ok":
             return Judgement("program_error", None, kind, message, {})
         try:
@@ -57,7 +57,7 @@ class Judge:
         refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
-        # A simulation has a clock of its own: what else the machine does changes nothing.
+        # A simulation has a clock of its own: other load on the machine has no effect.
         study = self.plan.study
         signs = (
             [] if study.simulation else judge_machine(record, self.plan.workers(cell), study.target)
@@ -124,7 +124,7 @@ class Judge:
 
 
 def lost_sessions(record: TrialRecord) -> Judgement | None:
-    """A program error if sessions of a load were lost: fewer went on than the cell says."""
+    """A program error if sessions of a load were lost: the trial had fewer than its cell."""
     lost = [
         f"{line.value:g} of the sessions of {role.name} lost their connection"
         for role in record.roles

@@ -77,7 +77,7 @@ class Trial(NamedTuple):
 
 
 def check_plan(plan: Plan, engine: Engine, cpus: tuple[int, ...]) -> None:
-    """Refuse before the first trial what this machine cannot do.
+    """Refuse a plan that this machine cannot run, before the first trial.
 
     Every distinct launch (program and controls) is tried once, suspended.
 
@@ -134,7 +134,7 @@ class Runner:
             return self._run()
 
     def resume(self) -> Stop:
-        """Go on where the stored trials end."""
+        """Continue after the last stored trial."""
         check_plan(self.plan, self.engine, self._cpus)
         with measurement_lock(f"concurve run {self.head.id} ({self.head.study.name})"):
             volumes.repair()
@@ -143,7 +143,7 @@ class Runner:
             return self._run()
 
     def _run(self) -> Stop:
-        """The table of contents of a run."""
+        """Run trials until the protocol stops."""
         protocol = self._replay()
         self.progress.begin(protocol.planned(), self._title())
         try:
@@ -221,7 +221,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _folder(self) -> Iterator[str]:
-        """The trial's own, if the study asks for one."""
+        """A folder for one trial, if the study uses one; else an empty text."""
         if not self._wants_folder:
             yield ""
             return
@@ -229,7 +229,9 @@ class Runner:
             with temporary_folder() as folder:
                 yield str(folder)
         except OSError as error:
-            raise RunError(f"no folder for a trial: {error}", "TMPDIR=FOLDER with room") from error
+            raise RunError(
+                f"no folder for a trial: {error}", "TMPDIR=FOLDER with free space"
+            ) from error
 
     def _spec(self, cell: Cell, name: str, block: int, folder: str) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
@@ -246,7 +248,7 @@ class Runner:
         )
 
     def _refuse_failure(self, protocol: TrialProtocol, stop: Stop) -> None:
-        """A run that could not do its pilot, or none of its cells, has failed."""
+        """Fail if the run could not finish its pilot, or if every cell failed."""
         rules = self.plan.rules
         if stop.kind == "too_long":
             expected = float(stop.reason)
@@ -260,5 +262,5 @@ class Runner:
         if all(cell.skipped for cell in protocol.cells):
             raise RunError(
                 f"every cell failed; the first: {protocol.cells[0].skipped}",
-                f"concurve show {self.head.id}, and the command by hand",
+                f"concurve show {self.head.id}; run the command by hand",
             )

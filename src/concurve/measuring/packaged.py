@@ -1,4 +1,4 @@
-"""Packaged programs: a name in a study → the file and the command line that it stands for here.
+"""Packaged programs: a name in a study → its file and its command line on this machine.
 
 A packaged program is a compiled program, a jar, a Python module, a real server or a volume; the
 latter two are run by their attendants.
@@ -37,7 +37,7 @@ MODULES = {
     "fill": "concurve.attendants.servers.fill",
 }
 
-#: What a JVM says of itself goes to standard error: standard output belongs to its program.
+#: Sends messages of the JVM to standard error: standard output belongs to its program.
 _JVM_OPTIONS = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 
 
@@ -65,7 +65,7 @@ def program(name: str, where: str) -> Path:
 def command(
     name: str, where: str, java: str | None = None, jvm: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """How the command line of a packaged program begins: all that stands before its arguments.
+    """The command line of a packaged program up to its arguments.
 
     ``java`` (see :func:`~concurve.host.java.find_java`) and ``jvm``, options of the JVM, are for
     programs that are jars; others ignore them.
@@ -86,7 +86,7 @@ def command(
 
 
 def describe(name: str, where: str, java: str | None = None) -> dict[str, Any]:
-    """The files that a packaged program stands for here, identified by their contents.
+    """The files of a packaged program on this machine, identified by their contents.
 
     Raises:
         HostError: as :func:`command`.

@@ -66,8 +66,8 @@ def fit_many(
 
     Args:
         curves: pairs of numbers of workers and throughputs, as in :func:`fit_all`.
-        absolute: as there, as are the others.
-        processes: among which to divide the curves; worth while from hundreds of them on.
+        absolute: as in :func:`fit_all`, like ``confidence`` and ``unit``.
+        processes: number of processes that share the curves; useful from hundreds of curves on.
 
     Raises:
         ConcurveError: as :func:`fit_all`.

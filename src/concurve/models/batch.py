@@ -12,9 +12,9 @@ from concurve.models.curve import Curve
 from concurve.models.model import Floats, Integers
 from concurve.models.solver import Points
 
-#: Levels whose means miss the curve by more than chance does in this share of cases are a misfit.
+#: Significance level of the test whether the levels' means miss the curve (a misfit).
 MISFIT = 0.05
-#: Relative errors below this are those of writing numbers down, not of measuring.
+#: Relative errors below this come from rounding of printed numbers, not from measuring.
 _RELATIVE_ERROR_MIN = 1e-9
 
 
@@ -23,7 +23,7 @@ class Batch:
     """Curves of any lengths: short ones repeat their last level with a weight of 0.
 
     ``count``, ``trials``, ``within`` and ``within_df`` are those of the curves (B);
-    ``variance_min`` is the least variance that is believed.
+    ``variance_min`` is the least plausible variance.
     """
 
     points: Points

@@ -1,4 +1,4 @@
-"""What models with a cap share: X = min(rising curve, C).
+"""The common part of models with a cap: X = min(rising curve, C).
 
 Inside, the cap is c = C/γ, as a logarithm: then X = γ · min(g(N), c), and γ stays a plain factor.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from concurve.models.model import Floats, LogShape, Quantity
 
-#: A cap this far from a level, on either side, is clear of the bend there.
+#: A cap at this distance from a level, on either side, is not affected by the bend there.
 _BESIDE = 1e-6
 
 
@@ -31,7 +31,7 @@ def _unchart(u: Floats) -> Floats:
 CAP = Quantity(
     "cap",
     0,
-    "greatest throughput, set by something that is used up (CPUs, a device, the client)",
+    "greatest throughput, set by a resource that is used up (CPUs, a device, the client)",
     "X",
     log=True,
     lower=0.0,

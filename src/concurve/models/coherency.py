@@ -1,4 +1,4 @@
-"""What the models of the USL's kind share: a cost of keeping workers coherent.
+"""The common part of the USL and its variants: a cost of keeping workers coherent.
 
 X(N) = γN / (1 + α(N−1) + β φ(N) (N−1)). With φ(N) = N each worker pays for every other one (USL);
 slower growth, φ = log N or √N, is that of tree-wise exchange or of partial overlap.

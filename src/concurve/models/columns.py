@@ -1,4 +1,4 @@
-"""One model on many curves: what it says of each, column by column."""
+"""One model fitted to many curves, with its results as columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from concurve.models.model import Floats, Model
 
 @dataclass(frozen=True)
 class Columns:
-    """What a model says of every curve it was fitted to, column by column (B)."""
+    """The results of a model for every curve that it was fitted to, as columns (B)."""
 
     fitted: Fitted
     rows: list[int]
@@ -73,7 +73,7 @@ def _peak(fitted: Fitted, confidence: float) -> tuple[Floats, ...] | None:
     has &= (fitted.relaxed == fitted.u).all(axis=1)
     throughput = np.full(len(has), np.nan)
     throughput[has] = peak.throughput.of(fitted.u[has])
-    # A superlinear fit may grow beyond all bounds before its coherency tells.
+    # A superlinear fit may grow beyond all bounds before coherency limits it.
     has &= np.isfinite(throughput)
     position = np.where(has, peak.position(np.where(has, kappa, 1.0)), np.nan)
     kappa_low, kappa_high = interval(fitted, peak.inverse, confidence, has)

@@ -1,8 +1,8 @@
-"""Measured throughput against workers, as the fits take it: levels, means, weights, error model.
+"""Measured throughput against workers as input of fits: levels, means, weights, error model.
 
 Trials of one level are replicates. Fits see each level's mean (of log X where errors are relative)
-with a weight, and the sum of squares within the levels is added to theirs: for least squares the
-same as fitting every trial, and it tells what the trials' own spread is.
+with a weight, and the sum of squares within the levels is added to theirs: for least squares this
+equals fitting every trial, and it gives the spread of the trials themselves.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from concurve.models.model import Floats, Integers
 
 LEVELS_MIN = 3
 
-#: Levels weigh differently where equal spreads are less probable than this (Bartlett 1937).
+#: Levels get different weights if Bartlett's test (1937) rejects equal spreads at this level.
 _UNEQUAL = 0.01
-#: Replicates that a level must have for its spread to be heard at all.
+#: A level needs at least this many replicates for its spread to be used.
 _REPLICATES_MIN = 3
 
 
@@ -104,7 +104,7 @@ def _checked(n: Sequence[float] | Floats, x: Sequence[float] | Floats) -> tuple[
         if len(bad):
             raise ConcurveError(
                 f"{name} {values[bad[0]]:g} in row {bad[0] + 1} is not a finite number above 0",
-                "leave out what was not measured",
+                "leave out rows without a measurement",
             )
     return ns, xs
 
@@ -114,16 +114,16 @@ def _shares(
 ) -> tuple[Floats, str]:
     """Weight of one trial at each level, and the error model in words.
 
-    Few replicates tell little of a level's own variance, and weights from it alone would do more
-    harm than good: the pooled variance stands unless Bartlett's test rejects it, and then each
-    level's variance is drawn towards their common trend in N (Smyth 2004).
+    Few replicates give a poor estimate of a level's own variance, and weights from it alone would
+    do more harm than good: the pooled variance stands unless Bartlett's test rejects it, and then
+    each level's variance is drawn towards their common trend in N (Smyth 2004).
     """
     kind = "absolute" if absolute else "relative"
     ones = np.ones(len(counts))
     df = counts - 1
     total = int(df.sum())
     if total == 0:
-        return ones, f"constant {kind} error, estimated from the distances to the curve"
+        return ones, f"constant {kind} error, estimated from the residuals"
     pooled = squares.sum() / total
     size = _spread(pooled, absolute, means)
     if counts.min() < _REPLICATES_MIN or pooled == 0 or not _unequal(df, squares, pooled):

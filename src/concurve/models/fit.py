@@ -30,7 +30,7 @@ class Fitted:
 
     ``relaxed`` are the coordinates and squares of least squares without lower bounds, from which
     intervals are computed. ``covariance`` (B, p, p) is 0 for a coordinate at its bound, and
-    ``known`` (B, p) tells which are not.
+    ``known`` (B, p) marks the others.
     """
 
     model: Model
@@ -65,7 +65,7 @@ def fit(model: Model, batch: Batch) -> Fitted:
 def best_of(model: Model, points: Points) -> tuple[Floats, Floats, Floats, Floats]:
     """Least squares within the bounds (coordinates, squares), and without the lower ones.
 
-    The upper ones stay: a falling curve would else run away to α = ∞ with γ = ∞.
+    The upper bounds stay: otherwise a falling curve would diverge to α = ∞ with γ = ∞.
     """
     starts = _starts(model, points)
     kept, size = starts.shape[1], model.size

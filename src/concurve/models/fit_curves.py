@@ -42,7 +42,7 @@ def _results(
     misfits = [np.ones(len(curves)) for _ in columns]
     for misfit, column in zip(misfits, columns, strict=True):
         misfit[column.rows] = column.misfit
-        # A model that could not be fitted cannot vouch for a curve.
+        # A model that could not be fitted is no evidence that the curve is described.
         misfit[[i for i in range(len(curves)) if i not in set(column.rows)]] = 0.0
     levels_only = select.counts_levels(misfits)
     by_curve: list[list[ModelFit]] = [[] for _ in curves]
@@ -58,7 +58,7 @@ def _results(
                 column, at, curves[row], float(likelihood[at]), akaike[at], confidence, unit
             )
             by_curve[row].append(fits)
-            # Of few levels, one on a cap is the level that the cap was made for.
+            # With few levels, a cap fits one level exactly.
             criteria[row].append(None if column.on_cap[at] == 1 else finite(cross[at]))
     return [
         _result(curve, fits, cross, bool(only), confidence)

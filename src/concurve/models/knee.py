@@ -1,4 +1,4 @@
-"""Knee: perfect scaling until something is used up.
+"""Knee: linear scaling until a resource is used up.
 
 X(N) = min(γN, C). The asymptotic bounds of operational analysis, P. J. Denning and J. P. Buzen,
 Computing Surveys 1978: N workers or the slowest resource, whichever is less. γ > 0, C > 0; the

@@ -35,7 +35,7 @@ class Law:
 
 
 def complete(n: Column | None, x: Column | None, r: Column | None, think_time: float = 0.0) -> Law:
-    """Any two give the third. Units must fit: X in operations a second wants R in seconds.
+    """Compute the third from any two. Units must fit: X in operations a second wants R in seconds.
 
     Raises:
         ConcurveError: fewer than two are given, lengths differ, or a number is not finite and
@@ -59,7 +59,7 @@ def complete(n: Column | None, x: Column | None, r: Column | None, think_time: f
         if len(bad):
             raise ConcurveError(
                 f"{name} is {column[bad[0]]:g} in row {bad[0] + 1}: not a finite number above 0",
-                "leave out what was not measured",
+                "leave out rows without a measurement",
             )
     z = think_time
     if "R" not in given:

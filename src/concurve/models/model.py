@@ -1,4 +1,4 @@
-"""What a scaling model is: throughput X = γ · g(N; shape), on a logarithmic scale.
+"""The form of scaling models: throughput X = γ · g(N; shape), on a logarithmic scale.
 
 All models share this form, so one solver, one profiler and one selection serve them. Inside, a
 model has *coordinates* ``u = (log γ, shape…)``; outside it has *parameters* by name, of which
@@ -42,8 +42,8 @@ def _as_is(u: Floats) -> Floats:
 class Quantity:
     """Something that a fit estimates: a coordinate of the model, or of another chart of it.
 
-    ``index`` is its place in the chart; ``log`` tells that the chart has its logarithm. ``lower``
-    and ``upper`` bound what it may mean; ``unit`` is that of its value, where ``X`` stands for the
+    ``index`` is its place in the chart; ``log``: the chart has its logarithm. ``lower``
+    and ``upper`` bound its value; ``unit`` is that of its value, where ``X`` stands for the
     unit of throughput and ``N`` for workers.
     """
 

@@ -21,7 +21,7 @@ def model_fit(
     confidence: float,
     unit: str,
 ) -> ModelFit:
-    """What the model says of the curve at ``at``; its weight is not known yet."""
+    """The fit of the model to the curve ``at``; its weight is not known yet."""
     fitted, model = column.fitted, column.fitted.model
     parameters, errors = {}, {}
     for quantity in model.parameters:
@@ -69,7 +69,7 @@ def _notes(parameters: dict[str, Estimate], on_cap: float, has_peak: bool) -> tu
     if on_cap == 0:
         notes.append("no level reaches the cap: the same curve as without it")
     if on_cap == 1:
-        notes.append("one level alone lies on the cap: no plateau is shown")
+        notes.append("only one level lies on the cap: this does not establish a plateau")
     if "beta" in parameters and parameters["beta"].value == 0:
         notes.append("β is at its bound 0: the same curve as Amdahl's")
     elif "beta" in parameters and not has_peak:
@@ -82,7 +82,7 @@ def _notes(parameters: dict[str, Estimate], on_cap: float, has_peak: bool) -> tu
 def _estimate(
     value: float, low: float, high: float, n: int, confidence: float, unit: str
 ) -> Estimate:
-    """Ends that could not be found are absent; those that do not exist are infinite."""
+    """An end that was not found is absent; one that does not exist is infinite."""
     return Estimate(
         value=float(value),
         low=None if math.isnan(low) else min(float(low), float(value)),
@@ -123,5 +123,5 @@ def _peak_estimate(
 
 
 def finite(value: float) -> float | None:
-    """The value, or nothing where it is not finite."""
+    """The value, or ``None`` if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -28,7 +28,7 @@ FAR = 2.0
 #: one, so differences of AICc count half.
 _EVIDENCE = 0.5
 
-#: Standard deviation of log X from what no model knows, per unit of log(N/greatest level).
+#: Standard deviation of log X from errors of all models, per unit of log(N/greatest level).
 _MODEL_ERROR = 0.1
 
 
@@ -99,7 +99,7 @@ def _mixed(result: FitResult, logs: Floats, variances: Floats, n: Floats) -> tup
     distance = np.log(np.maximum(n / max(result.levels), 1.0))
     total = inside + (_MODEL_ERROR * distance) ** 2
     factor = stdtrit(max(result.best.df, 2), (1 + result.confidence) / 2)
-    # A band wider than any figure says "anything"; exp must not overflow on it.
+    # A very wide band is cut so that exp does not overflow.
     return centre, np.minimum(factor * np.sqrt(total), 300.0)
 
 

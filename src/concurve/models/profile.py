@@ -1,9 +1,9 @@
 """Profile-likelihood intervals: the values of a quantity that the data do not contradict.
 
-For each value of the quantity all else is fitted anew; the interval holds the values where the
-sum of squares stays below a threshold, S ≤ S₀ + s²·F₁,ᵥ (Bates and Watts, *Nonlinear Regression
-Analysis*, 1988, §6.1). The signed root of the excess is nearly linear in the coordinate, so its
-crossing is found by false position in few steps. An end that no value reaches is infinite.
+For each value of the quantity all other coordinates are fitted again; the interval holds the values
+where the sum of squares stays below a threshold, S ≤ S₀ + s²·F₁,ᵥ (Bates and Watts, *Nonlinear
+Regression Analysis*, 1988, §6.1). The signed root of the excess is nearly linear in the coordinate,
+so its crossing is found by false position in few steps. An end that no value reaches is infinite.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def intervals(
 
     Args:
         curve: log X and its derivatives at the model's coordinates.
-        points: what was fitted.
-        quantity: what the interval is of.
+        points: the fitted data.
+        quantity: the quantity of the interval.
         best: coordinates (B, p) of least squares, without lower bounds.
         excess: how far the sum of squares may rise above that at ``best`` (B).
         first: variance of the coordinates over s² (B, p, p), which gives the first direction.
@@ -97,7 +97,7 @@ class _Search:
     """Ends still sought (B). Distances from the best value are in units of ``step``.
 
     The root of the excess is below ``target`` at ``near``, with coordinates ``place`` that move
-    along ``tangent``, and above it at ``far``. ``side`` tells which of the two moved last.
+    along ``tangent``, and above it at ``far``. ``side`` says which of the two moved last.
     """
 
     rows: Integers
@@ -126,9 +126,9 @@ class _Search:
         return np.asarray(self.start[:, index] + distance * self.step)
 
     def learn(self, found: Floats, root: Floats) -> None:
-        """Take in what the profile is at ``trial``."""
+        """Use the profile at ``trial``."""
         inside = root <= self.target
-        # Illinois: an end that stays for a second time counts half.
+        # Illinois method: the value at an end that stays a second time is halved.
         half_far = self.target + (self.far_root - self.target) / 2
         half_near = self.target + (self.near_root - self.target) / 2
         self.far_root = np.where(inside & (self.side == 1), half_far, self.far_root)
@@ -164,7 +164,7 @@ def _crossings(
 ) -> Floats:
     """The coordinates (B) where the profile crosses the threshold.
 
-    Past the quantity's own bounds nothing is sought, and an end that is not met is infinite.
+    The search stops at the quantity's own bounds, and an end that is not found is infinite.
     """
     index = quantity.index
     result = np.full(len(search.rows), np.nan)
@@ -193,7 +193,7 @@ def _crossings(
         result[search.rows[done]] = ends[done]
         search.keep(~done)
         search.choose()
-    # What is left after so many steps is known to lie between near and far.
+    # The remaining ends lie between near and far.
     left = search.at(search.near, index)
     result[search.rows] = np.where(np.isfinite(search.far), left, np.inf * np.sign(search.step))
     return result
@@ -243,7 +243,7 @@ def _squares_at(
 
 
 def _endless(search: _Search, quantity: Quantity) -> Bools:
-    """Ends beyond what the quantity may be, or further out than it makes sense to look."""
+    """Ends beyond the bounds of the quantity, or beyond the widest distance that is searched."""
     low, high = (-np.inf, np.inf) if quantity.log else (quantity.lower, quantity.upper)
     reached = search.at(search.near, quantity.index)
     outside = (reached < low) & (search.step < 0) | (reached > high) & (search.step > 0)

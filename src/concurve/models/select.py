@@ -87,7 +87,7 @@ def last_left_out(model: Model, batch: Batch) -> Floats:
     without = points.rows(rows)
     rest = without.weights.copy()
     rest[across, last] = 0.0
-    # The last level must not serve the starts either: the one before stands in its place.
+    # The last level must not influence the starting values either: the one before replaces it.
     levels, values = without.levels.copy(), without.values.copy()
     beyond = np.arange(levels.shape[1]) >= last[:, None]
     levels = np.where(beyond, levels[across, last - 1][:, None], levels)

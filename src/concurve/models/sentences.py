@@ -1,4 +1,4 @@
-"""What a fit says in plain sentences: what limits, where the peak is, and what is doubtful."""
+"""The results of a fit as sentences: what limits, where the peak is, and what is doubtful."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
 
-#: Runs of like residuals less probable than this are reported.
+#: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
 _LEVELS_WANTED = 6
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
@@ -68,7 +68,7 @@ def _cap(result: FitResult, best: ModelFit, top: float) -> str:
         before = f", with contention of α = {best.parameters['alpha'].value:.3g} before that"
     return (
         f"Throughput is capped at {in_digits(cap)} from N = {reached:.3g} on{before}: "
-        "something is used up there (CPUs, a device, the client)."
+        "a resource is used up there (CPUs, a device, the client)."
     )
 
 
@@ -113,9 +113,9 @@ def _superlinear(best: ModelFit) -> str:
     if alpha.high < 0:
         return (
             f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
-            "more workers bring something along, such as cache or memory."
+            "more workers add resources, such as cache or memory."
         )
-    return f"α = {alpha.value:.3g} is not told apart from 0: no contention is shown."
+    return f"α = {alpha.value:.3g} is not significantly different from 0: no contention is shown."
 
 
 def _peak(best: ModelFit) -> str:
@@ -127,7 +127,7 @@ def _peak(best: ModelFit) -> str:
 
 
 def peak_sentence(peak: PeakEstimate) -> str:
-    """The peak with its interval, or that there is none to rely on."""
+    """The peak with its interval, or that no peak is established."""
     low = "–" if peak.n.low is None else f"{peak.n.low:.3g}"
     if not peak.established or peak.n.high is None:
         return (
@@ -141,21 +141,21 @@ def peak_sentence(peak: PeakEstimate) -> str:
 
 
 def warnings(result: FitResult) -> tuple[str, ...]:
-    """What casts doubt on the fit."""
+    """The reasons for doubts about the fit."""
     best = result.best
     title = best.title
     found = []
     if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
         found.append(
             f"No model is as close as the trials' spread would allow; {title} misses the "
-            "levels' means, and its intervals rest on these distances."
+            "levels' means, and its intervals are computed from these residuals."
             if result.observations == "levels"
             else f"{_capital(title)} misses the levels' means by more than the trials' spread "
             "explains."
         )
     if best.chance_of_order < _ORDER and best.durbin_watson is not None:
         found.append(
-            f"The distances to {title} come in runs (Durbin–Watson {best.durbin_watson:.2f}, "
+            f"The residuals of {title} come in runs (Durbin–Watson {best.durbin_watson:.2f}, "
             "2 without): the curve has another shape, and intervals are too narrow."
         )
     if result.criterion == "gcv":

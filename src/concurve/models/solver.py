@@ -27,7 +27,7 @@ _EXACT = 1e-14
 
 @dataclass(frozen=True)
 class Points:
-    """What is fitted: levels, values and weights (B, L). A weight of 0 leaves a point out.
+    """The data to fit: levels, values and weights (B, L). A weight of 0 leaves a point out.
 
     ``values`` are log X where errors are relative, X itself where they are absolute.
     """
@@ -116,7 +116,7 @@ def _step(
     outward = ((now <= lower) & (downhill < 0)) | ((now >= upper) & (downhill > 0))
     moving = free & (scale > 0) & ~outward
     inverse = np.where(moving, 1 / np.where(scale > 0, scale, 1), 0.0)
-    # Scaled to a unit diagonal; what does not move gets a row of the unit matrix.
+    # Scaled to a unit diagonal; a fixed coordinate gets a row of the unit matrix.
     matrix = normal * inverse[:, :, None] * inverse[:, None, :]
     size = matrix.shape[1]
     matrix[:, range(size), range(size)] = 1 + damping[:, None]

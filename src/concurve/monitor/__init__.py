@@ -1,1 +1,1 @@
-"""Watching a running reference server: readings of its counters, and what lies between two."""
+"""Monitoring a running reference server: readings of its counters, and their differences."""

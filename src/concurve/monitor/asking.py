@@ -12,19 +12,19 @@ from concurve.monitor.reading import NotOurServerError, Reading, parse
 
 _CONNECT_SECONDS = 10.0
 
-#: An answer may wait for its turn on an overloaded machine.
+#: Seconds to wait for an answer; on an overloaded machine it may come late.
 _PATIENCE_SECONDS = 60.0
 
-#: An answer is never longer.
+#: The greatest length of an answer in bytes.
 _ANSWER_BYTES_MAX = 1 << 24
 
 
 class UnreachableError(ConcurveError):
-    """No server answers there, or no longer."""
+    """No server answers at the address, or it no longer answers."""
 
 
 class Watched:
-    """A server under watch."""
+    """A connection to a monitored server."""
 
     def __init__(self, link: socket.socket, replies: BinaryIO, place: str) -> None:
         self._link = link
@@ -32,7 +32,7 @@ class Watched:
         self.place = place
 
     def log_in(self, password: str) -> None:
-        """Give the password.
+        """Send the password.
 
         Raises:
             UnreachableError: it is wrong, or the connection is lost.
@@ -61,7 +61,7 @@ class Watched:
             ) from None
         except OSError:
             raise UnreachableError(
-                f"{self.place}: the connection was lost: the server has ended, or was started anew",
+                f"{self.place}: the connection was lost: the server has ended or was restarted",
                 "monitor it again once it is up; its log says why it ended",
             ) from None
 
@@ -98,8 +98,8 @@ def watching(host: str, port: int) -> Iterator[Watched]:
     except OSError as error:
         why = error.strerror or str(error)
         raise UnreachableError(
-            f"nobody answers at {place}: {why}",
-            "is the server up, and is this its port? concurve-server prints it at its start",
+            f"no server answers at {place}: {why}",
+            "check that the server runs on this port; concurve-server prints its port at its start",
         ) from None
     link.settimeout(_PATIENCE_SECONDS)
     with link, link.makefile("rb") as replies:

@@ -17,8 +17,8 @@ class RestartedError(ConcurveError):
 class EngineShares(msgspec.Struct, frozen=True, kw_only=True):
     """How one engine or I/O thread divided its time: ``own`` by its own clock, for each state, and
     ``cpu`` by the kernel's account, as shares of the interval; ``cpu`` may exceed 1 where an
-    engine is a process of several threads. ``died``: it is not there any more, or another one is in
-    its place. Then its last moments are not known: ``own`` is empty, and ``cpu`` is ``None``."""
+    engine is a process of several threads. ``died``: it has ended, or another one has
+    replaced it. Then its times are not known: ``own`` is empty, and ``cpu`` is ``None``."""
 
     name: str
     own: Mapping[str, float]
@@ -27,8 +27,8 @@ class EngineShares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done, and how often in a second and for a second of CPU time of the whole server;
-    ``None`` where it took no CPU time, or that is not known."""
+    """A count of operations, per second and per second of the whole server's CPU time; the latter
+    is ``None`` if the server used no CPU time, or its CPU time is not known."""
 
     name: str
     count: int
@@ -37,8 +37,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latch(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to the latches of a class; ``contention`` is the share of acquisitions that
-    had to wait, ``spins_per_wait`` the looks of one that had."""
+    """The figures of the latches of a class; ``contention`` is the share of acquisitions that had
+    to wait, ``spins_per_wait`` the mean number of polls of one that waited."""
 
     name: str
     acquisitions: int
@@ -49,8 +49,8 @@ class Latch(msgspec.Struct, frozen=True, kw_only=True):
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A server over an interval. ``cpus`` is its CPU time over the interval's length; ``None`` if
-    an engine died, and took the account of its own with it.
-    ``found_share``: share of looks into the statement cache that found their text; ``None``
+    an engine process died, because its CPU time is lost.
+    ``found_share``: share of lookups in the statement cache that found their text; ``None``
     without any. Latches are ordered by how often they were waited for."""
 
     server: Mapping[str, str]
@@ -71,7 +71,7 @@ def between(before: Reading, after: Reading, place: str) -> Interval:
     """
     if after.at_us <= before.at_us or _goes_back(before, after):
         raise RestartedError(
-            f"{place}: the server was started anew between two readings, and counts from 0",
+            f"{place}: the server was restarted between two readings, and its counters began at 0",
             "another interval; its log says why it ended",
         )
     seconds = (after.at_us - before.at_us) / 1e6
@@ -101,13 +101,13 @@ def _goes_back(before: Reading, after: Reading) -> bool:
 def _shares(name: str, before: Times | None, after: Times) -> EngineShares:
     """Of the time between the engine's own two readings, which are taken one after the other."""
     if before is None or before.clock == 0:
-        # One that had not begun at the first reading has used nothing by then.
+        # An engine that had not started at the first reading had used no time then.
         before = Times(spent_us=dict.fromkeys(STATES, 0), cpu_us=0, clock=after.clock)
     if after.clock == 0:
         return EngineShares(name=name, own=dict.fromkeys(STATES, 0.0), cpu=0.0, died=False)
     if before.clock != after.clock or before.cpu_us is None or after.cpu_us is None:
         return EngineShares(name=name, own={}, cpu=None, died=True)
-    # One state alone may go back: an engine that lost its CPU at a turn was read in the old one.
+    # A single state may go back: an engine preempted at a change of state was read in the old one.
     spent = {state: max(after.spent_us[state] - before.spent_us[state], 0) for state in STATES}
     whole = sum(spent.values()) or 1
     own = {state: us / whole for state, us in spent.items()}

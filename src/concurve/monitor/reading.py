@@ -18,14 +18,14 @@ _LATCH_COUNTS = ("acquisitions", "waits", "spins", "sleeps")
 
 
 class NotOurServerError(ConcurveError):
-    """Somebody answers there, who is no reference server that counts."""
+    """The program that answers is no reference server with counters."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
     """What one engine or I/O thread did until a reading, in µs.
 
     ``spent_us`` is by its own clock, for each of :data:`STATES`; ``cpu_us`` by the kernel's, and
-    ``None`` if the engine is not there. ``clock`` tells an engine from its successor.
+    ``None`` if the engine has ended. ``clock`` distinguishes an engine from its successor.
     """
 
     spent_us: Mapping[str, int]
@@ -59,7 +59,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, place: str) -> Reading:
-    """The reading that an answer to ``INFO`` holds; ``place`` is who gave it.
+    """The reading that an answer to ``INFO`` holds; ``place`` names the server.
 
     Raises:
         NotOurServerError: it is not the answer of a reference server that counts.
@@ -86,7 +86,7 @@ def parse(text: str, place: str) -> Reading:
         )
     except (KeyError, ValueError) as error:
         raise NotOurServerError(
-            f"{place}: concurve-server {version} counts otherwise than this version ({error})",
+            f"{place}: concurve-server {version} has other counters than this version ({error})",
             "a server and a concurve of one version",
         ) from None
 

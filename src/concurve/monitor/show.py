@@ -40,7 +40,7 @@ def _engines(interval: Interval) -> list[str]:
     total = _row("whole server", ("",) * len(STATES) + (_percent(interval.cpus),), 10)
     notes = ["  busy … asleep: by the engine's own clock; CPU: by the kernel's account"]
     if any(engine.died for engine in interval.engines):
-        notes.append("  *: died meanwhile: what it spent is not known")
+        notes.append("  *: died in the interval: its times are not known")
     return [head, *rows, total, *notes]
 
 
@@ -60,7 +60,7 @@ def _work(title: str, work: Sequence[Work]) -> list[str]:
 
 
 def _statements(interval: Interval) -> list[str]:
-    share = _row("found, of all looks", (_percent(interval.found_share),), 14)
+    share = _row("found, of all lookups", (_percent(interval.found_share),), 14)
     return [*_work("Statements", interval.statements), share]
 
 

@@ -10,12 +10,12 @@ from concurve.planning.plan import Plan, plan_of
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 
-#: Earlier runs looked at, the newest first.
+#: At most this many earlier runs are read, the newest first.
 RUNS_LOOKED_AT = 20
 
 
 class Forecast(NamedTuple):
-    """Expected seconds of the pilot and at most, and the run that they are taken from."""
+    """Expected seconds of the pilot and of the whole run at most, by this earlier ``run``."""
 
     pilot_seconds: float
     longest_seconds: float
@@ -23,7 +23,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(plan: Plan, store: Store) -> Forecast | None:
-    """Expected time of a plan, or ``None`` where no earlier run tells.
+    """Expected time of a plan, or ``None`` without a comparable earlier run.
 
     An earlier run counts if its roles and effort are the same and it has trials of every cell.
     """
@@ -31,7 +31,7 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         try:
             head = decode_head(row)
         except StoreError:
-            continue  # of a newer version, or damaged: a plan does not depend on it
+            continue  # of a newer version, or damaged: the plan works without it
         if head.study.roles != plan.study.roles or head.effort != plan.effort:
             continue
         seconds: dict[int, list[float]] = {}
@@ -56,7 +56,7 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
 
 
 def check_allowance(plan: Plan, expected: Forecast | None) -> None:
-    """Refuse a plan whose pilot is known not to fit its time allowance.
+    """Refuse a plan whose pilot will exceed its time allowance, by an earlier run.
 
     Raises:
         StudyError: with both times and the remedy.

@@ -35,8 +35,8 @@ def granted(
 def _lacking(
     plan: Plan, factor: str, level: Level, cpus: Sequence[int], find_program: ProgramFinder
 ) -> LeftOut | None:
-    """What a level lacks in the first cell that has it, in which the other factors stand at their
-    first levels; ``None`` if nothing, or if this effort does without it."""
+    """What the machine lacks for a level, checked in the first cell with it (the other factors at
+    their first levels); ``None`` if nothing, or if this effort does not use the level."""
     cell = next((cell for cell in plan.cells if cell.parameters[factor] == level), None)
     if cell is None:
         return None

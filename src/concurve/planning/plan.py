@@ -1,7 +1,7 @@
 """Study → cells and trial specs: pure and seeded.
 
 The same study, effort and seed give the same cells, the same blocks and the same specs, so a
-killed run resumes from nothing but what is stored.
+killed run resumes from the stored data alone.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def work_grows(self) -> bool:
-        """Do cells differ from their base in concurrency? Not where the study names a base by other
-        factors: then each cell is compared with one that has as much of it."""
+        """Do cells differ from their base in concurrency? No if the study names a base by other
+        factors: then each cell is compared with one of equal concurrency."""
         return self.work is not None and (not self.study.base or self.work in self.study.base)
 
     def order(self, block: int) -> list[int]:
@@ -73,15 +73,15 @@ class Plan(msgspec.Struct, frozen=True):
         return cells
 
     def block_seed(self, block: int) -> int:
-        """A number for the draws of a block's trials: the same in all its cells, so that they
-        differ by their levels alone (common random numbers), and another one in each block."""
+        """The seed for random draws in a block's trials: the same in all its cells, so that they
+        differ by their levels alone (common random numbers), and a different one in each block."""
         return random.Random(f"{self.seed}/draws/{block}").randrange(1 << 31)
 
     def values(
         self, cell: Cell, port: Level = "", block: int = 0, folder: str = ""
     ) -> dict[str, Value]:
-        """What the placeholders of a cell stand for; ``port`` is a free one, ``folder`` an empty
-        one."""
+        """The values of the placeholders in a cell; ``port`` is a free port, ``folder`` an empty
+        folder."""
         of_trial: dict[str, Level] = {
             FREE_PORT: port,
             BLOCK_SEED: self.block_seed(block),
@@ -97,7 +97,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def make_plan(study: Study, effort: str, seed: int) -> Plan:
-    """Lay out the cells of a study at an effort.
+    """Make the cells of a study at an effort.
 
     Raises:
         StudyError: too many cells, or a base that the effort leaves out.
@@ -132,7 +132,7 @@ def plan_of(head: RunHead) -> Plan:
 
 
 def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level]:
-    """Levels that lead from any cell to the one it is compared with.
+    """The levels to replace in a cell to get the cell that it is compared with.
 
     Without a named base: the lowest level of the work factor, the others equal; without a work
     factor: the first level of every factor.
@@ -166,15 +166,15 @@ def trial_spec(
 
     Args:
         trial: the trial's name.
-        cpus: those that this process may use.
-        find_program: how the command line of a packaged program begins.
-        port: what ``{free_port}`` stands for.
-        folder: what ``{trial_folder}`` stands for.
+        cpus: the CPUs that this process may use.
+        find_program: gives the beginning of a packaged program's command line.
+        port: the value of ``{free_port}``.
+        folder: the value of ``{trial_folder}``.
         name_cell: whether errors name the cell beside the role.
 
     Raises:
         StudyError: a rendered control is malformed.
-        HostError: the machine has not got what a level asks for.
+        HostError: the machine lacks what a level requires.
     """
     limit = plan.rules.timeout_seconds
     values = plan.values(cell, port, block, folder)
@@ -192,8 +192,8 @@ def trial_spec(
 
 
 class _HostPart(NamedTuple):
-    """The part of this machine that a trial may use: its CPUs, those for roles that take what is
-    spare, and its programs."""
+    """The part of this machine that a trial may use: its CPUs, the spare CPUs (``spare``), and its
+    programs."""
 
     cpus: Sequence[int]
     spare: Sequence[int]
@@ -201,8 +201,8 @@ class _HostPart(NamedTuple):
 
 
 def _spare_cpus(plan: Plan, cpus: Sequence[int]) -> tuple[int, ...]:
-    """The CPUs that no role is bound to in any cell, all if none are left: so those of a load stay
-    the same while a server's vary."""
+    """The CPUs that no role is bound to in any cell, or all if none are left: so the CPUs of a load
+    stay the same while those of a server vary."""
     texts = {role.name: role.controls.cpus for role in plan.study.roles}
     if SPARE not in texts.values():
         return tuple(cpus)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable
+from enum import Enum
 from typing import Literal, NamedTuple
 
 from concurve.errors import RunError
@@ -35,8 +36,18 @@ class Stop(NamedTuple):
     reason: str
 
 
+class StopReason(Enum):
+    """What set the number of trials of a cell, in the words of reports; ``{}`` is this number."""
+
+    PRECISION = "precision reached"
+    FIXED = "number of trials fixed"
+    CAP = "cap of {} trials"
+    TIME = "time allowance"
+    ERRORS = "skipped after a second program error"
+
+
 class CellState:
-    """What the protocol knows of one cell."""
+    """The protocol's state of one cell."""
 
     __slots__ = ("errors", "needed", "seconds", "skipped", "stop", "target", "used")
 
@@ -46,8 +57,18 @@ class CellState:
         self.skipped = ""
         self.target = repeats
         self.needed: int | None = None
-        self.stop = ""
+        self.stop: StopReason | None = None
         self.seconds = 0.0
+
+    @property
+    def stop_reason(self) -> str:
+        """What set its number of trials, in words; empty while the pilot goes on."""
+        return "" if self.stop is None else self.stop.value.format(self.target)
+
+    @property
+    def is_imprecise(self) -> bool:
+        """Did it stop before the precision asked for?"""
+        return self.stop in (StopReason.CAP, StopReason.TIME)
 
     def values(self) -> list[float]:
         """Primary values of the trials in use, by block."""
@@ -72,7 +93,7 @@ class Protocol:
         self._redo: deque[TrialKey] = deque()
         self._next_block()
 
-    # -- asking ---------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------
 
     def next(self) -> TrialKey | Stop:
         """The next trial, or why there is none."""
@@ -108,10 +129,10 @@ class Protocol:
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
         return min(left, max(0.0, self.rules.time_allowed_seconds - self.elapsed))
 
-    # -- telling --------------------------------------------------------------------------
+    # -- outcomes -------------------------------------------------------------------------
 
     def record(self, outcome: Outcome) -> None:
-        """Take in what came of the trial that :meth:`next` named."""
+        """Record the outcome of the trial that :meth:`next` named."""
         (self._slots or self._redo).popleft()
         self.done += 1
         self.elapsed += outcome.seconds
@@ -137,7 +158,7 @@ class Protocol:
         cell.seconds += outcome.seconds
 
     def _contaminated(self, outcome: Outcome) -> None:
-        """Redo, while redos are left; else use it and say so."""
+        """Redo the trial while redos are left; otherwise use it and mark it."""
         if self._may_redo(outcome.key):
             self._reject(outcome)
             self._redo_later(outcome.key)
@@ -154,7 +175,7 @@ class Protocol:
         cell.errors += 1
         if cell.errors >= 2:
             cell.skipped = f"{outcome.cause}: {outcome.detail}".rstrip(": ")
-            cell.stop = "skipped after a second program error"
+            cell.stop = StopReason.ERRORS
         else:
             self._redo_later(outcome.key)
 
@@ -194,8 +215,8 @@ class Protocol:
             self.stop = Stop("complete", self._complete_reason())
 
     def _redo_outliers(self) -> bool:
-        """Queue trials that statistics alone find unrealistic; each once. A simulation's draws are
-        what they are, and a redo would draw the same."""
+        """Queue trials that statistics alone find unrealistic; each once. None in a simulation:
+        a redo would repeat the same draws."""
         if self.plan.study.simulation:
             return False
         found = False
@@ -224,17 +245,17 @@ class Protocol:
             if cell.skipped:
                 continue
             if len(values) < 2 or low == high:
-                cell.stop = "number of trials fixed"
+                cell.stop = StopReason.FIXED
                 continue
             centre, spread = abs(mean(values)), stdev(values)
             t = t_quantile(0.975, len(values) - 1)
             wanted = (t * spread / (self.rules.precision * centre)) ** 2 if centre else 0.0
             cell.needed = max(low, math.ceil(wanted))
             cell.target = min(high, cell.needed)
-            cell.stop = "precision reached" if cell.needed <= high else f"cap of {high} trials"
+            cell.stop = StopReason.PRECISION if cell.needed <= high else StopReason.CAP
 
     def _complete_reason(self) -> str:
-        capped = sum(cell.stop.startswith("cap") for cell in self.cells)
+        capped = sum(cell.stop is StopReason.CAP for cell in self.cells)
         skipped = sum(bool(cell.skipped) for cell in self.cells)
         parts = []
         if capped:
@@ -263,7 +284,7 @@ class Protocol:
     def _stop_for_time(self) -> None:
         for cell in self.cells:
             if not cell.skipped and len(cell.used) < cell.target:
-                cell.stop = "time allowance"
+                cell.stop = StopReason.TIME
         self.stop = Stop("time", f"time allowance of {self.rules.time_allowed_seconds:.0f} s")
 
 
@@ -279,7 +300,7 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
         if expected != outcome.key:
             raise RunError(
                 f"run {run}: trial {tuple(outcome.key)} is stored where the plan has {expected}",
-                "the run was written by another version or edited; start a new one",
+                "another version wrote the run, or it was edited; start a new one",
             )
         protocol.record(outcome)
     return protocol

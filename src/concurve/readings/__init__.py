@@ -1,1 +1,1 @@
-"""One record → named figures, and whether the machine was ours while they were taken. Pure."""
+"""One record → named figures, and whether other processes disturbed the trial. Pure."""

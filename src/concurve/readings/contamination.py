@@ -1,9 +1,9 @@
-"""Was the machine ours during a trial? Pure judgement of a record.
+"""Did other processes use the machine during a trial? Pure judgement of a record.
 
 Three signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial
 used CPU; threads waited for a CPU although there were no more workers than CPUs. Coarse counters
-are only judged where they moved by several of their ticks. A fourth is the runner's own: it had
-no CPU when a phase began or ended, and read the probes late.
+are only judged where they moved by several of their ticks. A fourth sign concerns the runner: it
+had no CPU when a phase began or ended, and so read the probes late.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.wire.record import RoleRecord, TrialRecord
 
-#: Share of the CPU time that the machine could give above which others disturbed the trial.
+#: Limits of foreign CPU time and of steal, as shares of the machine's CPU time.
 STEAL_SHARE_MAX = 0.02
 FOREIGN_SHARE_MAX = 0.05
-#: Share of the workers' own CPU time that they may wait while there is a CPU for each.
+#: Limit of the workers' run-queue wait while there is a CPU for each, as a share of their CPU time.
 WAIT_SHARE_MAX = 0.05
-#: A tick counter must have moved this often to mean anything.
+#: A counter of ticks is judged only if it moved by at least this many ticks.
 TICKS_MIN = 3
 #: Share of a measured phase by which its probes may be read late, and from when it matters.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
-#: The cause of such a trial: its CPU times and counts are in doubt, its times are not.
+#: The cause of a late trial: its CPU times and counts are in doubt, its wall times are not.
 LATE_READING = "late_reading"
-#: A run-queue wait shorter than a scheduling slice or two is no sign of others.
+#: A run-queue wait shorter than one or two scheduling slices is no sign of other processes.
 WAIT_NS_MIN = 10_000_000
 
 
 class Contamination(NamedTuple):
-    """One sign that others took CPU: ``share`` of the limit's base, and the limit itself."""
+    """A sign that other processes used the CPUs: the ``share`` that they took, and its limit."""
 
     cause: str
     share: float
@@ -61,7 +61,7 @@ def judge(
 
 
 def machine_capacity_ns(record: TrialRecord) -> int:
-    """CPU time that the machine could give while it was looked at.
+    """CPU time that the machine could give while it was observed.
 
     That begins before the trial does and ends after it: on a loaded machine by so much that the
     CPUs were busy for longer than the trial took.

@@ -10,7 +10,7 @@ from concurve.stats.fairness import Fairness, fairness, poisson_floor, windows
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import RoleRecord
 
-#: What is derived from an indicator that each worker reports, by the ending of its name.
+#: The figures derived from an indicator that each worker reports, by the ending of their names.
 FAIRNESS: dict[str, IndicatorInfo] = {
     info.name: info
     for info in (
@@ -45,8 +45,8 @@ def fairness_info(name: str) -> IndicatorInfo | None:
 
 
 def fairness_figures(role: RoleRecord) -> tuple[dict[str, float], dict[str, str]]:
-    """Figures of a role and why others are absent. Successive lines of a worker are windows, and
-    their sum its share."""
+    """Figures of a role, and the reasons why others are absent. Successive lines of a worker are
+    windows, and their sum its share."""
     values: dict[str, float] = {}
     absent: dict[str, str] = {}
     series: dict[str, dict[str, list[float]]] = {}

@@ -1,4 +1,4 @@
-"""Figures of trials → the mean of an indicator, whose interval stays where the indicator can be."""
+"""Figures of trials → the mean of an indicator, with an interval within the indicator's range."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def indicator_mean(
 
 def greatest_of(name: str, unit: str = "") -> float | None:
     """The value that an indicator cannot exceed, if there is one: 1 for a share, an index of
-    fairness, latches' contention. What one with a unit, such as %, cannot exceed is not known."""
+    fairness, latches' contention. The bound of an indicator with
+    a unit, such as %, is not known."""
     if unit or name.endswith(_OF_ONE_CPU):
         return None
     return 1.0 if name.endswith(_PARTS) or cpu_info(name) else None

@@ -1,8 +1,8 @@
 """Record → named figures: the raw indicators of one trial. Pure.
 
-Figures of the measured role stand under their own names, those of other roles behind
-``role.``. Where the program marked a phase ``measure``, its figures count and start-up stays
-out (document 002 §9.1 tells computation time from run time); else the whole life of the role.
+Figures of the measured role stand under their own names, those of other roles behind ``role.``.
+Where the program marked a phase ``measure``, its figures count and start-up stays out (document 002
+§9.1 distinguishes computation time from run time); else the whole life of the role.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _TIMES = {
     "system_seconds": "system_ns",
     "run_queue_seconds": "run_queue_ns",
 }
-#: What probes read; wall time and whatever a program reports have the program's own clock.
+#: Figures that probes read; wall time and reported figures use the program's own clock.
 _PROBED = {*_COUNTS, *_TIMES, "context_switches", "cpus_used"}
 
 
 def is_probed(indicator: str) -> bool:
-    """Does it come from readings of a phase's begin and end, of whichever role?"""
+    """Does the indicator, of any role, come from probes at a phase's begin and end?"""
     name = indicator.rpartition(".")[2]
     return _PER_OPERATION.get(name, name) in _PROBED
 
 
-#: Why there is nothing per operation where operations are counted, and came to none.
+#: The reason for absent figures per operation if the program counted 0 operations.
 NOTHING_DONE = "no operation was done in the measured time"
 _PER_OPERATION = {
     "seconds_per_operation": "wall_seconds",
@@ -123,7 +123,7 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
 
 
 def _combine(prefix: str, values: dict[str, float], absent: dict[str, str]) -> None:
-    """Figures made of two others; absent for the reason of the one that is."""
+    """Figures made of two others; absent if one of those is, for the same reason."""
     switches = f"{prefix}voluntary_switches", f"{prefix}involuntary_switches"
     missing = [name for name in switches if name in absent]
     if missing:

@@ -1,4 +1,4 @@
-"""Record → what the kernel gave the threads of a role, one by one. Pure.
+"""Record → the scheduling settings that the kernel gave each thread of a role. Pure.
 
 Workers are known by their names: ``Thread-1`` … as the kernels of document 002 call them, and
 ``worker-0`` … as our other programs do; the carriers of a JVM's virtual threads by that of their

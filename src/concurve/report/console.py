@@ -1,4 +1,4 @@
-"""Text on a stream: its width, its letters, its colours, and lines broken between words."""
+"""Text on a stream: its width, encoding, colours, and lines broken between words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 _WIDTH_PLAIN = 80
 WIDTH_MIN = 20
-#: Without ± and its like the same text is longer: a sign takes two letters.
+#: Columns kept free for the replacements below, some of which are longer than their characters.
 _ASCII_MARGIN = 8
 _ASCII = str.maketrans(
     {"±": "+-", "×": "x", "µ": "u", "–": "-", "…": "~", "�": "?", "·": "-", "§": "section "}
@@ -22,7 +22,7 @@ _ASCII = str.maketrans(
 
 
 def print_lines(make: Callable[[int], Iterable[Text]], file: TextIO | None = None) -> None:
-    """Print the lines that ``make`` gives for a width, in letters that the stream can carry."""
+    """Print the lines that ``make`` gives for a width, in characters that the stream can encode."""
     out = console(file or sys.stdout)
     width = out.width if fit_encoding("±", out.file) == "±" else out.width - _ASCII_MARGIN
     for line in make(max(width, WIDTH_MIN)):
@@ -30,7 +30,7 @@ def print_lines(make: Callable[[int], Iterable[Text]], file: TextIO | None = Non
         if out.is_terminal:
             out.print(Text(text, line.style), soft_wrap=True, highlight=False)
         else:
-            # The same letters: styling them for nobody takes longer than all else here.
+            # Plain text: styling it without colours would take most of the time here.
             out.file.write(f"{text}\n")
     out.file.flush()
 
@@ -52,7 +52,7 @@ def console(file: TextIO) -> Console:
 
 
 def fit_encoding(text: str, stream: object) -> str:
-    """The text in letters that the stream can carry."""
+    """The text in characters that the stream can encode."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     if encoding.lower().replace("-", "").startswith("utf"):
         return text
@@ -60,7 +60,7 @@ def fit_encoding(text: str, stream: object) -> str:
 
 
 def cut(text: str, size: int) -> str:
-    """The text in at most ``size`` cells of a terminal; ``…`` tells that it was longer."""
+    """The text in at most ``size`` cells of a terminal; ``…`` marks a text that was cut."""
     return text if cell_len(text) <= size else set_cell_size(text, max(size - 1, 0)).rstrip() + "…"
 
 

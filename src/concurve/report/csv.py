@@ -26,7 +26,7 @@ def cell_rows(findings: Findings) -> Rows:
     """One row a cell: parameters, status, trials in use, then each indicator with its interval
     as ``NAME_low`` and ``NAME_high``.
 
-    A figure that is missing, and an interval that the trials cannot bear, are ``None``.
+    A figure that is missing, and an interval with too few trials, are ``None``.
     """
     names = order(findings)
     factors = _factors(findings, _RESERVED_CELL, names)
@@ -66,7 +66,7 @@ def trial_rows(findings: Findings) -> Rows:
 
 
 def _factors(findings: Findings, reserved: set[str], indicators: list[str]) -> dict[str, str]:
-    """Factors and their column names; one that another column has already is marked."""
+    """Factors and their column names; a name that is already taken gets a mark."""
     names = [factor.name for factor in findings.factors]
     for cell in findings.cells:
         names += cell.parameters

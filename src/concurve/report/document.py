@@ -1,8 +1,8 @@
-"""What a report is made of: sections, paragraphs, tables and charts, as frozen data.
+"""The parts of a report: sections, paragraphs, tables and charts, as frozen data.
 
 A builder in :mod:`concurve.report.sections` makes them of findings, once; the renderers
 (:mod:`~concurve.report.terminal`, :mod:`~concurve.report.markdown`, :mod:`~concurve.report.html`)
-show them and know nothing else. Texts are plain: a renderer takes control characters out and
+show them and know nothing else. Texts are plain: a renderer removes control characters and
 escapes what its format would read as markup.
 
 A block with a :class:`Detail` is meant for documents of that detail only; one without stands in
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 
 class Detail(Enum):
-    """How much a document tells: ``BRIEF`` fits a terminal after a run, ``FULL`` is a report."""
+    """How much a document says: ``BRIEF`` fits a terminal after a run, ``FULL`` is a report."""
 
     BRIEF = auto()
     FULL = auto()
@@ -30,9 +30,9 @@ class Tone(Enum):
 
     PLAIN = "plain"
     STRONG = "strong"
-    """What the reader came for: an answer."""
+    """An answer to the question of the study."""
     SOFT = "soft"
-    """How to read the rest: a remark, a legend."""
+    """A remark or a legend that explains other content."""
     WARNING = "warning"
     GOOD = "good"
     BAD = "bad"
@@ -42,7 +42,7 @@ class Role(Enum):
     """What a column holds."""
 
     KEY = auto()
-    """What its rows are of, such as the level of a factor."""
+    """The key of a row, such as the level of a factor."""
     TEXT = auto()
     NUMBER = auto()
     BAR = auto()
@@ -75,14 +75,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure that there is none of, for a reason if that is known."""
+    """A missing figure, with the reason if it is known."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a bar: the letter that draws it where there are no colours, its name, its share."""
+    """A part of a bar: the letter that draws it without colours, its name, its share."""
 
     letter: str
     name: str
@@ -91,7 +91,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """Shares of a whole, side by side."""
+    """A bar: shares of a whole, side by side."""
 
     parts: tuple[Part, ...]
 
@@ -105,7 +105,7 @@ Cell: TypeAlias = str | Text | tuple[Text, ...] | Number | Missing | Bar
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Some sentences; ``lead`` stands before them and says what they are of."""
+    """Some sentences; the ``lead`` before them names their subject."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -114,7 +114,7 @@ class Paragraph:
 
     @property
     def after_lead(self) -> str:
-        """What parts the lead from the text: nothing more where it is a sentence itself."""
+        """The sign between lead and text: a colon, or none if the lead is a sentence or empty."""
         return "" if not self.lead or self.lead.endswith(".") else ":"
 
 
@@ -136,7 +136,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, its entries in the order of the rows, and what they are.
+    """A column: its heading, its entries in the order of the rows, and their role.
 
     ``short`` is a shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0
     for a column that is always shown; of the others those with the least number come first, as far
@@ -193,10 +193,10 @@ class LateColumn(Column):
 class Table:
     """Columns of equal length, with a tone for each row if there is any.
 
-    ``title`` describes it to those who do not see it. ``as_text``: the entries are sentences, so
+    ``title`` is its text alternative. ``as_text``: the entries are sentences, so
     where columns do not fit, a row is written as a sentence. ``crossed``: the first two
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
-    tables are long and looked through by one column or another. ``legend`` says how to read the
+    tables are long, and a reader may sort them by any column. ``legend`` says how to read the
     columns that a view shows.
     """
 
@@ -222,11 +222,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its file name, caption, text for those who do not see it, and remarks on what it
-    leaves out.
+    """A chart: its file name, caption, text alternative, and remarks on what it leaves out.
 
     ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
-    ``wide`` charts hold several panels, or rows with long names, and want a line to themselves.
+    ``wide`` charts hold several panels, or rows with long names, and need the full width.
     """
 
     name: str
@@ -278,7 +277,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class Collapsible:
-    """Blocks that a reader opens if they are wanted, below a line that says what they are."""
+    """Blocks that are hidden until the reader opens them, below a line that names them."""
 
     summary: str
     blocks: tuple[Block, ...]
@@ -311,8 +310,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class Document:
-    """A report. ``kicker`` says above the title of what it is; ``head`` follows the facts;
-    ``has_contents``: the sections are numbered, and a list of them leads to each."""
+    """A report. ``kicker`` stands above the title and says what the report is of; ``head`` follows
+    the facts; ``has_contents``: the sections are numbered, and a list of them leads to each."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -339,7 +338,7 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def at_detail(document: Document, detail: Detail) -> Document:
-    """The document without what is meant for another detail."""
+    """The document without the blocks for the other detail."""
     return replace(
         document,
         facts=tuple(fact for fact in document.facts if fact.detail in (None, detail)),
@@ -355,7 +354,7 @@ def _kept(blocks: Iterable[Block], detail: Detail) -> tuple[Block, ...]:
 
 
 def _reduced(block: Block, detail: Detail) -> Block | None:
-    """A block with what is meant for the detail; ``None`` for a heading without anything."""
+    """A block with its content for the detail; ``None`` for a section without content."""
     if isinstance(block, Collapsible):
         return replace(block, blocks=_kept(block.blocks, detail))
     if isinstance(block, Table):

@@ -1,7 +1,7 @@
 """Numbers as text: the one place where figures are rounded and units are scaled.
 
 A value is shown with the digits that its interval justifies: the half width is rounded to two
-digits, and the value stops at the same decimal place (GUM 7.2.6). At least the first digit of a
+digits, and the value to the same decimal place (GUM 7.2.6). At least the first digit of a
 value is always shown, so that a figure smaller than its own interval keeps its sign and its size.
 """
 
@@ -21,14 +21,14 @@ MISSING = "–"
 _DIGITS_WITHOUT_INTERVAL = 3
 # Digits shown at most, however narrow the interval is.
 _DIGITS_MAX = 7
-# How far the middle of an interval may lie from the value, as a share of the half width, before ±
-# would say something else than the interval: a bound that it keeps would seem to lie within.
+# The greatest distance between the middle of an interval and the value, as a share of the half
+# width, at which ± is used. With more, ± would show bounds that are not those of the interval.
 _SKEWED_FROM = 0.2
-# Values in [0.1, 1) are written out with all the digits that are shown at most.
+# Values in [0.1, 1) are shown with the maximum number of digits.
 _PLACE_MIN = -_DIGITS_MAX
-# Half widths below this share of the value are none.
+# A half width below this share of the value counts as 0.
 _EXACT_FROM = 1e-12
-# Wide enough that no float overflows when it is rounded to a place of another.
+# Precise enough to round any float to the decimal place of any other.
 _EXACT = Context(prec=700)
 # Integers stay whole up to this size without an interval.
 _WHOLE_MAX = 10**15
@@ -67,7 +67,7 @@ class Shown(NamedTuple):
 
     @property
     def spread(self) -> str:
-        """What follows the value in a table: ``± 0.031`` or ``(1.2 to 4.1)``; empty where exact."""
+        """The text after the value in a table: ``± 0.031`` or ``(1.2 to 4.1)``; empty if exact."""
         if not self.half:
             return ""
         return f"({self.span})" if self.is_skewed else f"± {self.half}"
@@ -101,8 +101,8 @@ _SYMBOLS = {"fraction": Scale(0.01, "%"), "percent": Scale(1.0, "%"), "x": Scale
 def scale_for(values: Iterable[float], unit: str) -> Scale:
     """The scale that suits a column of values.
 
-    The largest in which the greatest value reaches 1 and the smallest 0.1; without such a one,
-    that of the middle value.
+    The largest in which the greatest value reaches 1 and the smallest 0.1; if there is none, the
+    scale of the median value.
     """
     if unit in _BARE:
         return Scale(1.0, "")
@@ -131,7 +131,7 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         return Shown(plain(figure.value, scale), None, None, None, scale.symbol)
     assert figure.low is not None and figure.high is not None
     value, half = figure.value / scale.divisor, half / scale.divisor
-    if half < _EXACT_FROM * abs(value):  # a constant, but for the rounding of floats
+    if half < _EXACT_FROM * abs(value):  # a constant, apart from floating-point rounding
         half = 0.0
     middle = (figure.low + figure.high) / 2 / scale.divisor
     place = _place(value, half)
@@ -176,12 +176,12 @@ def precision(figure: Estimate) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percent; a small one as such."""
+    """A share in whole percent; a very small one as ``<1 %``."""
     return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def duration(seconds: float) -> str:
-    """A stretch of time for prose: ``40 s``, ``2 min 10 s``, ``1 h 5 min``, ``3 d 2 h``."""
+    """A duration in words: ``40 s``, ``2 min 10 s``, ``1 h 5 min``, ``3 d 2 h``."""
     if not math.isfinite(seconds) or seconds < 0:
         return MISSING
     if seconds < 9.95:
@@ -202,7 +202,7 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def state(name: str) -> str:
-    """What became of a run that is not complete: ``This run was interrupted``."""
+    """The state of a run that is not complete, as a sentence: ``This run was interrupted``."""
     return {
         "interrupted": "This run was interrupted",
         "failed": "This run failed",
@@ -231,7 +231,7 @@ def setting(parameters: Mapping[str, Level]) -> str:
 
 
 def clean(text: str) -> str:
-    """Text on one line, without the control characters that would steer a terminal."""
+    """Text on one line, without control characters that a terminal would execute."""
     if text.isprintable():
         return text
     return "".join(" " if char in "\n\t\r" else "�" if _steers(char) else char for char in text)
@@ -243,7 +243,7 @@ def clean_lines(text: str) -> str:
 
 
 def _steers(char: str) -> bool:
-    """Control characters, and those that turn the direction of the text."""
+    """Is it a control character, or one that changes the direction of the text?"""
     code = ord(char)
     return (
         code < 32
@@ -269,7 +269,7 @@ def _place(value: float, half: float) -> int:
         assert least is not None
         digits = Decimal(repr(value)).normalize().as_tuple().exponent
         place = max(least, min(int(digits), 0))
-        # No further than what is written out, unless three digits need it.
+        # Not beyond the greatest number of decimals, unless three digits need it.
         three = _exponent(value) - _DIGITS_WITHOUT_INTERVAL + 1
         return max(place, min(_PLACE_MIN, three))
     # Rounded to two digits before its place is taken: 0.0996 is 0.10.

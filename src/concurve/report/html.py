@@ -28,7 +28,7 @@ _PARAGRAPHS = {Tone.STRONG: "answer", Tone.SOFT: "remark", Tone.WARNING: "warnin
 
 
 class _Matrix(NamedTuple):
-    """A table crossed: its two headings, and the tone and the entries of each place."""
+    """A table as a matrix: its two headings, and the tone and the entries of each element."""
 
     rows: list[Cell]
     columns: list[Cell]
@@ -68,7 +68,7 @@ def _environment() -> Environment:
 
 
 def _charts_together(blocks: Iterable[Block]) -> Iterator[tuple[bool, list[Block]]]:
-    """Blocks in groups, with whether a group is of charts: these stand side by side."""
+    """Blocks in groups, and for each group whether it holds charts, which stand side by side."""
     for is_chart, group in groupby(blocks, lambda block: isinstance(block, Chart)):
         yield is_chart, list(group)
 
@@ -83,7 +83,7 @@ def _crossed(table: Table) -> _Matrix:
 
 
 def _picture(chart: Chart, number: int) -> Any:
-    """The SVG fit for a page of several: scaling, named, and with identifiers of its own."""
+    """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
     from markupsafe import Markup, escape
 
     svg = chart.to_svg()

@@ -27,7 +27,7 @@ from concurve.report.document import (
     Tone,
 )
 
-# What GitHub would take for markup, links or references inside a line.
+# Characters that GitHub would read as markup, links or references inside a line.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$@&!])")
 _BOLD = {Tone.STRONG, Tone.GOOD, Tone.BAD, Tone.WARNING}
 
@@ -56,7 +56,7 @@ def _blocks(blocks: Iterable[Block], depth: int) -> Iterator[str]:
 
 
 def _block(block: Block, depth: int) -> Iterator[str]:
-    """The parts of a block, between which empty lines stand."""
+    """The parts of a block, to be separated by empty lines."""
     match block:
         case Section():
             if block.title:
@@ -139,5 +139,5 @@ def _code(command: str) -> str:
 
 
 def _text(said: str) -> str:
-    """Text that comes from outside, shown as it is."""
+    """External text, escaped so that it is shown literally."""
     return _SPECIAL.sub(r"\\\1", fmt.clean(said)).strip()

@@ -1,4 +1,4 @@
-"""The live line of a run: which trial is due, what its cell measured so far, time left.
+"""The live line of a run: the next trial, the estimate of its cell so far, and the time left.
 
 Drawing takes CPU time, and so does a thread that waits to draw: nothing happens here but
 inside the methods, which the protocol calls between trials. While a trial runs the line stands
@@ -22,12 +22,13 @@ from concurve.report import format as fmt
 from concurve.report.console import cut, fit_encoding
 from concurve.terms import Level
 
-# On what is not a terminal: a line a block, but not more often than the first, and one after
-# the second in any case.
+# If the output is not a terminal: one line a block, at intervals of at least the first number of
+# seconds, and a line in any case after the second.
 _PLAIN_SECONDS_MIN = 1.0
 _PLAIN_SECONDS_MAX = 10.0
 
-# Rejects shown of each cause; on a noisy machine there are hundreds, and the report has them all.
+# At most this many rejects of each cause are shown; a noisy machine causes hundreds, and the report
+# lists them all.
 _SHOWN_OF_A_CAUSE = 3
 
 _Cell = tuple[tuple[str, Level], ...]
@@ -54,7 +55,7 @@ class Progress:
         self._digits = 1
 
     def begin(self, total: int, title: str) -> None:
-        """A run of ``total`` trials begins; their number may change on the way."""
+        """A run of ``total`` trials begins; their number may change during the run."""
         self._digits = len(str(total))
         self._write_line(fmt.clean(title))
 
@@ -67,7 +68,7 @@ class Progress:
         planned: int,
         seconds_left: float | None,
     ) -> None:
-        """A trial is about to run: the one moment at which the line is drawn."""
+        """A trial is about to run. Only this method draws the line."""
         cell = tuple(parameters.items())
         again = f", attempt {attempt + 1}" if attempt else ""
         parts = [
@@ -89,7 +90,8 @@ class Progress:
         status: str,
         cause: str | None,
     ) -> None:
-        """A trial ended; ``estimate`` is that of its cell so far. Draws nothing but a reject."""
+        """A trial ended; ``estimate`` is that of its cell so far. It prints a line for a reject
+        only."""
         if estimate is not None:
             shown = fmt.estimate(estimate)
             value = fmt.with_unit(shown.value, shown.unit)
@@ -126,7 +128,7 @@ class Progress:
         return False
 
     def _draw(self, parts: list[str]) -> None:
-        """One line, never wider than the terminal: the setting gives way first."""
+        """Draw one line, never wider than the terminal: the setting is shortened first."""
         width = max(self._width() - 1, 10)
         text = "  ".join(part for part in parts if part)
         excess = cell_len(text) - width

@@ -49,13 +49,13 @@ _STYLES = {
 }
 _GAP = "  "
 _INDENT = "  "
-# Columns of levels may take this share of the width before their texts are cut short.
+# Texts in the columns of levels are cut if these columns take more than this share of the width.
 _KEY_SHARE = 0.6
 _KEY_WIDTH_MIN = 6
 _BAR_WIDTH, _BAR_WIDTH_MIN = 24, 10
-# Longer tables repeat their heading below, and set groups of rows apart.
+# Longer tables repeat their heading at the end, and separate groups of rows.
 _ROWS_LONG = 24
-# Of the columns that do not fit, so many are named.
+# At most this many of the columns that do not fit are named.
 _NAMES_MAX = 12
 
 
@@ -130,7 +130,7 @@ def _lower(title: str) -> str:
 
 
 def _as_text(table: Table, width: int) -> Iterator[Line]:
-    """A row as a sentence: what it is of, then the rest with the headings as words."""
+    """Each row as a sentence: its key, then the other entries with their headings as words."""
     for tone, row in table.rows():
         columns = list(zip(table.columns, map(_plain, row), strict=True))
         head = ": ".join(text for column, text in columns if column.role is Role.KEY and text)
@@ -159,7 +159,7 @@ class _Drawn:
         return max(map(cell_len, self.texts))
 
     def shorten(self) -> bool:
-        """Take a letter from the longest texts; ``False`` if they are as short as may be."""
+        """Remove a character from the longest texts; ``False`` if they are at their minimum."""
         size = self.width - 1
         if size < _KEY_WIDTH_MIN:
             return False
@@ -218,8 +218,8 @@ def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
 def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list[Column]]:
     """The columns that fit, and the keys and the other columns that do not.
 
-    Keys are cut short where they take most of the width. Of the columns that may be left out
-    those that are wanted most come first; one that does not fit ends the list.
+    Keys are cut if they take most of the width. Of the optional columns the most important come
+    first; the first one that does not fit ends the list.
     """
     keys = [_drawn(column) for column in table.columns if column.role is Role.KEY]
     others = [column for column in table.columns if column.role is not Role.KEY]
@@ -270,7 +270,7 @@ def _drawn(column: Column, size: int = _BAR_WIDTH) -> _Drawn:
 
 
 def _numbers(cells: Sequence[Cell]) -> list[str]:
-    """Entries with the decimal points and the intervals below one another."""
+    """Entries with aligned decimal points and intervals."""
     found = [cell if isinstance(cell, Number) else None for cell in cells]
     fraction = max((len(_fraction(item.value)) for item in found if item), default=0)
     values = [
@@ -322,7 +322,7 @@ def _plain(cell: Cell) -> str:
 
 
 def bar(shares: Bar, size: int) -> str:
-    """Shares as letters, by the largest remainder; a part that would get none is left out."""
+    """Shares as letters, by the largest-remainder method; a part without a letter is left out."""
     exact = [part.share * size for part in shares.parts]
     counts = [math.floor(value) for value in exact]
     left = round(sum(exact)) - sum(counts)

@@ -1,4 +1,5 @@
-"""The settings that cannot be told from the best, and how many trials would separate them."""
+"""The settings that cannot be distinguished from the best, and how many trials would separate
+them."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from concurve.stats.intervals import mean_estimate
 from concurve.stats.moments import mean, t_quantile
 from concurve.stats.welch import deviation_of, mean_error, p_above_others
 
-#: Settings that each is held against at most, to spare time with thousands of cells.
+#: Each setting is compared with at most this many others, to save time with thousands of cells.
 RIVALS_MAX = 200
 
-#: More trials than this a setting are not worth asking for.
+#: No larger number of trials a setting is proposed.
 TRIALS_MAX = 1000
 
 
 class BestSet(NamedTuple):
-    """``members``: indices that cannot be told from the best, in the order given; ``p_values``:
-    how likely data like these are if that setting is the best; ``ranking``: all indices, the
-    best mean first."""
+    """``members``: indices that cannot be distinguished from the best, in the order given;
+    ``p_values``: how likely data like these are if that setting is the best; ``ranking``: all
+    indices, the best mean first."""
 
     members: tuple[int, ...]
     p_values: tuple[float, ...]
@@ -49,9 +50,9 @@ def best_set(
     Each setting is held against every other by a one-sided Welch test of "that one is better",
     and leaves the set if one of them is, at the level (1 − confidence) / (settings − 1): the
     best leaves only if one of so many true hypotheses is rejected (Bonferroni), whatever the
-    others are. Only the :data:`RIVALS_MAX` best means are held against: fewer tests reject no
+    others are. Only the :data:`RIVALS_MAX` best means are compared with: fewer tests reject no
     more. This is Gupta's subset selection for spreads that differ (Hsu 1996, ch. 4). A
-    setting with a single trial cannot be told from anything and stays.
+    setting with a single trial cannot be distinguished from any other and stays.
     """
     sign = 1 if lower_is_better else -1
     centres = [sign * mean(column) for column in columns]
@@ -71,7 +72,7 @@ def best_mean(
 ) -> tuple[int, Estimate]:
     """The best of the true means: the index of the setting with the best mean, and an interval.
 
-    The best of the observed means is too good on the average: noise helps to be chosen. So the
+    The best of the observed means is biased: noise contributes to its being the best. So the
     interval runs from the best of the lower bounds to the best of the upper bounds of simultaneous
     intervals (Bonferroni), between which the best true mean lies if each true mean lies in its own.
     Positive figures are assumed. No interval where a setting has a single trial.
@@ -100,9 +101,9 @@ def trials_to_tell(
     power: float = 0.8,
     pilot: int | None = None,
 ) -> int | None:
-    """Trials of each that would tell two settings apart with this power, if their means differ
-    as they seem to and one of ``others`` comparisons is this one; ``None`` beyond
-    :data:`TRIALS_MAX`, or where there is no spread or no difference to go by.
+    """Trials of each of two settings that would show their difference with this power, if it is as
+    large as observed, and this is one of ``others`` comparisons; ``None`` beyond
+    :data:`TRIALS_MAX`, or if there is no spread or no difference.
 
     The least n with (t₁₋α + t_power)² · (s₁² + s₂²) / n ≤ d², t of n − 1 degrees of freedom.
     """

@@ -1,8 +1,9 @@
-"""Change points of a short series: where its level moved for good.
+"""Change points of a short series: where its level changed permanently.
 
 ``ruptures`` proposes them (PELT, Killick, Fearnhead & Eckley 2012, with the penalty of BIC), and a
-permutation test confirms each against the stretch between its neighbours (as E-divisive does,
-Matteson & James 2014): no distribution is assumed, and the test holds its level for any length.
+permutation test confirms each against the segment between its adjacent change points (as E-divisive
+does, Matteson & James 2014): no distribution is assumed, and the test holds its level for any
+length.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 #: In shorter series a change cannot be distinguished from chance.
 LENGTH_MIN = 8
 
-#: A change is one that has lasted so many values.
+#: A change must last for at least this many values.
 LASTING = 2
 
 PERMUTATIONS = 1999
@@ -47,7 +48,8 @@ def change_points(values: Sequence[float], level: float = 0.05, seed: int = 0) -
 
 
 def _proposed(series: npt.NDArray[np.float64]) -> list[int]:
-    """Change points by PELT; the noise is that of neighbouring values, which no change moves."""
+    """Change points by PELT; the noise is estimated from adjacent values, which changes hardly
+    affect."""
     from ruptures import Pelt
 
     steps = [abs(float(step)) for step in series[1:] - series[:-1]]
@@ -66,8 +68,8 @@ def _confirmed(
     level: float,
     generator: np.random.Generator,
 ) -> list[ChangePoint]:
-    """Drop the least likely change again and again until all that are left hold, each at the
-    level shared among all that were proposed (Bonferroni)."""
+    """Drop the least significant change repeatedly until all remaining ones are significant, each
+    at the level divided by the number of proposed changes (Bonferroni)."""
     level /= max(1, len(points))
     while points:
         bounds = [0, *points, len(series)]
@@ -83,7 +85,7 @@ def _confirmed(
 
 
 def _p_value(stretch: npt.NDArray[np.float64], generator: np.random.Generator) -> float:
-    """How often a shuffled stretch splits as well as this one does at its best."""
+    """The share of shuffled segments whose best split is at least as good as that of this one."""
     import numpy as np
 
     if len(stretch) < 2 * LASTING:

@@ -1,6 +1,6 @@
-"""Ratios of many pairs of cells, and what may be said of each.
+"""Ratios of many pairs of cells, and their verdicts.
 
-Three intervals of a ratio are to be had. Welch's, on the logarithm, is the rule: it holds its
+There are three intervals of a ratio. Welch's, on the logarithm, is the default: it holds its
 level from two trials on. In pairs, block by block as the cells of one run were measured, what
 slows a whole block slows both; on a steady machine that finds less, as it has half the degrees
 of freedom. The hierarchical bootstrap (Kalibera & Jones 2013) makes no assumption about the
@@ -31,7 +31,7 @@ Direction = Literal["higher", "lower", "same", "undecided"]
 
 
 class LogRatio(Protocol):
-    """The logarithm of a ratio, and what may be asked of it."""
+    """The logarithm of a ratio, with its p-values."""
 
     @property
     def value(self) -> float:
@@ -43,11 +43,11 @@ class LogRatio(Protocol):
         ...
 
     def p_above(self, bound: float = 0.0) -> float:
-        """How likely data like these are if it is at most ``bound``."""
+        """One-sided p-value of the hypothesis that it is at most ``bound``."""
         ...
 
     def p_below(self, bound: float = 0.0) -> float:
-        """How likely data like these are if it is at least ``bound``."""
+        """One-sided p-value of the hypothesis that it is at least ``bound``."""
         ...
 
 
@@ -82,7 +82,7 @@ def compared(
     seed: int = 0,
 ) -> LogRatio | None:
     """Log ratio of the means of two cells; ``None`` where a mean is not above 0 or there are
-    fewer than two values to tell a spread from.
+    fewer than two values for a spread.
 
     With several sessions on a side, its unit is the session, as that is what was drawn anew.
     """
@@ -105,8 +105,8 @@ def compared_in_pairs(
     analysed by its blocks (Student's t on the differences). ``None`` where a value is not above
     0 or there are fewer than two blocks.
 
-    A block that one cell no longer has, because it had its precision, says nothing of the ratio:
-    the machine may have been another by then.
+    A block without one of the cells, which had reached its precision, is left out: the machine may
+    have changed by then.
     """
     if len(top) < 2 or min(*top, *bottom) <= 0:
         return None
@@ -116,7 +116,7 @@ def compared_in_pairs(
 
 
 def _units(sessions: Sessions) -> Sequence[float]:
-    """What counts as a draw: the trials of the one session, or the means of several."""
+    """The independent draws: the trials of a single session, or the means of several sessions."""
     return sessions[0] if len(sessions) == 1 else [mean(session) for session in sessions if session]
 
 
@@ -164,7 +164,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def directions(
     ratios: Sequence[LogRatio | None], effect: float, level: float = 0.05
 ) -> list[Direction]:
-    """What may be said of each ratio, together, with a false discovery rate of ``level``.
+    """The verdicts on all ratios together, with a false discovery rate of ``level``.
 
     ``same``: the ratio lies within 1/(1 + effect) and 1 + effect, by two one-sided tests
     (Schuirmann 1987). ``higher`` and ``lower``: it is not 1, and it seems to be off by the

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-#: From here on numpy is faster.
+#: For samples of this length and more, numpy is faster.
 LONG = 200
 
 
@@ -24,7 +24,7 @@ class Summary(NamedTuple):
 
 
 def summary(values: Sequence[float]) -> Summary:
-    """All of them at once: a long list becomes an array once.
+    """All moments at once: a long list is converted to an array only once.
 
     Raises:
         ValueError: no values, or one that is not finite.

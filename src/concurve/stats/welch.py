@@ -10,7 +10,7 @@ from concurve.stats.moments import mean, stdev, t_quantile, t_upper
 
 
 class MeanError(NamedTuple):
-    """How uncertain a mean is: its squared standard error, and what that rests on.
+    """The squared standard error of a mean, and the sample that it comes from.
 
     ``staged``: the spread is that of the pilot, which set the number of trials (Stein 1945).
     """
@@ -28,13 +28,13 @@ class Difference(NamedTuple):
     df: float
 
     def p_above(self, bound: float = 0.0) -> float:
-        """How likely data like these are if the difference is at most ``bound`` (one-sided)."""
+        """One-sided p-value of the hypothesis that the difference is at most ``bound``."""
         if self.variance == 0:
             return 0.0 if self.value > bound else 1.0
         return t_upper((self.value - bound) / math.sqrt(self.variance), self.df)
 
     def p_below(self, bound: float = 0.0) -> float:
-        """How likely data like these are if the difference is at least ``bound``."""
+        """One-sided p-value of the hypothesis that the difference is at least ``bound``."""
         return Difference(-self.value, self.variance, self.df).p_above(-bound)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -46,7 +46,7 @@ class Difference(NamedTuple):
 
 
 def mean_error(values: Sequence[float], pilot: int | None = None) -> MeanError | None:
-    """Squared standard error of a mean; ``None`` where there are too few trials to tell."""
+    """Squared standard error of a mean; ``None`` if there are too few trials."""
     if min(len(values), pilot or len(values)) < 2:
         return None
     deviation, df = deviation_of(values, pilot)
@@ -59,8 +59,8 @@ def deviation_of(values: Sequence[float], pilot: int | None) -> tuple[float, int
     gives the wider interval.
 
     The pilot's alone holds the level for errors that are alike throughout (Stein 1945). But a
-    pilot that fell into a calm spell, or whose values happen to be equal, says too little of the
-    noise that came after it; so it counts only where it claims no more than all values do.
+    pilot in a quiet period, or with equal values by chance, underestimates the later noise; so its
+    spread is used only if it does not give a narrower interval than that of all values.
     """
     everything = stdev(values), len(values) - 1
     if pilot is None or pilot >= len(values):
@@ -106,7 +106,7 @@ def difference(
 
 
 def growth(logarithm: float) -> float:
-    """The factor that a logarithm stands for; infinite where no float holds it."""
+    """The factor of a logarithm; infinite if it exceeds the range of a float."""
     return math.exp(logarithm) if logarithm < 709 else math.inf
 
 

@@ -16,9 +16,6 @@ from concurve.definition.campaign import Campaign
 from concurve.formats import Versions, number_alone
 from concurve.store.rows import CampaignRow, MemberRow
 
-#: The format that this version writes.
-FORMAT = 2
-
 
 class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
     """The campaign with the studies chosen, effort and seed, and the command line.
@@ -56,7 +53,9 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 VERSIONS = Versions(CampaignHead, "campaign", (number_alone,))
-assert VERSIONS.newest == FORMAT
+
+#: The format that this version writes.
+FORMAT = VERSIONS.newest
 
 
 def decode_campaign(row: CampaignRow) -> CampaignHead:

@@ -46,10 +46,10 @@ class Database:
 
     @classmethod
     def existing(cls, url: str | None = None) -> Self:
-        """Open for reading: a file that is not there is a slip, and no store is made of it.
+        """Open for reading: a missing file is an error, and no store is made.
 
         Raises:
-            StoreError: there is none, or it cannot be opened.
+            StoreError: there is no such store, or it cannot be opened.
         """
         url = url or default_url()
         check_there(url)
@@ -64,11 +64,10 @@ class Database:
         return self._engine.url.render_as_string(hide_password=True)
 
     def _stored_format(self) -> int:
-        """Before anything is touched: is it a store, and one that this version understands?
-        0 for a new one.
+        """The format of the store, read before anything is changed; 0 for a new one.
 
         Raises:
-            StoreError: it is something else.
+            StoreError: it is no store, or has a newer format.
         """
         with self._engine.connect() as connection:
             found = sa.inspect(connection).get_table_names()
@@ -87,8 +86,8 @@ class Database:
         )
 
     def _check_foreign(self, found: list[str]) -> None:
-        """Refuse a SQLite file that holds other tables: it was hardly meant. A database of a server
-        may hold them."""
+        """Refuse a SQLite file with other tables: its name is probably a mistake. A database of a
+        server may have other tables."""
         foreign = sorted(name for name in found if not name.startswith("concurve_"))
         if foreign and self._engine.dialect.name == "sqlite":
             raise StoreError(

@@ -47,10 +47,10 @@ def open_engine(url: str) -> sa.Engine:
 
 
 def check_there(url: str) -> None:
-    """Refuse a path where no file is; whether a database server is there shows on connecting.
+    """Refuse a path without a file; a database server is checked when connecting.
 
     Raises:
-        StoreError: it is not there.
+        StoreError: the file does not exist.
     """
     path = _file(url)
     if path is not None and not path.exists():
@@ -97,11 +97,11 @@ _REMEDIES = {
     "disk i/o": "another disk: --db FILE; what was stored before is intact",
     "malformed": "a copy of the file, and sqlite3 FILE .recover",
     "password": "the right user and password in the URL",
-    "refused": "is the PostgreSQL server up, and the port right?",
+    "refused": "check that the PostgreSQL server runs, and its port",
 }
 
 
 def remedy(text: str) -> str:
-    """What to try when the database says this."""
+    """The remedy for an error message of the database."""
     lowered = text.lower()
     return next((remedy for sign, remedy in _REMEDIES.items() if sign in lowered), "another --db")

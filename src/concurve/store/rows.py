@@ -1,10 +1,13 @@
-"""What is stored, row by row."""
+"""The rows of a store."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 Verdict = Literal["ok", "program_error", "wrong", "abandon", "contaminated"]
+
+#: Ids of campaigns begin with it, and a date follows; those of runs begin with the date.
+CAMPAIGN_PREFIX = "c"
 
 
 class TrialKey(NamedTuple):

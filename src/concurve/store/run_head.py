@@ -17,9 +17,6 @@ from concurve.formats import Versions, number_alone
 from concurve.store.rows import RunRow
 from concurve.terms import Level
 
-#: The format that this version writes.
-FORMAT = 2
-
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """A level that was not measured: what the machine lacks, and what would help."""
@@ -31,7 +28,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """Why it was not, in a sentence without its full stop."""
+        """Why the level was not measured, as a sentence without its full stop."""
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
@@ -64,7 +61,9 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 VERSIONS = Versions(RunHead, "run", (number_alone,))
-assert VERSIONS.newest == FORMAT
+
+#: The format that this version writes.
+FORMAT = VERSIONS.newest
 
 
 def decode_head(row: RunRow) -> RunHead:

@@ -1,7 +1,7 @@
 """Runs, trials and campaigns, append-only. SQLite by default, PostgreSQL by URL.
 
-Records stay raw as they came (compressed); the figures beside them are a cache for fast views
-and can be recomputed from the records. Each trial is one transaction.
+Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
+fast views and can be recomputed from the records. Each trial is one transaction.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from concurve.errors import StoreError
 from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
 from concurve.store.rows import (
+    CAMPAIGN_PREFIX,
     CampaignRow,
     MemberRow,
     Outcome,
@@ -52,7 +53,7 @@ class Store(Database):
             )
 
     def add_trial(self, run: str, outcome: Outcome, figures: bytes, record: bytes) -> None:
-        """Store one trial, whole or not at all."""
+        """Store one trial, completely or not at all."""
         row = {
             "run": run,
             **outcome.key._asdict(),
@@ -86,7 +87,7 @@ class Store(Database):
             connection.execute(changed.values(state=state, reason=reason))
 
     def set_member(self, campaign: str, member: MemberRow) -> None:
-        """Write what became of a study of a campaign."""
+        """Store the state of a study of a campaign."""
         c = tables.members.c
         changed = tables.members.update().where(
             c.campaign == campaign, c.position == member.position
@@ -119,7 +120,10 @@ class Store(Database):
         exact = [row for row in rows if row.id == name] or [row for row in rows if row.name == name]
         if exact:
             return exact[-1]
-        found = [row for row in rows if name.startswith("c2") and row.id.startswith(name)]
+        # The prefix alone, or nothing, stands for no campaign.
+        found = [
+            row for row in rows if len(name) > len(CAMPAIGN_PREFIX) and row.id.startswith(name)
+        ]
         if len(found) > 1:
             ids = ", ".join(row.id for row in found[:5])
             raise StoreError(f"{len(found)} campaigns begin with {name!r}: {ids}", "a longer id")

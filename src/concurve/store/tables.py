@@ -66,7 +66,7 @@ members = sa.Table(
     sa.Column("campaign", sa.ForeignKey("concurve_campaigns.id"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(200), nullable=False),
-    # Written before the run itself is, so that no run is ever without its campaign.
+    # Written before the run itself, so that every run of a campaign has its campaign.
     sa.Column("run", sa.String(40), nullable=False, index=True),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("reason", sa.Text, nullable=False),

@@ -1,4 +1,4 @@
-//! What a simulation counted.
+//! The counts of a simulation.
 
 use hdrhistogram::Histogram;
 
@@ -9,7 +9,7 @@ use crate::workload::Io;
 /// An hour in µs: longer times count as this.
 const LONGEST: u64 = 3_600_000_000;
 
-/// What was done for one process.
+/// The I/O of one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     pub requests: u64,
@@ -18,7 +18,7 @@ pub struct Share {
     pub end: Time,
 }
 
-/// What a simulation counted.
+/// The counts of a simulation.
 #[derive(Debug, Clone)]
 pub struct Account {
     /// When the last request was done.

@@ -13,7 +13,7 @@ use crate::scheduler::kind::Kind;
 use crate::time::milliseconds;
 use crate::workload::load::Writing;
 
-/// Simulate I/O schedulers over rotating disks, and say how long the load took.
+/// Simulate I/O schedulers over rotating disks, and print the time that the load took.
 ///
 /// Everything follows from --seed: two runs of the same command are equal to the nanosecond.
 ///
@@ -31,22 +31,22 @@ pub enum Workload {
     Load(LoadOptions),
     /// Streams of requests of one kind each
     Streams(StreamOptions),
-    /// What was recorded of a device: requests at their times, as blkparse prints them
+    /// Replay a recorded trace of a device: requests at their times, as blkparse prints them
     Trace(TraceOptions),
 }
 
 /// The hardware, and how it is scheduled.
 #[derive(Debug, Args)]
 pub struct MachineOptions {
-    /// The I/O scheduler of every disk
+    /// I/O scheduler of every disk
     #[arg(long, value_enum, default_value_t = Kind::Deadline)]
     pub scheduler: Kind,
 
-    /// Disks of 36 GB with 15,000 revolutions a minute
+    /// Number of disks of 36 GB with 15,000 revolutions a minute
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub disks: u16,
 
-    /// How the disks make one volume
+    /// How the disks are combined into one volume
     #[arg(long, value_enum, default_value_t = LayoutName::Linear)]
     pub layout: LayoutName,
 
@@ -54,24 +54,24 @@ pub struct MachineOptions {
     #[arg(long, value_name = "MS", default_value_t = 3.5)]
     pub average_seek_ms: f64,
 
-    /// How the time of a seek grows with its way, with the same mean
+    /// How the time of a seek grows with its distance, with the same mean
     #[arg(long, value_enum, default_value_t = Shape::Root)]
     pub seek_curve: Shape,
 
-    /// Commands that a disk takes at a time; with several it chooses the nearest
+    /// Queue depth of a disk: with more than one command it serves the nearest first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub queue_depth: u16,
 
-    /// Memory in which a disk holds writes that it has reported as done
+    /// Size of the write cache of a disk, which holds writes that it has reported as done
     #[arg(long, value_name = "KIB", default_value_t = 0)]
     pub write_cache_kib: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LayoutName {
-    /// One disk behind the other, as LVM does by default
+    /// One disk after the other, as LVM does by default
     Linear,
-    /// In turn, 64 KiB at a time
+    /// Striped, in chunks of 64 KiB
     Stripe,
 }
 
@@ -80,11 +80,11 @@ pub struct LoadOptions {
     #[command(flatten)]
     pub machine: MachineOptions,
 
-    /// Part of the document's 73 GB and 44,000 tables
+    /// Share of the document's 73 GB and 44,000 tables
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub scale: f64,
 
-    /// Processes that load at the same time
+    /// Number of concurrent loaders
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub loaders: u32,
 
@@ -96,11 +96,11 @@ pub struct LoadOptions {
     #[arg(long, value_name = "MS", default_value_t = 100.0)]
     pub cpu_ms_per_megabyte: f64,
 
-    /// Pages all over the database that a savepoint writes besides the table's own
+    /// Random pages of the database that a savepoint writes besides those of the table
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub scattered_pages: u32,
 
-    /// Seed of the tables' sizes and of all that is random
+    /// Seed of the table sizes and of all other random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -110,23 +110,23 @@ pub struct StreamOptions {
     #[command(flatten)]
     pub machine: MachineOptions,
 
-    /// Processes that read one block after the other, each in a place of its own
+    /// Number of processes that read sequentially, each in a region of its own
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub sequential_readers: u32,
 
-    /// Processes that read anywhere
+    /// Number of processes that read at random positions
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub random_readers: u32,
 
-    /// Processes that write one block after the other and wait for nothing
+    /// Number of processes that write sequentially and asynchronously
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub writers: u32,
 
-    /// How long a reader computes between its requests
+    /// Think time of a reader between its requests
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub think_ms: f64,
 
-    /// Requests that a writer has under way, or a reader without think time
+    /// Requests in flight of a writer, or of a reader without think time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub depth: u16,
 
@@ -134,11 +134,11 @@ pub struct StreamOptions {
     #[arg(long, value_name = "KIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub request_kib: u32,
 
-    /// Requests of each process
+    /// Number of requests of each process
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
 
-    /// Seed of all that is random
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
@@ -148,7 +148,7 @@ pub struct TraceOptions {
     #[command(flatten)]
     pub machine: MachineOptions,
 
-    /// The text: blktrace -d /dev/sda -w 60 -o - | blkparse -i - > FILE
+    /// Text file of: blktrace -d /dev/sda -w 60 -o - | blkparse -i - > FILE
     pub file: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use crate::time::Time;
 /// blocked until there are fewer.
 pub const QUEUE_LIMIT: usize = 128;
 
-/// What the simulation has to do for a device.
+/// An event that the simulation must handle for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The second ticket's request was merged into the first's.

@@ -1,4 +1,4 @@
-//! What a simulation counted: on the report channel, and as a table for people.
+//! Shows the counts of a simulation: on the report channel, and as a table.
 
 use std::fmt::Write;
 use std::time::Duration;

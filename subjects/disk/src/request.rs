@@ -1,4 +1,4 @@
-//! What passes through the queue of a device.
+//! The requests in the queue of a device.
 
 use crate::time::Time;
 

@@ -20,7 +20,7 @@ use crate::workload::load::{self, Assumptions, Load};
 use crate::workload::synthetic::{Pace, Pattern, Stream};
 use crate::workload::trace;
 
-/// The program: its exit code, after its errors have gone to standard error.
+/// Runs the program and prints its errors to standard error; returns the exit code.
 pub fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,

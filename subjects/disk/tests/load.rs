@@ -73,7 +73,7 @@ fn more_scattered_pages_and_slower_seeks_take_longer() {
 }
 
 #[test]
-fn five_loaders_use_the_time_that_one_computes() {
+fn five_loaders_overlap_computation_and_io() {
     let assumptions = Assumptions {
         cpu_per_megabyte: 1_000_000_000,
         ..Assumptions::default()
@@ -91,7 +91,7 @@ fn five_loaders_use_the_time_that_one_computes() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_both_sizes() {
+fn a_load_that_does_not_fit_is_refused_with_both_sizes() {
     let machine = Machine {
         disks: 1,
         ..machine(Kind::Noop)

@@ -1,4 +1,4 @@
-//! What each scheduler promises, whatever comes.
+//! Properties of each scheduler, for random requests.
 
 use concurve_disk::request::{Class, Direction, Priority, Request};
 use concurve_disk::scheduler::anticipatory::{Anticipatory, AnticipatoryTunables};
@@ -281,8 +281,8 @@ fn plain(sector: u64, direction: Direction) -> Request {
     }
 }
 
-/// When `request` is served that comes while a sweep of reads is under way which never ends: at
-/// each moment two more wait ahead of the head.
+/// When `request` is served if it arrives during an endless sweep of reads: at any time two more
+/// reads wait ahead of the head.
 fn served_beside_an_endless_sweep(tunables: DeadlineTunables, request: Request) -> Time {
     let mut bench = Bench::new(Box::new(Deadline::new(tunables)));
     // With gaps, so that nothing is merged.

@@ -1,4 +1,4 @@
-//! The command line and what is printed.
+//! The command line and the printed output.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::report;
 use crate::view::View;
 use crate::workers::{self, Computation, ComputeOptions, Observer};
 
-/// Compute a picture of the Mandelbrot set with threads, and say how long it took.
+/// Compute a picture of the Mandelbrot set with threads, and print the time that it took.
 ///
 /// Example: concurve-mandelbrot --threads 2 --sync cas --grain line --png picture.png
 #[derive(Debug, Parser)]
@@ -26,11 +26,11 @@ struct Options {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     threads: u32,
 
-    /// How the threads agree on who computes what
+    /// How units of work are assigned to threads
     #[arg(long, value_enum, default_value = "none")]
     sync: Sync,
 
-    /// How much work one hand-out gives
+    /// How much work a thread gets at a time
     #[arg(long, value_enum, default_value = "line")]
     grain: GrainName,
 
@@ -62,7 +62,7 @@ struct Options {
     #[arg(long, value_name = "PIXELS", value_parser = side())]
     height: Option<u32>,
 
-    /// Computations in this process, one after the other
+    /// Number of computations in this process, one after the other
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
 

@@ -1,8 +1,8 @@
-//! How the image is cut into units of work, and in which order static shares are dealt.
+//! Cuts the image into units of work, and distributes them in static shares.
 
 use crate::view::View;
 
-/// How much one hand-out gives.
+/// How much work a thread gets at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
     Pixel,

@@ -1,4 +1,4 @@
-//! What can go wrong, each with its place and its remedy.
+//! The errors of this crate, each with its place and its remedy.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 use crate::cut::{Cut, Unit};
 use crate::view::Point;
 
-/// How the threads agree on who computes what.
+/// How units of work are assigned to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sync {
     /// Static shares, dealt before the start; nothing is shared while computing

@@ -1,4 +1,4 @@
-//! What the kernel says on the report channel.
+//! The lines of the kernel on the report channel.
 
 use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 use concurve_reporter::{Reporter, ReporterError};

@@ -1,10 +1,10 @@
 //! A reusable barrier at which the workers wait for a computation to start and the main thread
 //! for it to end.
 //!
-//! `std::sync::Barrier` does not do: the main thread must know that all workers wait *before* it
-//! starts the clock, must be able to end the workers that were created, and must be told of a
-//! panic. Workers are released by a futex without a lock: with a condition variable, hundreds of
-//! woken threads would take its mutex one after the other, and CPUs would idle meanwhile.
+//! `std::sync::Barrier` is not sufficient: the main thread must know that all workers wait *before*
+//! it starts the clock, must be able to end the workers that were created, and must be notified of a
+//! panic. A futex releases the workers without a lock: with a condition variable, hundreds of woken
+//! threads would take its mutex one after the other while CPUs are idle.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};

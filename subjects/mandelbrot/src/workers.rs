@@ -69,7 +69,7 @@ impl Computation {
     }
 }
 
-/// What the main thread does at the edges of a computation: report, print.
+/// Called by the main thread at the begin and the end of a computation.
 pub trait Observer {
     /// All workers wait at the start barrier; the computation begins at `begin_ns`.
     ///
@@ -216,7 +216,7 @@ impl SharedState<'_> {
     }
 }
 
-/// As the threads of document 002 were called.
+/// The names of the threads in document 002.
 fn worker_name(worker: usize) -> String {
     format!("Thread-{}", worker + 1)
 }

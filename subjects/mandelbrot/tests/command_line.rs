@@ -1,4 +1,4 @@
-//! The program as its users meet it: output, report channel, refusals.
+//! The program from the command line: its output, its report channel, its refusals.
 
 use std::fs;
 use std::path::Path;

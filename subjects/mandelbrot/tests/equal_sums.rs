@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn so_does_any_region(
+    fn any_region_gives_the_same_picture_with_every_setting(
         re in -2.2..1.2, im in -1.4..1.4, span in 1e-9..3.0, iterations in 1..700_u32,
         width in 1..30_u32, height in 1..20_u32, threads in 1..9_usize, tile in 1..12_u32,
         sync in proptest::sample::select(SYNCS.to_vec()),

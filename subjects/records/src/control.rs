@@ -46,7 +46,7 @@ impl Control {
             .any(|it| it.starts_with("log-"));
         // Its first write may have been cut off; the log is created after it.
         if last.is_none() && length > 0 && log_exists {
-            let text = "the control file is damaged, or is not one of ours";
+            let text = "the control file is damaged, or does not belong to the record engine";
             return Err(Fault::Damaged(text.to_owned()));
         }
         Ok((Self { disk }, last))

@@ -22,7 +22,7 @@ pub enum Fault {
     Exists(String),
     #[error("all pages of the cache are in use: make the cache larger")]
     CacheFull,
-    #[error("an earlier failure stopped the engine ({0}): mend its cause and open it again")]
+    #[error("an earlier failure stopped the engine ({0}): repair the cause and open it again")]
     Stopped(String, Status),
 }
 

@@ -182,7 +182,9 @@ fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, 
     let is_header = page.kind() == kind::HEADER && id.number == 0 && page.is_whole(id);
     let definition = FileDefinition::decode(&page.bytes()[BODY..]);
     let (true, Some(definition)) = (is_header, definition) else {
-        let text = format!("the first page of the file {path} is damaged, or is not one of ours");
+        let text = format!(
+            "the first page of the file {path} is damaged, or does not belong to the record engine"
+        );
         return Err(Fault::Damaged(text));
     };
     Ok(Header {
@@ -256,6 +258,6 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::Definition(format!(
-        "{name:?} is no name of a file: take 1 to 64 letters, digits, - or _"
+        "{name:?} is not a valid name of a file: use 1 to 64 letters, digits, - or _"
     )))
 }

@@ -64,7 +64,7 @@ pub enum Status {
     /// session is in the queue of a lock. Repeat the operation when the waker is called.
     ///
     /// [`Waiting::Parks`]: crate::session::Waiting::Parks
-    #[error("the operation waits for a lock: ask for the same again")]
+    #[error("the operation waits for a lock: repeat it")]
     Waiting,
 }
 

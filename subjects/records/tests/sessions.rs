@@ -148,7 +148,7 @@ fn invalid_definitions_and_folders_are_refused() {
         made.unwrap_err().to_string()
     };
     assert!(refused("file", &definition()).contains("already"));
-    assert!(refused("../file", &definition()).contains("no name of a file"));
+    assert!(refused("../file", &definition()).contains("not a valid name of a file"));
     let mut many = definition();
     many.keys = vec![Key::unique(0, 2, SegmentKind::Bytes); 120];
     assert!(refused("many", &many).contains("120 keys"));

@@ -1,4 +1,4 @@
-//! What a lock costs, in memory and in time, without the network: one JSON object.
+//! The cost of a lock in memory and in time, without the network; prints one JSON object.
 //!
 //! `lock_costs memory 5000000` holds so many locks and reads the resident memory.
 //! `lock_costs time 1000000 10000 9` takes and releases locks in tables of different size, in nine
@@ -23,11 +23,11 @@ const LIMITS: Limits = Limits {
     bytes_max: 4096,
 };
 
-/// Requests timed together, and how many of these a round has.
+/// Number of requests that are timed together, and number of such groups in a round.
 const GROUP: usize = 2000;
 const GROUPS: usize = 10;
 
-/// Owners that the held locks are spread over.
+/// Number of owners of the locks.
 const OWNERS: u64 = 50;
 
 fn main() {
@@ -109,7 +109,7 @@ impl Table {
         assert!(flow == Flow::Done && said.starts_with(':'), "{said}");
     }
 
-    /// Holds so many exact locks.
+    /// Takes so many exact locks.
     fn fill(&mut self, locks: u64) {
         let mut argument = String::new();
         for number in 0..locks {
@@ -120,8 +120,8 @@ impl Table {
         self.exact = locks;
     }
 
-    /// Holds so many generic locks more: wild at the end (three patterns), or at three positions
-    /// drawn for each (220 patterns).
+    /// Takes so many generic locks more: with wildcards at the end (three patterns), or at three
+    /// random positions each (220 patterns).
     fn fill_generic(&mut self, locks: u64, many_patterns: bool) {
         let before = self.state.services.locks.usage.locks().now();
         while self.state.services.locks.usage.locks().now() < before + locks {
@@ -195,7 +195,7 @@ fn time(locks: u64, generic: u64, rounds: u64) {
     for round in 0..rounds as usize {
         for step in 0..tables.len() {
             let at = (round + step) % tables.len();
-            tables[at].1.pair_ns(); // warms the caches up, as after other work
+            tables[at].1.pair_ns(); // warms up the caches
             let groups = (0..GROUPS).map(|_| tables[at].1.pair_ns());
             found[at].push(groups.fold(f64::INFINITY, f64::min));
         }

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::backup::BackupError;
 
-/// Why the server did not start, or could not go on.
+/// Why the server did not start, or could not continue.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("{0}")]
@@ -48,7 +48,7 @@ pub enum Error {
     Engines(#[from] EnginesError),
 }
 
-/// What to try if the address cannot be listened on.
+/// The remedy if the server cannot listen on the address.
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => "; give another --port, or --port 0 for any free one",

@@ -1,54 +1,24 @@
-//! Keys with a value and a time to live: what Redlock clients ask of a Redis server. [`Leases`] is
-//! pure: time comes from outside, in milliseconds. [`LeaseService`] is what engines share.
+//! Keys with a value and a time to live: what Redlock clients ask of a Redis server. They know of no
+//! clock: each call says what time it is, in milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Instant;
 
-use concurve_latch::{Class, Mutex};
 use hashbrown::HashMap;
 
-/// Ended keys are removed when they are used, and so many with each change of any key.
+/// Expired keys are removed when they are used, and in addition so many with each change of a key.
 const SWEPT_PER_CHANGE: usize = 2;
-
-/// The keys behind a latch, and their clock.
-#[derive(Debug)]
-pub struct LeaseService {
-    leases: Mutex<Leases>,
-    begin: Instant,
-}
-
-impl LeaseService {
-    /// For at most so many keys.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            leases: Class::named("keys").mutex(Leases::new(capacity)),
-            begin: Instant::now(),
-        }
-    }
-
-    /// Runs with the keys latched, and the time in milliseconds.
-    pub fn with<T>(&self, run: impl FnOnce(&mut Leases, u64) -> T) -> T {
-        let now_ms = self.begin.elapsed().as_millis() as u64;
-        run(&mut self.leases.lock(), now_ms)
-    }
-
-    /// Keys held, those included that have ended and are not removed yet.
-    pub fn keys(&self) -> usize {
-        self.leases.lock().len()
-    }
-}
 
 #[derive(Debug)]
 pub struct Leases {
     capacity: usize,
     held: HashMap<Box<[u8]>, Lease>,
-    /// When keys end, soonest first. Entries whose lease was changed since are void.
+    /// When keys expire, the earliest first. Entries whose lease was changed since are void.
     ends: BinaryHeap<Reverse<End>>,
     changes: u64,
 }
 
-/// When a key ends, the number of the change that set this, and the key.
+/// When a key expires, the number of the change that set this time, and the key.
 type End = (u64, u64, Box<[u8]>);
 
 #[derive(Debug)]
@@ -58,7 +28,7 @@ struct Lease {
     change: u64,
 }
 
-/// There are as many keys as the capacity.
+/// The number of keys has reached the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -72,7 +42,7 @@ impl Leases {
         }
     }
 
-    /// Keys held, those included that have ended and were not swept yet.
+    /// Number of keys, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.held.len()
     }
@@ -115,13 +85,14 @@ impl Leases {
         self.held.remove(key).is_some()
     }
 
-    /// When a key ends: the outer `None` if there is no such key, the inner one if it never does.
+    /// When a key expires: the outer `None` if there is no such key, the inner one if it never
+    /// does.
     pub fn ends(&mut self, key: &[u8], now_ms: u64) -> Option<Option<u64>> {
         self.end_if_due(key, now_ms);
         self.held.get(key).map(|it| it.ends_ms)
     }
 
-    /// Changes when a key ends; false if there is no such key.
+    /// Changes when a key expires; false if there is no such key.
     pub fn set_end(&mut self, key: &[u8], ends_ms: u64, now_ms: u64) -> bool {
         self.end_if_due(key, now_ms);
         self.changes += 1;
@@ -137,7 +108,8 @@ impl Leases {
         let Some(ends_ms) = ends_ms else {
             return;
         };
-        // Void entries must not outgrow the keys: a client may change one end again and again.
+        // Limits the number of void entries: a client may change the time of one key again and
+        // again.
         if self.ends.len() > 2 * self.held.len() + 64 {
             let held = &self.held;
             self.ends.retain(|Reverse((_, change, key))| {
@@ -169,7 +141,7 @@ impl Leases {
     }
 }
 
-/// Milliseconds that a key has left, as PTTL answers: -1 if it never ends, -2 if there is none.
+/// Time to live of a key in ms, as PTTL returns it: -1 if it never expires, -2 if there is none.
 pub fn left_ms(leases: &mut Leases, key: &[u8], now_ms: u64) -> i64 {
     match leases.ends(key, now_ms) {
         None => -2,

@@ -1,14 +1,35 @@
 //! The reference server: a small server whose concurrency architecture is set by options.
 //!
-//! `docs/programs/server.md` is the user's page. [`net`] moves bytes, [`resp`] parses them,
-//! [`commands`] execute what is asked on the [`services`]; [`state`] is what all threads share, and
-//! [`server`] starts the threads. The protocol, the lock table and the leases know of no thread, clock
-//! or file.
+//! `docs/programs/server.md` is the user's page. A module imports only modules in rows below its own:
+//!
+//! | modules | what they are |
+//! |---|---|
+//! | [`server`] | starts the threads of each engine |
+//! | [`engine`] | the loop that executes batches of requests |
+//! | [`commands`] | the table of commands, and their handlers |
+//! | [`figures`], `report` | what INFO and the report show of the whole server |
+//! | [`state`] | what all threads and engines share |
+//! | [`net`] | sockets, I/O threads and the run queue: they move requests and replies |
+//! | [`session`] | what is remembered of a connection |
+//! | [`services`] | the states of all services, as the options ask for them |
+//! | [`options`] | the command line |
+//! | [`locks`], [`keys`], [`statements`] | the state of a service, which all engines share |
+//! | [`records`] | the state over the record engine, which statements use too |
+//! | [`error`] | why the server did not start, or could not go on |
+//! | [`backup`] | the file of locks that outlive the server |
+//! | [`lock_table`], [`leases`], [`scripts`], [`request`] | the data that services work on, and what is asked |
+//! | [`resp`], [`monitor`], [`slab`] | the protocol; meters; an arena |
+//!
+//! The protocol, the lock table and the leases know of no clock, socket or file.
 
 pub mod backup;
 pub mod commands;
+pub mod engine;
 pub mod error;
+pub mod figures;
+pub mod keys;
 pub mod leases;
+pub mod lock_table;
 pub mod locks;
 pub mod monitor;
 pub mod net;
@@ -29,8 +50,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was used
-/// wrongly.
+/// Entry point of the binary. The exit code is 0 if it was stopped, 1 if it failed, 2 if it was
+/// used wrongly.
 pub fn main() -> ExitCode {
     let served = options::ServerArgs::parse().options();
     match served.and_then(server::serve) {

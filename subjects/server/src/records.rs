@@ -1,9 +1,17 @@
 //! The state of the services over the record engine.
 
+use std::path::PathBuf;
+
 use concurve_records::{Checkpointer, Engine, Recovered};
 
 use crate::error::Error;
-use crate::options::RecordOptions;
+
+/// Where records are kept, and how.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    pub folder: PathBuf,
+    pub engine: concurve_records::EngineOptions,
+}
 
 /// The record engine, and what its recovery did at the start.
 #[derive(Debug)]

@@ -1,16 +1,15 @@
-//! What the server writes to the report channel, and the line that it prints when it is ready.
+//! The lines of the report channel, and the line that the server prints when it is ready.
 
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_reporter::{Reporter, ReporterError};
 
-use crate::monitor::figures::lock_figures;
 use crate::net::network::RequestPath;
 use crate::options::{ServerOptions, ThreadModel, name_of};
 use crate::state::SharedState;
 
-/// Reports the options, and what the start found.
+/// Reports the options, and the results of the recovery at the start.
 pub fn facts(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterError> {
     let (options, threads) = (&state.options, state.options.threads);
     reporter.fact("port", state.port)?;
@@ -52,7 +51,7 @@ pub fn facts(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterErr
 /// Reports that the server listens on this port, and prints it.
 pub fn ready(reporter: &Reporter, options: &ServerOptions, port: u16) -> Result<(), ReporterError> {
     reporter.ready()?;
-    // People and scripts read the port here. They may have closed the pipe: that is no error.
+    // Users and scripts read the port here. That the pipe may be closed is not an error.
     let address = std::net::SocketAddr::new(options.address.ip(), port);
     let _ = writeln!(std::io::stdout(), "{}", listening(options, address));
     Ok(())
@@ -90,7 +89,7 @@ fn counted(number: usize, what: &str, plural: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// Reports what was done from the start to the end.
+/// Reports the counts from the start to the end of the server.
 pub fn end(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterError> {
     let (network, services) = (&state.network, &state.services);
     let per_thread = network.requests_per_io_thread();
@@ -125,7 +124,7 @@ pub fn end(reporter: &Reporter, state: &SharedState) -> Result<(), ReporterError
     }
     let (prefix, figures) = match services.records() {
         Some(records) => ("records", records.figures()),
-        None => ("lock", lock_figures(state)),
+        None => ("lock", services.locks.figures()),
     };
     for (name, value) in figures {
         reporter.indicator(&format!("{prefix}_{name}"), value as f64, None)?;

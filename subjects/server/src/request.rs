@@ -1,4 +1,4 @@
-//! A request as it is executed, and what its execution leads to.
+//! The arguments of a request, and the outcome of its execution.
 
 use concurve_records::command::Words;
 
@@ -9,15 +9,15 @@ use crate::resp::parser::Span;
 pub enum Flow {
     /// Its reply was written.
     Done,
-    /// It waits for a lock. Nothing was written; it is to be executed again after a pause.
+    /// It waits for a lock. Nothing was written; the caller executes it again after a pause.
     Wait,
-    /// It waits for a lock in a queue. Nothing was written; it is to be executed again when its
-    /// session is called, or after a pause.
+    /// It waits in the queue of a lock. Nothing was written; the caller executes it again when its
+    /// session is woken, or after a pause.
     Parked,
-    /// It is done, but not durable yet. Nothing was written; the reply follows with the confirmation
-    /// of its session.
+    /// It is done, but not durable yet. Nothing was written; the confirmation of its session writes
+    /// the reply.
     Unconfirmed,
-    /// Its reply was written, and the connection ends.
+    /// Its reply was written, and the connection is to be closed.
     Close,
 }
 

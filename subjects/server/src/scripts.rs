@@ -1,5 +1,5 @@
-//! The scripts that Redlock clients send. There is no interpreter: a script is recognised by its text,
-//! blanks and quotes apart, and all others are refused.
+//! The scripts that Redlock clients send. There is no interpreter: the server recognises a script
+//! by its text, ignoring blanks and kinds of quotes, and refuses all others.
 
 use concurve_latch::{Class, Mutex};
 use hashbrown::HashMap;
@@ -10,11 +10,11 @@ use sha1::{Digest, Sha1};
 pub enum Script {
     /// Removes it; 1 or 0.
     Release,
-    /// Gives it `ARGV[2]` ms to live; 1 or 0.
+    /// Sets its time to live to `ARGV[2]` ms; 1 or 0.
     Reacquire,
-    /// Adds `ARGV[2]` ms to what it has left, or sets it if `ARGV[3]` is not "0"; 1 or 0.
+    /// Adds `ARGV[2]` ms to its time to live, or sets it if `ARGV[3]` is not "0"; 1 or 0.
     Extend,
-    /// How many ms it has left; 0 if it has another value.
+    /// Returns its time to live in ms; 0 if it has another value.
     Left,
 }
 
@@ -55,7 +55,7 @@ pub struct ScriptRegistry {
     loaded: Mutex<HashMap<[u8; 20], Script>>,
 }
 
-/// Most texts that are remembered. A client needs one or two; texts differ in blanks.
+/// Maximum number of texts that are stored. A client needs one or two, which differ in blanks.
 const LOADED_MAX: usize = 1024;
 
 impl Default for ScriptRegistry {
@@ -67,7 +67,7 @@ impl Default for ScriptRegistry {
 }
 
 impl ScriptRegistry {
-    /// Remembers a text. Returns its SHA-1 in hexadecimal; `None` if it is no known script.
+    /// Stores a text. Returns its SHA-1 in hexadecimal; `None` if it is not a known script.
     pub fn load(&self, text: &[u8]) -> Option<String> {
         let script = recognise(text)?;
         let digest: [u8; 20] = Sha1::digest(text).into();
@@ -98,7 +98,7 @@ fn plain(text: &[u8]) -> String {
     text.split_whitespace().collect()
 }
 
-/// The script that a text is.
+/// The script with this text, if it is known.
 pub fn recognise(text: &[u8]) -> Option<Script> {
     let text = plain(text);
     let known = KNOWN

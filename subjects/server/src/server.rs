@@ -6,20 +6,21 @@ use std::time::Duration;
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start};
 use concurve_reporter::Reporter;
 
+use crate::engine;
 use crate::error::Error;
 use crate::net::network::{QueuePath, RequestPath};
 use crate::net::run_queue::RunQueue;
 use crate::net::sockets::Entrance;
 use crate::net::threads::{SideThread, StopSignal, run_together};
-use crate::net::{engine, io_thread, listener};
+use crate::net::{io_thread, listener};
 use crate::options::{EngineKind, ServerOptions};
 use crate::report;
 use crate::state::SharedState;
 
-/// Deaths in a row, each within a second of the start, after which the server ends.
+/// After so many deaths in a row, each within a second of the start, the server ends.
 const QUICK_DEATHS_MAX: u32 = 5;
 
-/// How long engines that are processes may take to stop: records write what they have changed.
+/// How long engine processes may take to stop: the record engine writes its changed pages.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Serves until SIGTERM or SIGINT.
@@ -53,8 +54,8 @@ fn listen(options: &ServerOptions) -> Result<(TcpListener, u16), Error> {
     let address = options.address;
     let listener =
         TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
-    // Again, with the longest queue that the kernel allows: many clients of a trial connect together,
-    // and one that finds the usual queue of 128 full waits a second before it tries again.
+    // Again, with the longest backlog that the kernel allows: many clients of a trial connect
+    // together, and a client that finds the usual backlog of 128 full retries only after a second.
     let lengthened = nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE);
     lengthened.map_err(Error::io(format!("lengthen the queue of {address}")))?;
     let set = listener.set_nonblocking(true);
@@ -64,7 +65,7 @@ fn listen(options: &ServerOptions) -> Result<(TcpListener, u16), Error> {
     Ok((listener, port))
 }
 
-/// The server, as it was started.
+/// The server, which the engines run as a service.
 #[derive(Debug)]
 struct Server {
     options: ServerOptions,
@@ -102,7 +103,7 @@ impl Service for Server {
                 }
             }
             Event::Ready { generation } => {
-                eprintln!("concurve-server: started anew, generation {generation}");
+                eprintln!("concurve-server: engines restarted, generation {generation}");
             }
             Event::Replaced { engine, why } => {
                 eprintln!("concurve-server: {why}; there is a new engine {engine}");
@@ -153,16 +154,17 @@ impl Server {
         }
     }
 
-    /// The threads beside engines that take from a run queue.
+    /// The threads that engines with a run queue need: I/O threads and the disk thread.
     fn queue_threads<'a>(
         &'a self,
         state: &'a SharedState,
         path: &'a QueuePath,
         stop: &'a StopSignal,
     ) -> Vec<SideThread<'a>> {
-        let io_threads = (0..state.network.inboxes.len()).map(|number| SideThread {
+        let meters = state.monitoring.meters.io_threads.iter().enumerate();
+        let io_threads = meters.map(|(number, meter)| SideThread {
             name: format!("io-{}", number + 1),
-            run: Box::new(move || io_thread::run(state, path, number, stop)),
+            run: Box::new(move || io_thread::run(state.socket_context(number, meter), path, stop)),
         });
         let disk = path.disk.as_ref().map(|queue| SideThread {
             name: "disk".to_owned(),
@@ -181,7 +183,8 @@ impl Server {
             name: "listener".to_owned(),
             run: Box::new(|| {
                 let ended = listener::run(&state.network, &self.listener, stop);
-                // It ends when the engine is to stop; threads that sleep at a queue do not see that.
+                // The listener has returned, because the engine is to stop. Threads that sleep at a
+                // queue must be woken to notice it.
                 state.network.queues().for_each(RunQueue::wake_all);
                 ended
             }),

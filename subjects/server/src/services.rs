@@ -1,14 +1,13 @@
-//! What the server serves: the state of each service, which all engines share.
+//! The state of the services, which all engines share.
 
 use concurve_records::Checkpointer;
 
 use crate::error::Error;
-use crate::leases::LeaseService;
+use crate::keys::KeyService;
 use crate::locks::service::LockService;
 use crate::monitor::meter::Meter;
 use crate::options::ServerOptions;
 use crate::records::RecordService;
-use crate::scripts::ScriptRegistry;
 use crate::statements::StatementService;
 
 /// The services.
@@ -16,15 +15,8 @@ use crate::statements::StatementService;
 pub struct Services {
     pub locks: LockService,
     pub keys: KeyService,
-    /// Of the services that keep records.
+    /// The record engine, for the services that use it.
     pub data: Option<DataService>,
-}
-
-/// What Redlock clients use: keys, and scripts over them.
-#[derive(Debug)]
-pub struct KeyService {
-    pub leases: LeaseService,
-    pub scripts: ScriptRegistry,
 }
 
 /// Records, alone or under statements.
@@ -35,7 +27,7 @@ pub enum DataService {
 }
 
 impl Services {
-    /// Opens what the options ask for.
+    /// Opens the service that the options select.
     ///
     /// # Errors
     /// If the backup file or the folder of the records cannot be used.
@@ -53,10 +45,7 @@ impl Services {
         };
         Ok(Self {
             locks: LockService::open(&options.locks)?,
-            keys: KeyService {
-                leases: LeaseService::new(options.locks.capacity as usize),
-                scripts: ScriptRegistry::default(),
-            },
+            keys: KeyService::new(options.locks.capacity as usize),
             data,
         })
     }
@@ -84,16 +73,16 @@ impl Services {
         records.map(RecordService::start_checkpointer).transpose()
     }
 
-    /// Whether some notes of locks are not durable yet: no reply may leave then.
+    /// Whether some recorded locks are not durable yet: no reply may be sent then.
     pub fn has_pending_notes(&self) -> bool {
         let backup = self.locks.backup.as_ref();
         backup.is_some_and(|it| it.is_pending())
     }
 
-    /// Makes all notes of locks durable. No reply may leave before.
+    /// Makes all recorded locks durable. No reply may be sent before.
     ///
     /// # Errors
-    /// If that fails. No request may be answered any more: the server must stop.
+    /// If that fails. No further request may be answered: the server must stop.
     pub fn commit(&self, meter: &Meter) -> Result<(), Error> {
         let backup = self.locks.backup.as_ref();
         backup.map_or(Ok(()), |it| Ok(it.commit(meter)?))

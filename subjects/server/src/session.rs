@@ -1,4 +1,4 @@
-//! What the server remembers of a connection between its requests.
+//! The state of a connection between its requests.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::resp::writer::Version;
 use crate::services::Services;
 use crate::statements;
 
-/// The state of a connection, for its commands. One thread has it at a time.
+/// The state of a connection, for its commands. One thread owns it at a time.
 #[derive(Debug)]
 pub struct Session {
     pub id: u64,
@@ -26,7 +26,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Of the connection of this number, which dies with this engine, from 0.
+    /// The session of the connection with this number, which the death of this engine, from 0,
+    /// ends.
     pub fn new(id: u64, engine: usize, needs_password: bool, services: &Services) -> Self {
         let records = services.records();
         let statements = services.statements();
@@ -42,7 +43,8 @@ impl Session {
         }
     }
 
-    /// Sets what is called when a parked request can go on. To be set before the first request.
+    /// Sets the function that is called when a parked request can continue. To be called before the
+    /// first request.
     pub fn on_wakeup(&mut self, call: impl Fn() + Send + Sync + 'static) {
         if let Some(client) = &mut self.records {
             client.session().set_waiting(Waiting::Parks(Arc::new(call)));

@@ -1,8 +1,8 @@
-//! Values in numbered places, which are used again. The place that was freed last is taken first: it
-//! is likely to be in a cache.
+//! Values in numbered places, which are reused. The place that was freed last is reused first,
+//! because it is likely to be in a CPU cache.
 //!
-//! Places are in blocks that do not move: growing copies nothing but the first block, and each block
-//! can ask for huge pages before it is written.
+//! Places are in blocks that do not move: growing copies only the first block, and each block can
+//! request huge pages before it is written.
 
 use concurve_probe::huge_pages;
 
@@ -74,7 +74,7 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
-    /// Places ever used: numbers are below it.
+    /// Number of places that were ever used: all numbers are below it.
     pub fn places(&self) -> usize {
         let last = self.blocks.last();
         last.map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())

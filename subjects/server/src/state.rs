@@ -1,7 +1,7 @@
-//! What all threads and engines of the server share.
+//! The state that all threads and engines of the server share.
 //!
-//! It is made before engines are forked and lies in the memory that they share. So what changes is
-//! atomic or behind latches of `concurve-latch`, and descriptors are opened here.
+//! It is created before engines are forked, in the memory that they share. So every part that
+//! changes is atomic or behind a latch of `concurve-latch`, and descriptors are opened here.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,21 +9,20 @@ use concurve_engines::Start;
 use concurve_latch::{Class, Mutex};
 
 use crate::error::Error;
-use crate::monitor::meter::Meters;
+use crate::monitor::meter::{Meter, Meters};
 use crate::monitor::phase::Phase;
 use crate::net::network::Network;
+use crate::net::sockets::SocketContext;
 use crate::options::{ServerOptions, ThreadModel};
 use crate::services::Services;
 
-/// The shared state: what is served, to whom, and what was counted.
+/// The shared state: the services, the network and the counters.
 #[derive(Debug)]
 pub struct SharedState {
     pub options: ServerOptions,
     pub services: Services,
     pub network: Network,
     pub monitoring: Monitoring,
-    /// Requests that were answered with an error.
-    pub error_replies: AtomicU64,
     /// How often the services were opened: 1 at the start, more after crashes.
     pub generation: u32,
     /// Engines that died in this generation, and were replaced.
@@ -48,12 +47,22 @@ impl SharedState {
             services: Services::open(&options)?,
             network: Network::open(&options)?,
             monitoring: Monitoring::new(options.threads),
-            error_replies: AtomicU64::new(0),
             generation: start.generation,
             engine_deaths: AtomicU64::new(0),
             port,
             options,
         })
+    }
+
+    /// For the connections of the I/O thread of this number, from 0.
+    pub fn socket_context<'a>(&'a self, number: usize, meter: &'a Meter) -> SocketContext<'a> {
+        SocketContext {
+            number,
+            meter,
+            options: &self.options,
+            network: &self.network,
+            services: &self.services,
+        }
     }
 
     /// Ends the sessions of an engine, from 0, that died.

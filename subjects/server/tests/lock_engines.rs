@@ -1,9 +1,10 @@
-//! Many engines on one lock table, threads and processes: no two owners ever hold what excludes each
-//! other, and every answer fits what its owner was granted before. A program of its own: it forks.
+//! Many engines on one lock table, threads and processes: no two owners ever hold locks that
+//! exclude each other, and every answer is consistent with the locks that its owner was granted
+//! before. A program of its own, because it forks.
 //!
-//! Each engine is an owner and knows what it holds. After each grant, and before each release, it
-//! announces that to all others, by bits of the arguments concerned, and reads theirs. Two owners
-//! whose locks exclude each other both write before they read, so one of them sees it.
+//! Each engine is an owner and records its own locks. After each grant and before each release, it
+//! announces them to all others, by bits of the arguments concerned, and reads theirs. Two owners
+//! whose locks exclude each other both write before they read, so one of them detects it.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -13,11 +14,11 @@ use std::time::Duration;
 
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{Engine, Event, Mode as Engines, Plan, Service, Start, serve};
-use concurve_server::locks::argument::overlap;
-use concurve_server::locks::latched::{Latching, LockTable};
-use concurve_server::locks::mode::{Mode, Rules, Scope};
-use concurve_server::locks::request::{Counts, Refusal, Request, Subject};
-use concurve_server::locks::usage::TableUsage;
+use concurve_server::lock_table::argument::overlap;
+use concurve_server::lock_table::latched::{Latching, LockTable};
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::request::{Counts, Refusal, Request, Subject};
+use concurve_server::lock_table::usage::TableUsage;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -76,7 +77,7 @@ impl Shared {
     }
 }
 
-/// An engine's own view of what it holds.
+/// The locks that an engine holds by its own records.
 struct Owner<'a> {
     shared: &'a Shared,
     number: u32,
@@ -121,7 +122,7 @@ impl Owner<'_> {
         }
         match self.shared.table.lock(&self.request(at, mode), &mut ()) {
             Ok(counts) => self.granted(at, mode, counts, before + 1),
-            Err(Refusal::NotHeld) => panic!("a lock needs nothing that is held"),
+            Err(Refusal::NotHeld) => panic!("a request for a lock requires no other lock"),
             Err(Refusal::Collision(_) | Refusal::Full) => {}
         }
     }
@@ -158,7 +159,7 @@ impl Owner<'_> {
             .promote(&self.request(at, Mode::Exclusive), &mut ())
         {
             Ok((counts, _)) => {
-                assert!(optimistic, "promoted what was never granted");
+                assert!(optimistic, "promoted a lock that was never granted");
                 self.held.remove(&(at, Mode::Optimistic));
                 let before = self.held.get(&(at, Mode::Exclusive)).copied();
                 self.granted(at, Mode::Exclusive, counts, before.unwrap_or(0) + 1);

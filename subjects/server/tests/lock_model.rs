@@ -5,7 +5,7 @@ mod lock_model;
 #[path = "../../engines/tests/common/schedule.rs"]
 mod schedule;
 
-use concurve_server::locks::latched::Latching;
+use concurve_server::lock_table::latched::Latching;
 use lock_model::{Beside, step};
 use proptest::prelude::*;
 use schedule::{in_one_thread, schedules};

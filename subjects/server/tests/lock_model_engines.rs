@@ -9,7 +9,7 @@ mod schedule;
 use std::process::ExitCode;
 
 use concurve_engines::memory::SharedAllocator;
-use concurve_server::locks::latched::Latching;
+use concurve_server::lock_table::latched::Latching;
 use lock_model::{Beside, step};
 use proptest::prelude::*;
 use schedule::{check, in_processes, in_threads, schedules};

@@ -1,5 +1,5 @@
-//! Requests that are damaged at random, the same in each run: whatever a client sends, however it is
-//! cut, the server gives the same replies, does not panic, and keeps no more than its limits.
+//! Randomly damaged requests, the same in each run: for any bytes of a client, cut at any places,
+//! the server sends the same replies, does not panic, and stores no more than its limits.
 
 use concurve_engines::Start;
 use concurve_server::commands::execute;
@@ -22,7 +22,7 @@ const LIMITS: Limits = Limits {
 /// Longest piece that a read hands over.
 const PIECE_MAX: usize = 64;
 
-/// Nothing in it depends on the time.
+/// Replies to these do not depend on the time.
 const SEEDS: &[&[u8]] = &[
     b"*4\r\n$4\r\nLOCK\r\n$1\r\nT\r\n$4\r\nAB@@\r\n$1\r\nE\r\n",
     b"*6\r\n$4\r\nLOCK\r\n$1\r\nT\r\n$2\r\nAB\r\n$1\r\nO\r\n$5\r\nSCOPE\r\n$1\r\n3\r\n",
@@ -38,7 +38,7 @@ const SEEDS: &[&[u8]] = &[
     b"*0\r\n\r\n*1\r\n$4\r\nQUIT\r\n",
 ];
 
-/// Pieces that parsers are likely to get wrong.
+/// Pieces that parsers often handle wrongly.
 const NASTY: &[&[u8]] = &[
     b"\r\n",
     b"\r",
@@ -123,7 +123,10 @@ impl Connection {
             }
         }
         let kept = if self.open { self.input.len() } else { 0 };
-        assert!(kept <= LIMITS.bytes_max, "{kept} bytes of half a request");
+        assert!(
+            kept <= LIMITS.bytes_max,
+            "{kept} bytes of an incomplete request"
+        );
     }
 
     fn execute(&mut self, length: usize) {
@@ -141,7 +144,7 @@ impl Connection {
         );
         assert!(self.replies.len() - before < 64 * 1024);
         self.open = flow != Flow::Close;
-        self.session.locks.waits_until = None; // it does not wait: there is no clock here
+        self.session.locks.waits_until = None; // requests do not wait, because the test has no clock
         self.input.drain(..length);
     }
 }

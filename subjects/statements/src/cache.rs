@@ -129,7 +129,8 @@ impl StatementCache {
             stripe.slots.push(Slot {
                 hash,
                 cached: Arc::clone(new),
-                // So plans that are used only once do not displace those that are used again.
+                // Unmarked, so that plans that are used only once do not displace plans that are
+                // used again.
                 used: false,
             });
             let Stripe { index, slots, .. } = &mut *stripe;

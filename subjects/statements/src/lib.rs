@@ -21,5 +21,5 @@ pub use cache::{Caching, Counters, SessionOptions};
 pub use error::StatementError;
 pub use plan::{Answer, FileId, Files, Operand, Operation, Plan, Value};
 pub use procedures::PAGE_BYTES;
-pub use service::{StatementOptions, Statements};
+pub use service::{CacheOptions, Statements};
 pub use text::{Catalogue, FileColumns};

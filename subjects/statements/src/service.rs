@@ -13,9 +13,9 @@ use crate::plan::Plan;
 use crate::procedures::{ProcedureCache, pages_for};
 use crate::text::{Catalogue, compile};
 
-/// The options of the statement service.
+/// The kinds and sizes of the statement cache and the procedure cache.
 #[derive(Debug, Clone, Copy)]
-pub struct StatementOptions {
+pub struct CacheOptions {
     pub caching: Caching,
     /// Pages of [`crate::PAGE_BYTES`] of the procedure cache.
     pub pages: usize,
@@ -61,7 +61,7 @@ impl Drop for InUse<'_> {
 }
 
 impl Statements {
-    pub fn new(options: &StatementOptions) -> Self {
+    pub fn new(options: &CacheOptions) -> Self {
         let cache = match options.caching {
             Caching::Off => None,
             Caching::Single => Some(StatementCache::new(false)),

@@ -57,7 +57,7 @@ pub fn compile<C: Catalogue>(text: &str, catalogue: &C) -> Result<Plan, Statemen
     };
     let operation = words.operation()?;
     if let Some(word) = words.word()? {
-        return Err(words.wrong(&format!("'{word}' is too much")));
+        return Err(words.wrong(&format!("unexpected '{word}' after the end")));
     }
     Ok(Plan {
         operation,
@@ -119,7 +119,7 @@ impl<'a, C: Catalogue> Words<'a, C> {
                     to,
                 })
             }
-            _ => Err(self.wrong(&format!("'{verb}' is none of {VERBS}"))),
+            _ => Err(self.wrong(&format!("'{verb}' is not one of {VERBS}"))),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a, C: Catalogue> Words<'a, C> {
     fn next(&mut self, what: &str) -> Result<&'a str, StatementError> {
         match self.word()? {
             Some(word) => Ok(word),
-            None => Err(self.wrong(&format!("ends where {what} should come"))),
+            None => Err(self.wrong(&format!("it ends where {what} is expected"))),
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a, C: Catalogue> Words<'a, C> {
     fn after(&mut self, keyword: &str) -> Result<Operand, StatementError> {
         let word = self.next(keyword)?;
         if !word.eq_ignore_ascii_case(keyword) {
-            let why = format!("'{word}' stands where {keyword} should");
+            let why = format!("'{word}' instead of {keyword}");
             return Err(self.wrong(&why));
         }
         self.value()
@@ -180,7 +180,7 @@ impl<'a, C: Catalogue> Words<'a, C> {
         match word.parse() {
             Ok(value) => Ok(Operand::Literal(value)),
             Err(_) => {
-                let why = format!("'{word}' is neither ? nor a whole number of 64 bits");
+                let why = format!("'{word}' is neither ? nor a 64-bit integer");
                 Err(self.wrong(&why))
             }
         }

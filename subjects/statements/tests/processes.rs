@@ -9,7 +9,7 @@ use common::{Memory, Schema};
 use concurve_engines::memory::SharedAllocator;
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start, serve};
 use concurve_latch::Spin;
-use concurve_statements::{Caching, SessionOptions, StatementOptions, Statements};
+use concurve_statements::{CacheOptions, Caching, SessionOptions, Statements};
 
 #[global_allocator]
 static ALLOCATOR: SharedAllocator = SharedAllocator;
@@ -26,7 +26,7 @@ impl Service for Loop {
     type Shared = Shared;
 
     fn open(&self, _: Start) -> Result<Shared, String> {
-        Ok(Shared(Statements::new(&StatementOptions {
+        Ok(Shared(Statements::new(&CacheOptions {
             caching: self.0,
             pages: PAGES,
             engines: ENGINES as usize,

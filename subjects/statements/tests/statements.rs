@@ -8,14 +8,14 @@ use std::thread;
 use common::{Memory, Schema};
 use concurve_latch::Spin;
 use concurve_statements::{
-    Answer, Caching, Counters, SessionOptions, StatementError, StatementOptions, Statements, Value,
+    Answer, CacheOptions, Caching, Counters, SessionOptions, StatementError, Statements, Value,
 };
 use proptest::prelude::*;
 
 const ALL: [Caching; 3] = [Caching::Off, Caching::Single, Caching::Striped];
 
 fn statements(caching: Caching, pages: usize) -> Statements {
-    Statements::new(&StatementOptions {
+    Statements::new(&CacheOptions {
         caching,
         pages,
         engines: 2,
@@ -79,11 +79,11 @@ fn invalid_statements_are_refused_with_the_reason() {
     for (text, reason) in [
         (
             "",
-            "'': ends where GET, ADD, INSERT, DELETE, COUNT, SUM should come",
+            "'': it ends where GET, ADD, INSERT, DELETE, COUNT, SUM is expected",
         ),
         (
             "SELECT 1",
-            "'SELECT 1': 'SELECT' is none of GET, ADD, INSERT, DELETE, COUNT, SUM",
+            "'SELECT 1': 'SELECT' is not one of GET, ADD, INSERT, DELETE, COUNT, SUM",
         ),
         (
             "GET nothing x KEY 1",
@@ -95,15 +95,15 @@ fn invalid_statements_are_refused_with_the_reason() {
         ),
         (
             "GET accounts balance 1",
-            "'GET accounts balance 1': '1' stands where KEY should",
+            "'GET accounts balance 1': '1' instead of KEY",
         ),
         (
             "GET accounts balance KEY",
-            "'GET accounts balance KEY': ends where a value should come",
+            "'GET accounts balance KEY': it ends where a value is expected",
         ),
         (
             "DELETE accounts KEY 1 2",
-            "'DELETE accounts KEY 1 2': '2' is too much",
+            "'DELETE accounts KEY 1 2': unexpected '2' after the end",
         ),
         (
             "ADD accounts id 1 KEY 1",
@@ -116,7 +116,7 @@ fn invalid_statements_are_refused_with_the_reason() {
         ),
         (
             "INSERT accounts 1 x",
-            "'INSERT accounts 1 x': 'x' is neither ? nor a whole number of 64 bits",
+            "'INSERT accounts 1 x': 'x' is neither ? nor a 64-bit integer",
         ),
     ] {
         assert_eq!(refusal(text), reason);
@@ -325,7 +325,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_nearly_a_statement_is_one_or_is_refused_and_keeps_no_page(
+    fn damaged_statements_are_executed_or_refused_and_leak_no_page(
         words in prop::collection::vec(
             prop_oneof![
                 Just("GET"), Just("add"), Just("INSERT"), Just("DELETE"), Just("COUNT"), Just("SUM"),
@@ -355,7 +355,7 @@ proptest! {
 fn engines_share_the_caches_without_losing_pages() {
     for caching in ALL {
         for spin in [Spin::Times(100), Spin::Only] {
-            let statements = Statements::new(&StatementOptions {
+            let statements = Statements::new(&CacheOptions {
                 caching,
                 pages: 24,
                 engines: 3,

@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 1 << 40;
 /// The largest number of threads.
 const THREADS_MAX: u64 = 4096;
 
-/// Put load on a volume: a database that is loaded, or streams of requests
+/// Put load on a volume: load a database, or run streams of requests
 #[derive(Debug, Parser)]
 #[command(name = "concurve-storage", version, max_term_width = 100)]
 #[command(after_help = "Examples:
@@ -41,7 +41,7 @@ pub enum Work {
     /// Load the files that are named on standard input: a loader process of a load
     #[command(hide = true)]
     Loader(LoaderOptions),
-    /// Write and read without the page cache
+    /// Write and read with O_DIRECT, bypassing the page cache
     Streams(StreamOptions),
 }
 
@@ -50,11 +50,11 @@ pub struct ExportOptions {
     /// The folder to create
     pub folder: PathBuf,
 
-    /// Bytes of all tables: 50M, 73G
+    /// Total size of the tables: 50M, 73G
     #[arg(long, value_name = "SIZE", default_value = "50M", value_parser = size)]
     pub size: u64,
 
-    /// Tables, 34 at least [default: the document's in proportion, 44,000 for 73G]
+    /// Number of tables, at least 34 [default: in the document's proportion, 44,000 for 73G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(FILES as i64..=1_000_000))]
     pub tables: Option<u32>,
 
@@ -121,11 +121,11 @@ pub struct StreamOptions {
     /// The folder for the files, which remain
     pub folder: PathBuf,
 
-    /// Writers, each sequential in its file
+    /// Number of writers, each of which writes its own file sequentially
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(0..=THREADS_MAX))]
     pub writers: u64,
 
-    /// Requests of a writer in flight
+    /// Requests in flight of each writer
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub depth: u64,
 
@@ -133,7 +133,8 @@ pub struct StreamOptions {
     #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(4..=16384))]
     pub write_kib: u64,
 
-    /// Readers, each random in its file, one request at a time
+    /// Number of readers, each of which reads its own file at random positions, one request at a
+    /// time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=THREADS_MAX))]
     pub readers: u64,
 

@@ -41,8 +41,11 @@ impl File {
             .write(true)
             .custom_flags(nix::libc::O_DIRECT)
             .open(path)
-            .map_err(Error::io("open around the page cache", path))?;
-        let bytes = file.metadata().map_err(Error::io("look at", path))?.len();
+            .map_err(Error::io("open with O_DIRECT", path))?;
+        let bytes = file
+            .metadata()
+            .map_err(Error::io("read the size of", path))?
+            .len();
         Ok(Self {
             file,
             path: path.to_owned(),

@@ -42,8 +42,8 @@ pub enum Error {
     #[error("{0}")]
     InLoader(String),
     #[error(
-        "loader {loader} {how} while it loaded {place}: its last words are above, if it had any; \
-         the kernel's log says whether memory ran out"
+        "loader {loader} {how} while it loaded {place}: see its message above, if it wrote any; \
+        the kernel's log shows whether the machine was out of memory"
     )]
     Lost {
         loader: usize,

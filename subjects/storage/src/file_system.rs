@@ -56,7 +56,10 @@ pub fn require_space(path: &Path, bytes: u64, what: &'static str) -> Result<(), 
     let existing = path.ancestors().find(|it| it.exists());
     let folder = existing.unwrap_or(Path::new("."));
     let system = statvfs(folder);
-    let system = system.map_err(Error::io("look at the file system of", folder))?;
+    let system = system.map_err(Error::io(
+        "read the free space of the file system of",
+        folder,
+    ))?;
     let free = system.blocks_available() * system.fragment_size();
     if free < bytes {
         return Err(Error::Space {

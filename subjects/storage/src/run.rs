@@ -1,4 +1,4 @@
-//! Runs what the options say, and shows the results.
+//! Runs the command that the options select, and shows the results.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::export::{self, Manifest};
 use crate::{figures, file_system, load, report, streams};
 
-/// Runs the program: prints errors to standard error; the exit code.
+/// Runs the program and prints its errors to standard error; returns the exit code.
 pub fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -150,7 +150,7 @@ fn nonsense_is_refused_with_a_remedy() {
 
 /// `/proc` has no free space.
 #[test]
-fn a_load_without_room_is_refused_before_anything_is_made() {
+fn a_load_without_disk_space_is_refused_before_anything_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let exports = text(folder.path());
     assert!(run(&["export", exports, "--size", "1.1M"]).status.success());
@@ -196,7 +196,7 @@ fn the_page_cache_may_be_dropped_as_a_whole() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_told() {
+fn a_missing_database_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(&["export", text(folder.path()), "--size", "1.1M"]);
     assert!(made.status.success(), "{}", errors(&made));

@@ -1,4 +1,4 @@
-//! Threads that do nothing but compute.
+//! Threads that only compute.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::stop::{LIMIT_S_DEFAULT, Stop};
 use crate::work::{CHUNK, spin, spin_until_cpu};
 use crate::workers::{measure, measure_beside, share, threads};
 
-/// Compute in N threads that share nothing
+/// Compute in N threads that share no data
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets busy --threads 4 --total-iterations 400000000   the same work at any N
@@ -38,10 +38,10 @@ struct Amount {
     /// Iterations of each thread: the work grows with N
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     iterations_per_thread: Option<u64>,
-    /// Until the CPU clock of each thread reads M ms
+    /// Compute until each thread has used M ms of CPU time
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
     cpu_ms: Option<u64>,
-    /// Until SIGTERM, SIGINT, or the end of the parent; exits with 0
+    /// Compute until SIGTERM, SIGINT, or the end of the parent; exit with 0
     #[arg(long)]
     until_stopped: bool,
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, raise};
 
-use crate::error::{Error, While};
+use crate::error::Error;
 
 /// End by a signal, with an exit code, or by a panic
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ use crate::error::{Error, While};
 pub struct Crash {
     #[command(flatten)]
     way: Way,
-    /// Sleep first
+    /// Sleep for this time first
     #[arg(long, value_name = "M", default_value_t = 0)]
     after_ms: u64,
 }
@@ -48,15 +48,15 @@ impl Crash {
         if let Some(signal) = self.way.signal {
             return die_by(signal);
         }
-        panic!("as told by --panic");
+        panic!("requested by --panic");
     }
 }
 
 fn die_by(signal: Signal) -> Result<(), Error> {
-    setrlimit(Resource::RLIMIT_CORE, 0, 0).when(|| "forbid core files".to_owned())?;
-    // Rust's own handler of SIGSEGV and SIGBUS gives way to the default at the first signal.
+    setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(Error::io(|| "forbid core files".to_owned()))?;
+    // At the first SIGSEGV or SIGBUS, the handler of Rust's runtime restores the default action.
     for _ in 0..2 {
-        raise(signal).when(|| format!("raise {signal}"))?;
+        raise(signal).map_err(Error::io(|| format!("raise {signal}")))?;
     }
     Err(Error::Broken(format!(
         "survived {signal}: it is ignored or blocked, inherited from the parent"

@@ -1,6 +1,6 @@
-//! Draws that a seed decides.
+//! Pseudo-random numbers from a seed.
 
-/// A uniform draw in (0, 1].
+/// A uniformly distributed number in (0, 1].
 pub fn uniform(state: &mut u64) -> f64 {
     let bits = split_mix_64(state) >> 11;
     (bits + 1) as f64 / (1u64 << 53) as f64
@@ -15,7 +15,7 @@ pub fn split_mix_64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The draw that belongs to a number from the exponential distribution with mean 1.
+/// Maps a number to a value of the exponential distribution with mean 1, always the same one.
 pub fn exponential_of(number: u64) -> f64 {
     let mut state = number;
     -uniform(&mut state).ln()

@@ -5,7 +5,7 @@ use std::io;
 use concurve_reporter::ReporterError;
 use thiserror::Error;
 
-/// Why a target did not do what it was asked to.
+/// Why a target failed.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Wrong usage; nothing was run.
@@ -24,24 +24,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: the operating system refused `action`.
+    pub fn io<E: Into<io::Error>>(action: impl FnOnce() -> String) -> impl FnOnce(E) -> Self {
+        move |source| Self::Io {
+            action: action(),
+            source: source.into(),
+        }
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,
             _ => 1,
         }
-    }
-}
-
-/// Says what was being done when an operating-system call failed.
-pub trait While<T> {
-    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
-    fn when(self, action: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|source| Error::Io {
-            action: action(),
-            source: source.into(),
-        })
     }
 }

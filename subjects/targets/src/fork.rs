@@ -1,4 +1,4 @@
-//! Processes that come and go.
+//! Short-lived child processes.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::{env, io};
 use clap::Args;
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::work::spin_until_cpu;
 use crate::workers;
 
@@ -20,29 +20,29 @@ use crate::workers;
   concurve-targets fork --children 200
   concurve-targets fork --children 4 --cpu-ms 50 --orphans")]
 pub struct Fork {
-    /// Children
+    /// Number of child processes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     children: u32,
-    /// CPU time of each child, its start included
+    /// CPU time of each child, including its start
     #[arg(long, value_name = "M", default_value_t = 0)]
     cpu_ms: u64,
-    /// Leave the work to orphans, and do not wait for them
+    /// Let a daemon of each child do the work, and do not wait for the daemons
     #[arg(long)]
     orphans: bool,
-    /// Children that live at the same time
+    /// Number of children that run at the same time
     #[arg(long, value_name = "P", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     parallel: u32,
 }
 
-/// One of the children; not for users.
+/// One of the children; only for internal use.
 #[derive(Debug, Args)]
 pub struct ForkChild {
     #[arg(long, default_value_t = 0)]
     cpu_ms: u64,
-    /// Leave a daemon behind that does the work
+    /// Start a daemon that does the work, and exit
     #[arg(long)]
     leave_orphan: bool,
-    /// Be that daemon
+    /// Run as that daemon
     #[arg(long)]
     daemon: bool,
 }
@@ -57,7 +57,9 @@ impl Fork {
                 wait_for(living.remove(0))?;
             }
             let child = self.start_child();
-            living.push(child.when(|| format!("start child {number} of {}", self.children))?);
+            living.push(child.map_err(Error::io(|| {
+                format!("start child {number} of {}", self.children)
+            }))?);
         }
         living.into_iter().try_for_each(wait_for)?;
         let end_ns = reporter.end("measure")?;
@@ -81,12 +83,12 @@ impl ForkChild {
                 let silent = command.arg("--daemon").stdin(Stdio::null());
                 silent.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
             });
-            // Not waited for: it becomes an orphan when this process ends, which it does now.
-            daemon.when(|| "start the daemon".to_owned())?;
+            // Not waited for: this process ends now, which makes the daemon an orphan.
+            daemon.map_err(Error::io(|| "start the daemon".to_owned()))?;
             return Ok(());
         }
         if self.daemon {
-            nix::unistd::setsid().when(|| "begin a session".to_owned())?;
+            nix::unistd::setsid().map_err(Error::io(|| "begin a session".to_owned()))?;
         }
         if self.cpu_ms > 0 {
             spin_until_cpu(Duration::from_millis(self.cpu_ms));
@@ -102,7 +104,9 @@ fn this_program(cpu_ms: u64) -> io::Result<Command> {
 }
 
 fn wait_for(mut child: Child) -> Result<(), Error> {
-    let status = child.wait().when(|| "wait for a child".to_owned())?;
+    let status = child
+        .wait()
+        .map_err(Error::io(|| "wait for a child".to_owned()))?;
     match status.success() {
         true => Ok(()),
         false => Err(Error::Broken(format!(

@@ -8,7 +8,7 @@ use std::process;
 use clap::Args;
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::stop::Stop;
 use crate::workers::{measure, share, threads};
 
@@ -17,8 +17,8 @@ const BLOCKS: u64 = 64;
 
 /// pwrite and fdatasync, each thread in a file of its own
 ///
-/// The files are as long as they will ever be before measuring begins, so that an operation
-/// flushes data and no metadata. They are removed at the end, after SIGTERM too.
+/// The files get their full length before measuring begins, so that an operation flushes data
+/// and no metadata. The program removes them at its end, also after SIGTERM.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  concurve-targets fsync --threads 4 --operations 2000 --directory /var/tmp"
@@ -30,7 +30,7 @@ pub struct Fsync {
     /// Writes of the whole program, split evenly over its threads
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// Where the files go: the disk to be measured
+    /// Folder for the files, on the disk to be measured
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
     /// Bytes of a write
@@ -68,7 +68,7 @@ impl Fsync {
     }
 }
 
-/// A file that is gone when its owner is.
+/// A file that is removed when this is dropped.
 struct ScratchFile {
     file: File,
     path: PathBuf,
@@ -81,26 +81,26 @@ impl ScratchFile {
             .write(true)
             .create_new(true)
             .open(&path)
-            .when(|| format!("create {}", path.display()))?;
+            .map_err(Error::io(|| format!("create {}", path.display())))?;
         let scratch = Self { file, path };
         for number in 0..BLOCKS {
             scratch.write(block, number)?;
         }
         let path = &scratch.path;
         let flushed = scratch.file.sync_all();
-        flushed.when(|| format!("flush {}", path.display()))?;
+        flushed.map_err(Error::io(|| format!("flush {}", path.display())))?;
         Ok(scratch)
     }
 
     fn write(&self, block: &[u8], number: u64) -> Result<(), Error> {
         let written = self.file.write_all_at(block, number * block.len() as u64);
-        written.when(|| format!("write to {}", self.path.display()))
+        written.map_err(Error::io(|| format!("write to {}", self.path.display())))
     }
 
     fn write_through(&self, block: &[u8], number: u64) -> Result<(), Error> {
         self.write(block, number)?;
         let flushed = self.file.sync_data();
-        flushed.when(|| format!("flush {}", self.path.display()))
+        flushed.map_err(Error::io(|| format!("flush {}", self.path.display())))
     }
 }
 

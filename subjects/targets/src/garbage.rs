@@ -11,8 +11,8 @@ use crate::error::Error;
 
 /// Write garbage to the report channel, then one valid line, and exit with 0
 ///
-/// The last line is the indicator `after_garbage` = 1: a reader that recovers has it. After
-/// `partial`, which has no end of line, it cannot come.
+/// The last line is the indicator `after_garbage` = 1: a reader that recovers receives it. The
+/// kind `partial` has no last line, because its garbage has no end of line.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   concurve-targets garbage --kind unknown-keys     with CONCURVE_REPORT=1: to be read on stdout")]
@@ -32,13 +32,13 @@ enum Kind {
     Text,
     /// Bytes that are not UTF-8, NUL among them
     Binary,
-    /// The first half of a line, then the end
+    /// The first half of a line, then the end of the stream
     Partial,
     /// One line of --amount bytes
     HugeLine,
     /// Objects with unknown keys, missing keys and wrong types
     UnknownKeys,
-    /// Valid indicator lines, --amount of them, as fast as they are taken
+    /// Valid indicator lines, --amount of them, as fast as the reader takes them
     Flood,
 }
 

@@ -1,8 +1,8 @@
-//! Small programs of known behaviour: what the laboratory is tested and calibrated with, and
-//! its background competitors. `docs/programs/targets.md` says what each does and what a
-//! record of it must show.
+//! Small programs of known behaviour, which test and calibrate the laboratory and serve as
+//! background load. `docs/programs/targets.md` says what each program does and what a record of it
+//! must show.
 //!
-//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused as asked wrongly.
+//! Exit codes: 0 done, 1 failed (the message says in which action), 2 wrong usage.
 
 use std::process::ExitCode;
 

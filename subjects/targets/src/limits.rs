@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::getuid;
 
-/// A limit on threads, and how much of it is used.
+/// A limit on the number of threads, and how much of it is used.
 #[derive(Debug, Clone, PartialEq)]
 struct Limit {
     name: String,
@@ -22,8 +22,8 @@ impl Limit {
         self.limit.saturating_sub(self.used)
     }
 
-    /// Whether it may be the limit that was reached. Other threads come and go between the refusal and
-    /// the reading, and the kernel reserves 300 of the process ids.
+    /// Whether this may be the limit that was reached. The counts need not be equal: other threads
+    /// start and end between the refusal and the reading, and the kernel reserves 300 process ids.
     fn is_full(&self) -> bool {
         self.left() <= (self.limit / 100).max(8)
     }
@@ -44,7 +44,7 @@ pub fn explain(error: &io::Error) -> String {
     let full = limits().into_iter().filter(Limit::is_full);
     match full.min_by_key(Limit::left) {
         Some(limit) => format!("{limit}, {errno}"),
-        None => format!("no limit that could be read, perhaps memory, {errno}"),
+        None => format!("no limit that could be read (perhaps memory), {errno}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! An idle pool of threads: each is parked on a lock of its own, and one is woken now and then.
+//! An idle pool of threads: each is parked on a lock of its own, and one is woken at intervals.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::work::{OperationArgs, spin};
 use crate::workers::{measure_beside, share, threads};
 
-/// Park N threads on N futexes and wake them in turn, seldom
+/// Park N threads on N futexes and wake them in turn, at long intervals
 ///
-/// Each waking is one operation. Futex samples fall on N addresses, and nothing is contended.
+/// Each wake-up is one operation. Futex samples show N addresses, and no lock is contended.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  concurve-targets many-locks --threads 16 --operations 100 --every-ms 10"
@@ -22,17 +22,17 @@ pub struct ManyLocks {
     /// Threads of the pool
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = threads())]
     threads: u32,
-    /// Wakings of the whole pool, dealt out in turn
+    /// Wake-ups of the whole pool, distributed round robin
     #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// Time from one waking to the next
+    /// Time from one wake-up to the next
     #[arg(long, value_name = "M", default_value_t = 10)]
     every_ms: u64,
     #[command(flatten)]
     operation: OperationArgs,
 }
 
-/// Operations that have been given to one thread.
+/// The number of operations that were assigned to one thread.
 #[derive(Default)]
 struct Seat {
     dealt: Mutex<u64>,

@@ -4,14 +4,14 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::limits::read_number;
 
-/// Memory mappings: each thread takes a few, and `max_map_count` bounds those of a process.
+/// The memory mappings of this process: each thread needs a few, and `max_map_count` limits them.
 #[derive(Debug, Clone)]
 pub struct Mappings {
     limit: usize,
-    /// The last count: mappings, and threads at that time.
+    /// The last count of mappings, and the number of threads at that time.
     counted: (usize, usize),
     per_thread: usize,
 }
@@ -21,14 +21,14 @@ impl Mappings {
     const RESERVE: usize = 256;
     /// Stack, signal stack, and a guard page for each.
     const PER_THREAD_MAX: usize = 4;
-    /// Threads between two counts: counting takes time in proportion to the mappings.
+    /// Threads that start between two counts: a count takes time in proportion to the mappings.
     const THREADS_PER_COUNT: usize = 2048;
 
     pub fn read() -> Result<Self, Error> {
         let path = "/proc/sys/vm/max_map_count";
         let limit = read_number(path)
             .ok_or_else(|| io::Error::other("not a number"))
-            .when(|| format!("read {path}"))?;
+            .map_err(Error::io(|| format!("read {path}")))?;
         Ok(Self {
             limit: limit as usize,
             counted: (count_mappings()?, 0),
@@ -36,7 +36,7 @@ impl Mappings {
         })
     }
 
-    /// Whether one more thread beside `threads` can map what it needs.
+    /// Whether one more thread than `threads` can map its stacks.
     pub fn have_room_for(&mut self, threads: usize) -> Result<bool, Error> {
         if self.room(threads) && threads - self.counted.1 < Self::THREADS_PER_COUNT {
             return Ok(true);
@@ -68,7 +68,7 @@ impl fmt::Display for Mappings {
 
 fn count_mappings() -> Result<usize, Error> {
     let path = "/proc/self/maps";
-    let maps = fs::read(path).when(|| format!("read {path}"))?;
+    let maps = fs::read(path).map_err(Error::io(|| format!("read {path}")))?;
     Ok(maps.iter().filter(|byte| **byte == b'\n').count())
 }
 

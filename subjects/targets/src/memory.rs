@@ -13,14 +13,14 @@ use crate::workers;
 
 /// Touch N bytes of memory and keep them for a while
 ///
-/// Refused if the machine has less available: it is not to be driven into swapping.
+/// The program refuses if the machine has less memory available, so that it does not swap.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  concurve-targets memory --bytes 256MiB --ms 100")]
 pub struct Memory {
     /// Bytes: a number, or one with KiB, MiB or GiB
     #[arg(long, value_name = "N", value_parser = bytes)]
     bytes: usize,
-    /// How long they are kept
+    /// How long to keep the memory
     #[arg(long, value_name = "M", default_value_t = 0)]
     ms: u64,
 }

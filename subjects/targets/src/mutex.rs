@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::work::{OperationArgs, spin};
 use crate::workers::{measure, threads};
 
-/// Operations that a worker claims at a time: claiming must cost next to nothing, and no worker
-/// may be left to finish alone, without contention.
+/// Operations that a worker claims at a time: enough to make the cost of a claim negligible, and so
+/// few that all workers finish at about the same time, since the last one has no contention.
 const CLAIM: u64 = 16;
 
-/// Do a fixed number of operations of which a share is under one mutex
+/// Do a fixed number of operations, each of which holds one mutex for a share of its time
 ///
-/// The best speed-up that the lock leaves is 100 / hold-percent. The lock is std's: a short spin,
-/// then a futex.
+/// The lock limits the speed-up to 100 / hold-percent. It is std's mutex: a short spin, then a
+/// futex wait.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   concurve-targets mutex --threads 4 --operations 100000 --hold-percent 80 --operation-us 5")]
@@ -29,11 +29,11 @@ pub struct Mutex {
     /// Operations of the whole program
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// Share of each operation that is done holding the lock
+    /// Share of each operation during which the lock is held
     #[arg(long, value_name = "P", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=100))]
     hold_percent: u64,
-    /// Operations of unlike lengths, as real ones are: drawn from the exponential distribution,
-    /// the same ones in every run. Equal ones fall into step and hardly meet at the lock
+    /// Draw the lengths of operations from the exponential distribution, the same ones in every
+    /// run. Operations of equal length synchronise, so that the lock is hardly contended
     #[arg(long)]
     vary: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ impl Mutex {
         };
         if under_lock != expected {
             return Err(Error::Broken(format!(
-                "the lock was held {under_lock} times, not {expected}: it did not exclude"
+                "the lock was held {under_lock} times, not {expected}: mutual exclusion failed"
             )));
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Mutex {
     }
 }
 
-/// Operations still to be done, claimed a few at a time.
+/// The operations that are left, which workers claim a few at a time.
 struct Claims {
     total: u64,
     claimed: AtomicU64,

@@ -14,8 +14,8 @@ use crate::workers::measure;
 
 /// Use CPU time drawn from a lognormal distribution of known mean and spread
 ///
-/// One draw a run: runs with different seeds are independent samples, so that what a statistic
-/// says of them can be held against the truth. The draw is reported as `drawn_cpu_seconds`.
+/// One draw a run: runs with different seeds are independent samples, so that statistics of them
+/// can be compared with the true values. The draw is reported as `drawn_cpu_seconds`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  concurve-targets noisy --mean-ms 20 --cv 0.05 --seed 7")]
 pub struct Noisy {
@@ -25,7 +25,7 @@ pub struct Noisy {
     /// Coefficient of variation: standard deviation over mean
     #[arg(long, value_name = "CV", default_value_t = 0.05, value_parser = spread)]
     cv: f64,
-    /// Seed of the draw; without it, one of the time and the process id
+    /// Seed of the draw [default: from the time and the process id]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Draw and report, and use no CPU time

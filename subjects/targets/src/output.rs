@@ -4,12 +4,12 @@ use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
 
-use crate::error::{Error, While};
+use crate::error::Error;
 
 /// Write much output, in numbered lines
 ///
-/// Line k is `line k` filled up with dots to --line-bytes, its end included, so that what was
-/// kept can be distinguished from what was dropped.
+/// Line k is `line k`, padded with dots to --line-bytes including its end, so that a reader can
+/// tell which lines were kept and which were dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets output --bytes 100000000
@@ -41,7 +41,7 @@ struct Amount {
 enum Stream {
     Stdout,
     Stderr,
-    /// Alternating, line by line
+    /// To both streams, alternating line by line
     Both,
 }
 
@@ -49,7 +49,7 @@ impl Output {
     pub fn run(&self) -> Result<(), Error> {
         let mut streams: Vec<Box<dyn Write>> = Vec::new();
         if self.stream != Stream::Stderr {
-            // std's stdout alone would write at each line.
+            // Without a buffer, std's stdout would write each line separately.
             streams.push(Box::new(BufWriter::with_capacity(
                 1 << 16,
                 io::stdout().lock(),
@@ -62,7 +62,7 @@ impl Output {
             )));
         }
         self.write_to(&mut streams)
-            .when(|| "write the output".to_owned())
+            .map_err(Error::io(|| "write the output".to_owned()))
     }
 
     fn write_to(&self, streams: &mut [Box<dyn Write>]) -> io::Result<()> {

@@ -13,7 +13,7 @@ use clap::Args;
 use concurve_reporter::Reporter;
 use nix::sys::socket;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::stop::{LIMIT_S_DEFAULT, Stop};
 use crate::work::{OperationArgs, spin};
 use crate::workers::{measure_beside, threads};
@@ -21,19 +21,19 @@ use crate::workers::{measure_beside, threads};
 /// A request, and the answer to it.
 pub type Message = [u8; 8];
 
-/// Answer requests over loopback TCP until SIGTERM, each thread one connection at a time
+/// Answer requests over loopback TCP until SIGTERM; each thread serves one connection at a time
 ///
-/// An operation is a request, some work, and its answer. The phase measure lasts from being
-/// ready to SIGTERM. The requests come from slow-client.
+/// An operation is a request, some work, and the reply. The phase measure lasts from the line
+/// ready until SIGTERM. The program slow-client sends the requests.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  concurve-targets request-server --threads 4 --operation-us 100 --port-file /tmp/port"
 )]
 pub struct RequestServer {
-    /// Threads that serve
+    /// Worker threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads())]
     threads: u32,
-    /// Where the number of the port is written before the server is ready; removed at the end
+    /// File for the number of the port, written before the server is ready and removed at its end
     #[arg(long, value_name = "FILE")]
     port_file: PathBuf,
     #[command(flatten)]
@@ -49,16 +49,16 @@ impl RequestServer {
         let reporter = Reporter::from_environment()?;
         let stop = Stop::watch()?;
         let iterations = self.operation.iterations();
-        let desk = Desk::open(self.threads)?;
-        let _port_file = PortFile::write(&self.port_file, desk.port()?)?;
+        let server = LoopbackServer::open(self.threads)?;
+        let _port_file = PortFile::write(&self.port_file, server.port()?)?;
         reporter.ready()?;
         measure_beside(
             &reporter,
             self.threads,
-            |index| desk.serve(index, iterations),
+            |index| server.serve(index, iterations),
             || {
                 stop.wait(Duration::from_secs(self.limit_s));
-                desk.close();
+                server.close();
             },
         )?;
         Ok(())
@@ -66,17 +66,17 @@ impl RequestServer {
 }
 
 /// The listener that the threads accept from, and the current connection of each thread.
-struct Desk {
+struct LoopbackServer {
     listener: TcpListener,
     connections: Vec<Mutex<Option<TcpStream>>>,
     closed: AtomicBool,
 }
 
-impl Desk {
+impl LoopbackServer {
     fn open(threads: u32) -> Result<Self, Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         Ok(Self {
-            listener: listener.when(|| "listen on a loopback port".to_owned())?,
+            listener: listener.map_err(Error::io(|| "listen on a loopback port".to_owned()))?,
             connections: (0..threads).map(|_| Mutex::default()).collect(),
             closed: AtomicBool::new(false),
         })
@@ -84,7 +84,9 @@ impl Desk {
 
     fn port(&self) -> Result<u16, Error> {
         let address = self.listener.local_addr();
-        Ok(address.when(|| "read the port".to_owned())?.port())
+        Ok(address
+            .map_err(Error::io(|| "read the port".to_owned()))?
+            .port())
     }
 
     /// Serves one connection after another; returns the requests that were answered.
@@ -96,30 +98,30 @@ impl Desk {
                 Err(_) if self.closed.load(Ordering::SeqCst) => break,
                 // The client has closed the connection before it was accepted.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(error) => return Err(error).when(|| "take a connection".to_owned()),
+                Err(error) => return Err(Error::io(|| "take a connection".to_owned())(error)),
             };
-            self.show(index, &stream)?;
+            self.register(index, &stream)?;
             answered += answer(stream, iterations)?;
         }
         Ok(answered)
     }
 
-    /// Registers a connection, so that `close` can end it.
-    fn show(&self, index: u32, stream: &TcpStream) -> Result<(), Error> {
+    /// Stores a handle of the connection, so that `close` can shut the connection down.
+    fn register(&self, index: u32, stream: &TcpStream) -> Result<(), Error> {
         let copy = stream.try_clone();
-        let copy = copy.when(|| "copy a connection".to_owned())?;
+        let copy = copy.map_err(Error::io(|| "copy a connection".to_owned()))?;
         let mut connection = self.connections[index as usize]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if self.closed.load(Ordering::SeqCst) {
-            // `close` has run already.
+            // `close` has run before the connection was registered, and did not shut it down.
             let _ = copy.shutdown(Shutdown::Both);
         }
         *connection = Some(copy);
         Ok(())
     }
 
-    /// Ends all waits of the threads.
+    /// Shuts the listener and all connections down, which ends each wait of a thread.
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         // On Linux this wakes all threads in accept.
@@ -137,7 +139,7 @@ impl Desk {
 fn answer(mut stream: TcpStream, iterations: u64) -> Result<u64, Error> {
     stream
         .set_nodelay(true)
-        .when(|| "set up a connection".to_owned())?;
+        .map_err(Error::io(|| "set up a connection".to_owned()))?;
     let mut answered = 0;
     let mut message = Message::default();
     while stream.read_exact(&mut message).is_ok() {
@@ -150,12 +152,13 @@ fn answer(mut stream: TcpStream, iterations: u64) -> Result<u64, Error> {
     Ok(answered)
 }
 
-/// The file that holds the server's port; removed at its end.
+/// The file that holds the port of the server. Dropping this removes the file.
 struct PortFile<'a>(&'a Path);
 
 impl<'a> PortFile<'a> {
     fn write(path: &'a Path, port: u16) -> Result<Self, Error> {
-        fs::write(path, format!("{port}\n")).when(|| format!("write {}", path.display()))?;
+        fs::write(path, format!("{port}\n"))
+            .map_err(Error::io(|| format!("write {}", path.display())))?;
         Ok(Self(path))
     }
 }

@@ -1,4 +1,4 @@
-//! A role that serves.
+//! A serving role without work.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub struct Serve {
     /// Time from the start until `ready` is reported
     #[arg(long, value_name = "M", default_value_t = 0)]
     ready_ms: u64,
-    /// Exit with 0 this long after being ready, unasked
+    /// Exit with 0 this long after ready, without a request to stop
     #[arg(long, value_name = "M")]
     leave_after_ms: Option<u64>,
     /// End after this time at the latest

@@ -21,7 +21,7 @@ pub struct SharedCounter {
     /// Additions of the whole program, split evenly over its threads
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// A counter per thread, each on cache lines of its own
+    /// Use a counter per thread, each on a cache line of its own
     #[arg(long)]
     padded: bool,
 }

@@ -16,7 +16,7 @@ pub struct Sleep {
     /// Threads that sleep
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads())]
     threads: u32,
-    /// How long each sleeps
+    /// How long each thread sleeps
     #[arg(long, value_name = "M")]
     ms: u64,
 }

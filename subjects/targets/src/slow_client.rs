@@ -10,15 +10,15 @@ use std::time::Duration;
 use clap::Args;
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::request_server::Message;
 use crate::work::{CHUNK, spin, thread_cpu};
 use crate::workers::{measure, share, threads};
 
-/// Send requests to request-server, one at a time, and think before each
+/// Send requests to request-server, one at a time, with a think time before each
 ///
-/// More threads of the server do not help: the client is what limits. An operation is a request
-/// that was answered.
+/// The client limits the throughput, so more threads of the server do not help. An operation is
+/// an answered request.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets slow-client --operations 500 --think-us 1000 --port-file /tmp/port
@@ -30,13 +30,13 @@ pub struct SlowClient {
     /// Requests of the whole program, split evenly over its threads
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// Time from an answer to the next request
+    /// Think time: from a reply to the next request
     #[arg(long, value_name = "U", default_value_t = 1000)]
     think_us: u64,
-    /// Think by computing for that much CPU time, instead of sleeping
+    /// Compute for the think time (CPU time) instead of sleeping
     #[arg(long)]
     busy: bool,
-    /// Where the server has written its port
+    /// File in which the server has written its port
     #[arg(long, value_name = "FILE")]
     port_file: PathBuf,
 }
@@ -59,8 +59,9 @@ impl SlowClient {
 
     fn port(&self) -> Result<u16, Error> {
         let path = self.port_file.display();
-        let text = fs::read_to_string(&self.port_file)
-            .when(|| format!("read {path} (is request-server ready?)"))?;
+        let text = fs::read_to_string(&self.port_file).map_err(Error::io(|| {
+            format!("read {path} (is request-server ready?)")
+        }))?;
         text.trim()
             .parse()
             .map_err(|_| Error::Usage(format!("{path} holds no port, but {text:?}")))
@@ -80,10 +81,12 @@ impl SlowClient {
 
 fn connect(port: u16) -> Result<TcpStream, Error> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
-    let stream = stream.when(|| format!("connect to port {port} of this machine"))?;
+    let stream = stream.map_err(Error::io(|| {
+        format!("connect to port {port} of this machine")
+    }))?;
     stream
         .set_nodelay(true)
-        .when(|| "set up a connection".to_owned())?;
+        .map_err(Error::io(|| "set up a connection".to_owned()))?;
     Ok(stream)
 }
 
@@ -93,11 +96,11 @@ fn exchange(stream: &mut TcpStream, number: u64) -> Result<(), Error> {
     stream
         .write_all(&request)
         .and_then(|()| stream.read_exact(&mut answer))
-        .when(|| "exchange a request for its answer".to_owned())?;
+        .map_err(Error::io(|| "exchange a request for its answer".to_owned()))?;
     match answer == request {
         true => Ok(()),
         false => Err(Error::Broken(
-            "the server answered another request".to_owned(),
+            "the reply of the server belongs to another request".to_owned(),
         )),
     }
 }

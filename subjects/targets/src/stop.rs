@@ -1,4 +1,4 @@
-//! Detects that a target which runs until it is stopped is to stop.
+//! The request to stop, for targets that run until then.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getppid};
 
-use crate::error::{Error, While};
+use crate::error::Error;
 
 /// How often to check whether the parent is alive.
 const PARENT_EVERY: Duration = Duration::from_millis(100);
@@ -28,9 +28,10 @@ impl Stop {
         let mut set = SigSet::empty();
         set.add(Signal::SIGTERM);
         set.add(Signal::SIGINT);
-        set.thread_block().when(|| "block SIGTERM".to_owned())?;
+        set.thread_block()
+            .map_err(Error::io(|| "block SIGTERM".to_owned()))?;
         let signals = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-            .when(|| "open a signalfd".to_owned())?;
+            .map_err(Error::io(|| "open a signalfd".to_owned()))?;
         Ok(Self {
             signals,
             parent: getppid(),
@@ -44,8 +45,8 @@ impl Stop {
 
     /// Waits until a signal comes, the parent ends, or `limit` has passed.
     ///
-    /// The parent is polled: `PR_SET_PDEATHSIG` would need no polling, but fires when the *thread* that
-    /// started this process ends.
+    /// Polls the parent: `PR_SET_PDEATHSIG` would need no polling, but sends its signal when the
+    /// *thread* ends that started this process.
     pub fn wait(&self, limit: Duration) {
         let begin = Instant::now();
         while getppid() == self.parent {
@@ -57,7 +58,8 @@ impl Stop {
     }
 
     fn signal_within(&self, time: Duration) -> bool {
-        // A timeout is in whole ms. It is rounded up, since 0 ms would make the last wait a busy loop.
+        // A timeout is in whole ms. It is rounded up, since 0 ms would make the last wait a busy
+        // loop.
         let timeout_ms = time.as_micros().div_ceil(1000);
         let timeout = PollTimeout::try_from(timeout_ms).unwrap_or(PollTimeout::MAX);
         let mut descriptors = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];

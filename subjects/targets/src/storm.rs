@@ -8,20 +8,20 @@ use std::time::Duration;
 use clap::Args;
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::limits;
 use crate::mappings::Mappings;
 use crate::work::spin_until_cpu;
 use crate::workers;
 
-/// Stack of a storm's thread: little, so that the number of threads is the limit, not memory.
+/// Stack of a thread: small, so that a limit on threads is reached before the memory is full.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// Start threads up to a number or up to the machine's limit, or one after another
+/// Start threads: many at once, up to a number or the machine's limit, or one after another
 ///
-/// Says how many it reached and what stopped it. Exits with 0 if it got the threads asked for,
-/// or was asked for `max`. While a storm rages at a limit of the whole machine, other programs
-/// cannot start threads either: give it a cgroup of its own (pids.max).
+/// The program reports how many threads it started and which limit stopped it. It exits with 0 if
+/// it started as many as requested, or if `max` was requested. At a limit of the whole machine,
+/// other programs cannot start threads either: run it in a cgroup of its own (pids.max).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   concurve-targets thread-storm --threads 1000 --alive-ms 50
@@ -30,7 +30,7 @@ const STACK_BYTES: usize = 64 * 1024;
 pub struct ThreadStorm {
     #[command(flatten)]
     shape: Shape,
-    /// With --threads: time that they all stay
+    /// With --threads: how long all threads stay alive
     #[arg(long, value_name = "M", default_value_t = 0, conflicts_with = "churn")]
     alive_ms: u64,
     /// With --churn: CPU time of each thread
@@ -46,10 +46,10 @@ pub struct ThreadStorm {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Shape {
-    /// Threads alive at once: a number, or `max` for as many as can be had
+    /// Threads alive at once: a number, or `max` for as many as the machine allows
     #[arg(long, value_name = "N|max")]
     threads: Option<Wanted>,
-    /// Threads one after another, each ending before the next begins
+    /// Start this many threads one after another; each ends before the next starts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     churn: Option<u64>,
 }
@@ -89,7 +89,7 @@ impl ThreadStorm {
                 .stack_size(STACK_BYTES)
                 .name(format!("churn-{number}"))
                 .spawn(move || spin_until_cpu(cpu))
-                .when(|| format!("start thread {number} of {threads}"))?;
+                .map_err(Error::io(|| format!("start thread {number} of {threads}")))?;
             thread
                 .join()
                 .map_err(|_| Error::Broken(format!("thread {number} panicked")))?;
@@ -103,7 +103,7 @@ impl ThreadStorm {
         let begin_ns = reporter.begin("measure")?;
         let storm = Storm::raise(wanted)?;
         let reached = storm.threads.len();
-        // To be read while the threads are alive: only then are the limits reached.
+        // The limits must be read while the threads are alive, because they are reached only then.
         let cause = storm.stopped_by.as_ref().map(StoppedBy::explain);
         thread::sleep(Duration::from_millis(self.alive_ms));
         storm.lay()?;
@@ -132,7 +132,8 @@ struct Storm {
 
 enum StoppedBy {
     Spawn(io::Error),
-    /// Stays below `max_map_count`: a thread that cannot map its signal stack aborts the program.
+    /// `max_map_count` is nearly reached: a thread that cannot map its signal stack would abort the
+    /// program.
     Mappings(Mappings),
 }
 

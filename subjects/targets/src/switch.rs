@@ -1,4 +1,4 @@
-//! Threads that do nothing but hand over to each other.
+//! Threads that pass a token to each other and do nothing else.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use clap::{Args, ValueEnum};
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 use crate::workers::{measure, share, threads};
 
 /// Pass a token round a ring of threads: one voluntary context switch per operation
@@ -16,13 +16,13 @@ use crate::workers::{measure, share, threads};
     after_help = "Example:\n  concurve-targets switch --threads 2 --operations 20000 --through pipe"
 )]
 pub struct Switch {
-    /// Threads of the ring; one alone never waits
+    /// Threads of the ring; a single thread never waits
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = threads())]
     threads: u32,
-    /// Times that the token is passed on
+    /// How often the token is passed on
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     operations: u64,
-    /// How it is passed
+    /// By what the token is passed
     #[arg(long, value_enum, default_value_t = Through::Condvar)]
     through: Through,
 }
@@ -35,7 +35,7 @@ enum Through {
     Pipe,
 }
 
-/// Where a thread waits for the token.
+/// The place at which a thread waits for the token.
 trait Place: Sync {
     fn put(&self) -> Result<(), Error>;
     fn take(&self) -> Result<(), Error>;
@@ -96,7 +96,8 @@ struct PipePlace {
 
 impl PipePlace {
     fn open() -> Result<Self, Error> {
-        let (reader, writer) = nix::unistd::pipe().when(|| "open a pipe".to_owned())?;
+        let (reader, writer) =
+            nix::unistd::pipe().map_err(Error::io(|| "open a pipe".to_owned()))?;
         Ok(Self {
             reader: reader.into(),
             writer: writer.into(),
@@ -108,12 +109,12 @@ impl Place for PipePlace {
     fn put(&self) -> Result<(), Error> {
         (&self.writer)
             .write_all(b"t")
-            .when(|| "write to a pipe".to_owned())
+            .map_err(Error::io(|| "write to a pipe".to_owned()))
     }
 
     fn take(&self) -> Result<(), Error> {
         (&self.reader)
             .read_exact(&mut [0])
-            .when(|| "read from a pipe".to_owned())
+            .map_err(Error::io(|| "read from a pipe".to_owned()))
     }
 }

@@ -40,7 +40,7 @@ pub fn thread_cpu() -> Duration {
     Duration::from_nanos(thread_cpu_ns())
 }
 
-/// How much work an operation is.
+/// The amount of work of an operation.
 #[derive(Debug, Args)]
 pub struct OperationArgs {
     /// CPU time of an operation in µs; calibrated when the program starts
@@ -62,7 +62,7 @@ impl OperationArgs {
     }
 }
 
-/// Speed of this CPU, as the best of several short runs: interruptions only ever slow one down.
+/// Speed of this CPU: the best of several short runs, because interruptions only slow a run down.
 fn iterations_per_us() -> f64 {
     const ITERATIONS: u64 = 500_000;
     (0..8)

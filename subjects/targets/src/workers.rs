@@ -6,9 +6,9 @@ use std::thread;
 
 use concurve_reporter::Reporter;
 
-use crate::error::{Error, While};
+use crate::error::Error;
 
-/// Most threads that a target starts at once, the storm excepted.
+/// Maximum number of threads that a target starts at once, except for thread-storm.
 pub const THREADS_MAX: i64 = 30_000;
 
 /// Parser of `--threads`.
@@ -16,7 +16,7 @@ pub fn threads() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=THREADS_MAX)
 }
 
-/// Share of `total` that falls to worker `index` of `workers`: equal but for a remainder of 1.
+/// The share of `total` for worker `index` of `workers`: the shares differ by at most 1.
 pub fn share(total: u64, workers: u32, index: u32) -> u64 {
     let workers = u64::from(workers);
     total / workers + u64::from(u64::from(index) < total % workers)
@@ -27,9 +27,9 @@ pub fn worker_name(index: u32) -> String {
     format!("worker-{index}")
 }
 
-/// Runs `work(index)` in `threads` threads named `worker-0`, `worker-1`, …, which start together;
-/// it returns the operations that it did. The phase `measure` lasts from the common start until
-/// the last has ended. Returns the operations of all.
+/// Runs `work(index)` in `threads` threads named `worker-0`, `worker-1`, …, which start together.
+/// `work` returns the number of its operations, and this function their sum. The phase `measure`
+/// lasts from the common start until the last worker has ended.
 ///
 /// The calling thread waits: a program with N workers has N + 1 threads.
 pub fn measure<W>(reporter: &Reporter, threads: u32, work: W) -> Result<u64, Error>
@@ -60,7 +60,9 @@ where
                     true => work(index),
                     false => Ok(0),
                 })
-                .when(|| format!("start thread {} of {threads}", index + 1));
+                .map_err(Error::io(|| {
+                    format!("start thread {} of {threads}", index + 1)
+                }));
             match spawned {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
@@ -107,7 +109,8 @@ pub fn report(reporter: &Reporter, operations: &[u64], measured_ns: u64) -> Resu
     Ok(total)
 }
 
-/// Holds the workers until all have started, or tells them that not all could be started.
+/// Holds the workers until all have started. If one cannot be started, the others end without
+/// work.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<BarrierState>,
@@ -118,7 +121,7 @@ struct StartBarrier {
 #[derive(Default)]
 struct BarrierState {
     arrived: u32,
-    /// Whether the workers are to work, once that is known.
+    /// Whether the workers are to work; `None` until all have started or one could not be started.
     decision: Option<bool>,
 }
 
@@ -177,7 +180,7 @@ mod tests {
             10
         );
         let failed = measure(&reporter, 3, |index| match index {
-            1 => Err(Error::Broken("as told".to_owned())),
+            1 => Err(Error::Broken("a worker failed".to_owned())),
             _ => Ok(1),
         });
         assert!(matches!(failed, Err(Error::Broken(_))));

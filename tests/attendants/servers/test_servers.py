@@ -54,7 +54,7 @@ def test_a_server_is_ready_when_it_answers_and_gone_when_it_is_stopped(redis: At
 
 
 def load_until_read(client: Client, readings: int) -> None:
-    """Requests without a pause until the attendant has read the server so often meanwhile."""
+    """Send requests without a pause until the attendant has read the server this often."""
     deadline = time.monotonic() + PATIENCE
     begun, own, asked = None, 0, 0
     while begun is None or asked - begun < 2 * readings + 1:  # two questions a reading
@@ -76,7 +76,7 @@ def test_a_server_that_dies_is_told(redis: Attended) -> None:
     os.kill(pid, signal.SIGKILL)
     said = redis.end()
     assert redis.process.returncode == 1
-    assert re.search("redis-server: it (ended by itself with -9|no longer answers)", said)
+    assert re.search("redis-server: it (ended unexpectedly with -9|no longer answers)", said)
 
 
 @needs_redis
@@ -106,7 +106,7 @@ def test_a_server_that_refuses_its_arguments_is_told_with_its_words() -> None:
     said = attended.end()
     assert attended.process.returncode == 1
     assert "argument must be" in said or "FATAL CONFIG" in said
-    assert "redis-server: it ended by itself with 1; its last words are above" in said
+    assert "redis-server: it ended unexpectedly with 1; its output is above" in said
     assert attended.lines == []
 
 
@@ -156,7 +156,7 @@ def test_readings_under_load_have_requests_before_and_after() -> None:
 
 
 class Counting(Session):
-    """Tells only by its requests whether it is busy."""
+    """A session that is busy only by its number of requests."""
 
     def facts(self) -> dict[str, Any]:
         return {}

@@ -252,7 +252,7 @@ def test_a_setting_that_it_refuses_is_told_with_its_words(attend: Attending) -> 
     said = attended.end()
     assert attended.process.returncode == 1
     assert "nonsense" in said
-    assert "it ended by itself with" in said
+    assert "it ended unexpectedly with" in said
 
 
 # -- without any database ---------------------------------------------------------------------
@@ -279,17 +279,17 @@ def test_programs_that_are_broken_are_told(open_folder: Path, places: dict[str, 
     if servers.SERVERS["postgresql-18"].lacks() is not None:
         pytest.skip("no user postgres, or no psycopg")
     server = broken(open_folder, "postgres", "echo disk is upside down >&2; exit 3")
-    for initdb, told in (
+    for initdb, message in (
         (None, "initdb cannot be started: No such file"),
-        ("echo no locale >&2; exit 1", "initdb failed with 1; its last words are above"),
-        ("exit 0", "it ended by itself with 3; its last words are above"),
+        ("echo no locale >&2; exit 1", "initdb failed with 1; its output is above"),
+        ("exit 0", "it ended unexpectedly with 3; its output is above"),
     ):
         if initdb is not None:
             broken(open_folder, "initdb", initdb)
         attended = Attended("postgresql-18", str(server), free_port(), **places)
         said = attended.end()
         assert attended.process.returncode == 1
-        assert told in said
+        assert message in said
         assert attended.lines == []
     assert "disk is upside down" in said
 

@@ -1,4 +1,4 @@
-"""Volumes: what is done to the machine is taken back, whatever happens."""
+"""Volumes: every change of the machine is undone, whatever happens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SMALL = ("--size-mib", "24")
 
 @pytest.fixture(autouse=True)
 def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Journals of the test's own; what stands in them in the end is taken back."""
+    """A folder of journals for the test; its remaining steps are done at the end."""
     folder = tmp_path / "journals"
     monkeypatch.setenv(VARIABLE, str(folder))
     yield folder
@@ -170,7 +170,7 @@ def test_a_step_that_fails_is_told_and_stays_and_the_others_are_done(
     with pytest.raises(AttendantError, match="the next start tries again"):
         repair()
     assert setting.read_text() == "before"
-    with pytest.raises(HostError, match="a volume that a killed run has left"):
+    with pytest.raises(HostError, match="a killed run has left a volume"):
         volumes.repair()
     folder.rmdir()
     assert repair() == 1
@@ -201,7 +201,7 @@ def test_tools_that_outlive_their_process_are_waited_for(
     fcntl.flock(tool, fcntl.LOCK_EX)
     monkeypatch.setattr(journal, "_TOOLS_SECONDS", 0.0)
     with pytest.raises(
-        AttendantError, match="a tool that a killed run has started is still at work"
+        AttendantError, match="a tool that a killed run has started is still running"
     ):
         repair()
     assert setting.read_text() == "changed"
@@ -523,7 +523,7 @@ def test_a_kill_at_any_moment_leaves_nothing_for_good(
     attended.end(signal.SIGKILL)
     repair()
     assert_nothing_is_left(tmp_path, journals)
-    # It is the one that all of them had, since no other test attaches loop devices meanwhile.
+    # It is the one that all of them had, since no other test attaches loop devices now.
     assert settings_of(attended.device) == before.get(attended.device.name)
 
 
@@ -616,7 +616,7 @@ def test_a_device_in_use_is_refused(
     held = os.open(disk.node, os.O_RDONLY | os.O_EXCL)
     assert attend_here("none", tmp_path, "--on", str(disk.node), "--erase") == 1
     os.close(held)
-    assert "cannot be had alone" in capsys.readouterr().err
+    assert "cannot be opened exclusively" in capsys.readouterr().err
     assert not journals.exists(), "it was refused before anything was done"
 
 

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::dataset::DatasetOptions;
-use crate::plan::Spread;
-use crate::slo::Objective;
+use crate::plan::{Objective, Spread};
 use crate::units::{parse_positive_time, parse_time};
 use crate::workload::WorkloadOptions;
 
-/// Put load on a server, and say how it answered
+/// Put load on a server or an embedded engine, and measure its throughput and latencies
 #[derive(Debug, Parser)]
 #[command(name = "concurve-load", version, max_term_width = 100)]
 #[command(after_help = "Examples:
@@ -24,63 +23,66 @@ use crate::workload::WorkloadOptions;
   concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify")]
 pub struct Arguments {
     /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records:// or
-    /// statements://HOST:PORT, sqlite:FILE, lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path of a Unix socket, for Redis
+    /// statements://HOST:PORT, sqlite:FILE, lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path
+    /// of a Unix socket, for Redis
     server: String,
     #[command(flatten)]
     workload: WorkloadOptions,
-    /// Connections
+    /// Number of sessions, each with a connection of its own
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: u64,
-    /// Client threads that share them; as many as sessions for a thread each [default: 1]
+    /// Client threads that share the sessions [default: 1; an embedded engine has one for each
+    /// session]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     threads: Option<u64>,
-    /// A process for each session
+    /// Run each session in a process of its own
     #[arg(long, conflicts_with = "threads")]
     processes: bool,
     #[arg(long, hide = true, requires = "processes")]
     pub part: Option<u64>,
-    /// Transactions that each session has under way at once
+    /// Transactions that each session has in flight at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pipeline: u32,
-    /// End after so many transactions, over all sessions
+    /// End after this number of transactions, over all sessions
     #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
-    /// End after so long [default: 10s; with --slo 60s]
+    /// End after this time [default: 10s; with --slo 60s]
     #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     duration: Option<u64>,
-    /// The same load before, which does not count
+    /// Put on the same load for this time before, without measuring it
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     warm_up: u64,
-    /// Begin the sessions one after the other over so long
+    /// Begin the sessions one after the other over this time
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     ramp: u64,
-    /// Pause between an answer and the session's next request
+    /// Think time: pause of a session between a reply and its next request
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time, conflicts_with = "rate")]
     think: u64,
-    /// Open loop: transactions a second over all sessions, whatever the answers
+    /// Open loop: transactions a second over all sessions, independent of the replies
     #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
-    /// Find the greatest rate that keeps objectives: p99=2ms,errors=0.1%
+    /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr"])]
-    pub slo: Vec<Objective>,
-    /// How the times of an open loop are spread [default: constant; with --slo poisson]
+    slo: Vec<Objective>,
+    /// Open loop: distribution of the times between arrivals [default: constant; with --slo
+    /// poisson]
     #[arg(long, value_enum)]
     arrivals: Option<Spread>,
-    /// Open loop: due transactions that may wait for a free session
+    /// Open loop: maximum number of due transactions that wait for a free session
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     backlog: usize,
-    /// Where the password is: the name of an environment variable
+    /// Name of the environment variable with the password
     #[arg(long, value_name = "VARIABLE")]
     password_from: Option<String>,
-    /// For each session to connect and log in
+    /// Time limit for each session to connect and log in
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_time)]
     connect_timeout: u64,
-    /// Of everything that is drawn
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Tell a concurve-server when the measured phase begins and ends, so that it reports its
-    /// counters of that time
+    /// Send concurve-server the begin and the end of the measured phase, so that it reports its
+    /// counters for that time
     #[arg(long, conflicts_with = "slo")]
     mark_phase: bool,
     /// Write the latencies of each second to an HdrHistogram interval log

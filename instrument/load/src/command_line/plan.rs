@@ -8,7 +8,7 @@ use crate::admin::AdminAccess;
 use crate::dataset::DatasetInDatabase;
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
-use crate::plan::{End, Pace, Plan, Runners, Spread, Target};
+use crate::plan::{End, Goal, Load, Pace, Plan, RateSearch, Runners, Spread, Target};
 use crate::workload::Selection;
 
 /// More processes than this are refused as a mistake.
@@ -45,15 +45,12 @@ impl Arguments {
             },
             target,
             pipeline: self.pipeline,
-            pace: self.pace()?,
-            end: self.end(),
-            warm_up_ns: self.warm_up,
-            ramp_ns: self.ramp,
+            goal: self.goal()?,
             seed: self.seed,
         })
     }
 
-    /// Access to the server that is told of the measured phase, if it is.
+    /// Access to the server for marking the measured phase, if the phase is to be marked.
     fn phase_marking(&self, address: &Address) -> Result<Option<Arc<dyn AdminAccess>>, Error> {
         if self.mark_phase && !address.may_know_phases() {
             return Err(Error::Usage(
@@ -117,15 +114,28 @@ impl Arguments {
         }
     }
 
-    fn pace(&self) -> Result<Pace, Error> {
+    fn goal(&self) -> Result<Goal, Error> {
         if !self.slo.is_empty() {
-            // The search sets the rates.
-            return Ok(Pace::Open {
-                rate_per_second: f64::NAN,
+            return Ok(Goal::Search(RateSearch {
+                objectives: self.slo.clone(),
                 spread: self.arrivals.unwrap_or(Spread::Poisson),
                 backlog_max: self.backlog,
-            });
+                warm_up_ns: self.warm_up,
+                duration_ns: self.duration.unwrap_or(SEARCH_NS),
+            }));
         }
+        let ns = self.duration.unwrap_or(DURATION_NS);
+        Ok(Goal::Load(Load {
+            pace: self.pace()?,
+            end: self
+                .transactions
+                .map_or(End::After { ns }, End::Transactions),
+            warm_up_ns: self.warm_up,
+            ramp_ns: self.ramp,
+        }))
+    }
+
+    fn pace(&self) -> Result<Pace, Error> {
         let Some(rate_per_second) = self.rate else {
             if self.arrivals.is_some() {
                 return Err(Error::Usage(
@@ -145,21 +155,5 @@ impl Arguments {
             spread: self.arrivals.unwrap_or(Spread::Constant),
             backlog_max: self.backlog,
         })
-    }
-
-    fn end(&self) -> End {
-        match self.transactions {
-            Some(total) => End::Transactions(total),
-            None => {
-                let default_ns = if self.slo.is_empty() {
-                    DURATION_NS
-                } else {
-                    SEARCH_NS
-                };
-                End::After {
-                    ns: self.duration.unwrap_or(default_ns),
-                }
-            }
-        }
     }
 }

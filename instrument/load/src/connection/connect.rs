@@ -169,7 +169,8 @@ fn tcp(address: &SocketAddr, deadline: Deadline<'_>) -> io::Result<TcpStream> {
 fn unix(path: &Path, deadline: Deadline<'_>) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = socket(AddressFamily::UNIX)?;
-    // With a full queue connecting fails at once, and no event reports that there is room again.
+    // If the backlog is full, connecting fails at once, and no event reports that it has space
+    // again.
     while let Err(error) = rustix::net::connect(&socket, &address) {
         match error {
             Errno::AGAIN => deadline.pause()?,
@@ -205,7 +206,7 @@ pub fn connect_remedy(error: &io::Error) -> &'static str {
         }
         Some(OsErrno::EADDRNOTAVAIL) => {
             "this host has no port left for so many connections: fewer --sessions, or wait until \
-             the old ones are forgotten"
+            the kernel has released the ports of closed connections"
         }
         Some(OsErrno::EACCES) => "may you use this socket?",
         _ if error.kind() == io::ErrorKind::TimedOut => {

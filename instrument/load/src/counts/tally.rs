@@ -147,7 +147,8 @@ impl Tally {
 /// Counts of one kind of transaction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KindTally {
-    /// Latencies in ns, from when a transaction was due; of answered transactions, also refused ones.
+    /// Latencies in ns, from when a transaction was due; of answered transactions, also refused
+    /// ones.
     #[serde(with = "super::histogram")]
     pub latency_ns: Histogram<u64>,
     pub ok: u64,
@@ -219,7 +220,7 @@ pub fn add_counts(own: &mut BTreeMap<String, u64>, other: &BTreeMap<String, u64>
     }
 }
 
-/// Counts by kind, for people.
+/// Counts by kind, as text.
 pub fn by_kind(counts: &BTreeMap<String, u64>) -> String {
     let counts = counts
         .iter()

@@ -1,4 +1,4 @@
-//! What is at the location of a dataset.
+//! Inspects the location of a dataset.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::admin::{AdminConnection, AdminError};
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// Data of others.
+    /// Data that another program has created.
     Foreign,
     /// Made by another version of this program, with this format.
     OtherFormat(i64),
-    /// Making it was interrupted.
+    /// Its creation was interrupted.
     Incomplete,
     /// Complete, with these metadata.
     Made(Vec<i64>),
@@ -25,19 +25,21 @@ pub enum Refusal {
     #[error("there is no data yet ({0}): --init makes it, for {1}")]
     Missing(&'static str, String),
     #[error(
-        "what is there ({0}) was not made here: it is left alone, also by --init; name another database or file in the address, or rename it"
+        "the data there ({0}) was not made by concurve-load, and --init does not replace it; name another database or file in the address, or rename it"
     )]
     Foreign(&'static str),
     #[error("the data ({0}) was made by another version (format {1}): --init makes it anew")]
     OtherFormat(&'static str, i64),
-    #[error("the data ({0}) is half made: --init makes it anew")]
+    #[error("the data ({0}) is incomplete: --init makes it anew")]
     Incomplete(&'static str),
-    #[error("the data ({0}) is for {1}, and not for {2}: ask for that, or --init makes it anew")]
+    #[error(
+        "the data ({0}) is for {1}, and not for {2}: use those options, or --init makes it anew"
+    )]
     Different(&'static str, String, String),
 }
 
 impl Found {
-    /// Looks, and changes nothing.
+    /// Inspects the location, and changes nothing.
     pub fn at(
         connection: &mut dyn AdminConnection,
         dataset: &dyn Dataset,
@@ -52,7 +54,7 @@ impl Found {
         if count(&dataset.count_metadata_tables())? == 0 {
             return Ok(Self::Foreign);
         }
-        // A table of the same name that is not ours has other columns, or other rows.
+        // A table of the same name that another program has created has other columns or rows.
         match connection.execute(&dataset.read_metadata("format")) {
             Ok(Some(format)) if format == dataset.format() => {}
             Ok(Some(other)) if other > 0 => return Ok(Self::OtherFormat(other)),
@@ -89,7 +91,7 @@ impl Found {
         }
     }
 
-    /// Whether there is something of ours to drop before new data is made.
+    /// Whether data of this program must be dropped before new data is created.
     pub fn may_be_replaced(self, location: &'static str) -> Result<bool, Refusal> {
         match self {
             Self::Foreign => Err(Refusal::Foreign(location)),

@@ -33,7 +33,7 @@ pub enum LedgerError {
     Write(PathBuf, #[source] io::Error),
     #[error("--ledger {0}: {1}; a load with the same --ledger writes it")]
     Read(PathBuf, String),
-    #[error("--ledger {0}: is of {1}, and this is {2}")]
+    #[error("--ledger {0}: is the ledger of {1}, and this load is {2}")]
     Other(PathBuf, String, String),
 }
 
@@ -58,7 +58,7 @@ impl Ledger {
         self.counts.zip(self.before)
     }
 
-    /// Writes it whole, or not at all.
+    /// Writes it atomically: completely or not at all.
     pub fn write(&self, path: &Path) -> Result<(), LedgerError> {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".part");

@@ -24,19 +24,19 @@ use verify::{VerifyError, committed, verify};
 /// What is done with the data beside the load.
 #[derive(Debug, clap::Args)]
 pub struct DatasetOptions {
-    /// Make the data, in a schema of its own, also if it is there already
+    /// Create the data, in a schema of its own; replaces existing data of concurve-load
     #[arg(long)]
     init: bool,
-    /// Make the data, and no load
+    /// Create the data, and put on no load
     #[arg(long, conflicts_with_all = ["verify", "verify_only", "ledger"])]
     pub init_only: bool,
-    /// Hold the data against what was counted, after the load
+    /// After the load, verify the data: check invariants, and compare with the counted transactions
     #[arg(long, conflicts_with = "slo")]
     pub verify: bool,
-    /// Hold the data against the --ledger of an earlier load, and no load
+    /// Verify the data with the --ledger of an earlier load, and put on no load
     #[arg(long, conflicts_with_all = ["init", "verify"])]
     pub verify_only: bool,
-    /// Where the load notes what --verify-only must find
+    /// File in which the load records its counts, for --verify-only
     #[arg(long, value_name = "FILE", conflicts_with = "slo")]
     ledger: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ pub struct DatasetInDatabase {
     pub admin: Arc<dyn AdminAccess>,
 }
 
-/// A dataset that is as it must be, while a load changes it.
+/// A dataset that was inspected, while a load changes it.
 pub struct DatasetUnderLoad<'a> {
     dataset: &'a DatasetInDatabase,
     options: &'a DatasetOptions,
@@ -86,7 +86,8 @@ impl DatasetInDatabase {
     /// Inspects the data, or makes it, and counts the transactions that it contains.
     ///
     /// # Errors
-    /// It is missing, not ours, or not what the workload needs; or it cannot be made.
+    /// It is missing, was not created by this program, does not fit the workload, or cannot be
+    /// created.
     pub fn prepare<'a>(
         &'a self,
         options: &'a DatasetOptions,
@@ -141,7 +142,8 @@ impl DatasetInDatabase {
         Ok(found.expect(&*self.dataset)?)
     }
 
-    /// Makes the data, and replaces data of ours; refuses to if what is there is not ours.
+    /// Creates the data, and replaces data that this program has created; refuses to replace
+    /// others.
     fn make(&self, connection: &mut dyn AdminConnection) -> Result<Arc<dyn Dataset>, DatasetError> {
         let found = Found::at(connection, &*self.dataset)?;
         if found.may_be_replaced(self.dataset.location())? {

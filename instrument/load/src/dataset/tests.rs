@@ -107,7 +107,7 @@ fn data_is_found_as_it_was_made() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
+fn data_of_other_programs_are_left_alone() {
     for table in [
         "CREATE TABLE concurve_customers (id int)",
         "CREATE TABLE concurve_marks (school text)",
@@ -123,7 +123,7 @@ fn what_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn what_is_missing_half_made_or_other_is_refused_with_what_to_do() {
+fn missing_incomplete_or_different_data_is_refused_with_a_remedy() {
     let asked = data(Profile::Strict, 1, 2);
     let refused = |memory: &mut Memory| expected(memory, asked).unwrap_err().to_string();
     let words = "--workload tpcb-strict --scale 1 --files 2";
@@ -137,7 +137,7 @@ fn what_is_missing_half_made_or_other_is_refused_with_what_to_do() {
     for statement in DIALECT.make(asked).take(5) {
         half.execute(&statement).unwrap();
     }
-    assert!(refused(&mut half).contains("half made"));
+    assert!(refused(&mut half).contains("is incomplete"));
     let replaced = found(&mut half).may_be_replaced(DIALECT.location());
     assert_eq!(replaced, Ok(true));
 
@@ -167,7 +167,7 @@ fn branches_may_have_fewer_accounts() {
 }
 
 #[test]
-fn transactions_keep_what_must_hold_and_are_counted() {
+fn transactions_preserve_the_invariants_and_are_counted() {
     for (profile, checks) in [
         (Profile::Rw3, 9),
         (Profile::Strict, 9),
@@ -191,7 +191,7 @@ fn transactions_keep_what_must_hold_and_are_counted() {
 }
 
 #[test]
-fn lost_transactions_and_those_that_nobody_asked_for_are_reported() {
+fn lost_and_additional_transactions_are_reported() {
     let data = data(Profile::Strict, 1, 1);
     let mut memory = made(data);
     execute_transactions(&mut memory, data, 10);
@@ -204,7 +204,7 @@ fn lost_transactions_and_those_that_nobody_asked_for_are_reported() {
 }
 
 #[test]
-fn each_check_finds_what_it_is_for() {
+fn each_check_detects_its_violation() {
     let data = data(Profile::Strict, 2, 1);
     // What is done to the data, and how many of the checks notice it.
     let breaches = [
@@ -258,7 +258,7 @@ fn each_check_finds_what_it_is_for() {
 }
 
 #[test]
-fn all_dialects_ask_the_same() {
+fn all_dialects_ask_the_same_questions() {
     let data = data(Profile::Rw3, 1, 2);
     let claims = |checks: Vec<Check>| -> Vec<String> {
         let claims = checks.into_iter().map(|it| it.claim);

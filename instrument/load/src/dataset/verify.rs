@@ -1,10 +1,10 @@
-//! Whether the data holds what it must after a load.
+//! Verifies the invariants of the data after a load.
 
 use super::definition::Dataset;
 use super::ledger::Ledger;
 use crate::admin::{AdminConnection, AdminError};
 
-/// What was found of data that is as it must be.
+/// The result of a successful verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
     /// Number of checks; all hold.
@@ -13,7 +13,7 @@ pub struct Verified {
     pub found: Option<i64>,
 }
 
-/// Why data is not verified.
+/// Why the verification failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     #[error(transparent)]

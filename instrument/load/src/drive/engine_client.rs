@@ -53,7 +53,7 @@ struct EngineClient<'a> {
 
 /// When the next transaction begins.
 enum NextTransaction {
-    /// At this time; the one after it so long after the answer.
+    /// At this time; the following one this long after the reply.
     Closed { due_ns: u64, think_ns: u64 },
     /// By a schedule; `due_ns` is the due time of the next transaction, if one is due.
     Open {

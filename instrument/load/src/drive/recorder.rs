@@ -1,4 +1,4 @@
-//! What a client thread counts while it does a task, and when it reports its counts.
+//! The counts of a client thread during a task, and when it reports them.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -57,7 +57,7 @@ impl Recorder {
             tally.connection_ns.saturating_record((*ns).max(1));
         }
         Self {
-            task: plan.task(0),
+            task: Task::NONE,
             tally,
             measuring: false,
             first_ns: 0,
@@ -137,8 +137,8 @@ impl Recorder {
         }
     }
 
-    /// A session is lost, with the transactions that were under way and the number of those that were
-    /// not begun.
+    /// A session is lost, with the transactions that were under way and the number of those that
+    /// were not begun.
     pub fn lost(
         &mut self,
         reason: &str,

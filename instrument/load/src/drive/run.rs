@@ -11,7 +11,7 @@ use crate::admin::{AdminConnection, AdminError};
 use crate::counts::tally::{Interval, Tally};
 use crate::error::Error;
 use crate::figures::intervals::IntervalObservers;
-use crate::plan::{Plan, Task};
+use crate::plan::{Load, Plan, Task};
 use crate::stop::Stop;
 
 /// From giving a task to its first transaction: all workers have received it by then.
@@ -20,6 +20,7 @@ pub const HEAD_START_NS: u64 = 5_000_000;
 /// Connects all sessions, starts them together, and returns the counts of each worker.
 pub fn run(
     plan: &Arc<Plan>,
+    load: &Load,
     reporter: &Reporter,
     stop: &Stop,
     mut observers: IntervalObservers,
@@ -29,7 +30,7 @@ pub fn run(
     reporter.ready()?;
     let task = Task {
         interval_ns: observers.interval_ns(),
-        ..plan.task(monotonic_ns() + HEAD_START_NS)
+        ..load.task(monotonic_ns() + HEAD_START_NS)
     };
     workers.begin(&task)?;
     observers.begin(&task, &plan.target_name())?;
@@ -93,17 +94,17 @@ pub fn report_edge(
     Ok(reporter.line(&ReportLine::Phase(PhaseLine { phase, edge, at_ns }))?)
 }
 
-/// Tells the reference server when the measured phase begins and ends, so that it reports its counters
-/// of that time alone.
+/// Marks the begin and the end of the measured phase at the reference server, so that it reports
+/// its counters for that time only.
 struct PhaseMarker {
-    /// `None` if the server is not to be told.
+    /// `None` if the phase is not to be marked.
     connection: Option<Box<dyn AdminConnection>>,
     server: String,
 }
 
 impl PhaseMarker {
-    /// Must be called before the sessions connect: another connection between theirs would change the
-    /// distribution of the sessions over the server's threads.
+    /// Must be called before the sessions connect: another connection between theirs would change
+    /// the distribution of the sessions over the server's threads.
     fn open(plan: &Plan, stop: &Stop) -> Result<Self, Error> {
         let admin = plan.phase_marking.as_ref();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What an embedded engine is for the rest of the program.
+//! The interface of an embedded engine.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -48,9 +48,9 @@ pub trait OpenEngine: Debug + Send + Sync {
 
 /// A session of an engine.
 pub trait EngineSession {
-    /// Executes some of the workload's statements with the parameters of a transaction: one round trip.
-    /// The answer is that to the last statement, or the first error: then the other statements are not
-    /// executed, and the transaction has been rolled back.
+    /// Executes some of the workload's statements with the parameters of a transaction: one round
+    /// trip. The answer is that to the last statement, or the first error: then the other
+    /// statements are not executed, and the transaction has been rolled back.
     fn execute(&mut self, statements: Range<usize>, parameters: &Parameters) -> Answer;
 
     /// How often this session has waited for another one so far; 0 if the engine does not count it.

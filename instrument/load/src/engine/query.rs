@@ -47,14 +47,14 @@ impl<'a> Query<'a> {
         };
         let (_, given) = self.settings.remove(at);
         let number = given.parse().ok().filter(|it| (1..=1 << 20).contains(it));
-        number.ok_or_else(|| format!("{name}={given} is no number from 1 to {}", 1 << 20))
+        number.ok_or_else(|| format!("{name}={given} is not a number from 1 to {}", 1 << 20))
     }
 
     /// # Errors
     /// A setting was not taken: the engine does not know it.
     pub fn end(self) -> Result<PathBuf, String> {
         match self.settings.first() {
-            Some((name, _)) => Err(format!("{name:?} is no setting of it")),
+            Some((name, _)) => Err(format!("{name:?} is not a setting of this engine")),
             None => Ok(self.path),
         }
     }
@@ -74,7 +74,10 @@ mod tests {
         let mut query = Query::parse("a?x=3&y=1").unwrap();
         let wrong = query.one_of("x", &["1", "2"]).unwrap_err();
         assert_eq!(wrong, "x=3 is not one of 1, 2");
-        assert_eq!(query.end().unwrap_err(), "\"y\" is no setting of it");
+        assert_eq!(
+            query.end().unwrap_err(),
+            "\"y\" is not a setting of this engine"
+        );
         for text in ["", "?x=1", "a?x"] {
             assert!(Query::parse(text).is_err(), "{text}");
         }

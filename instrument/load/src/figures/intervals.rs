@@ -11,7 +11,7 @@ use super::hdr_log::HdrLog;
 use super::progress::Progress;
 use crate::counts::tally::Interval;
 use crate::error::Error;
-use crate::plan::{Plan, Task};
+use crate::plan::{End, Plan, Task};
 
 const INTERVAL_NS: u64 = 1_000_000_000;
 
@@ -25,12 +25,12 @@ pub struct IntervalObservers {
 
 impl IntervalObservers {
     /// A log is written to `log`, if that is given.
-    pub fn new(plan: &Plan, log: Option<&Path>) -> Result<Self, Error> {
+    pub fn new(plan: &Plan, end: End, log: Option<&Path>) -> Result<Self, Error> {
         let log = log.map(|path| HdrLog::create(path, plan, INTERVAL_NS));
         Ok(Self {
             sums: IntervalSums::of(plan.workers()),
             log: log.transpose()?,
-            progress: Progress::on_terminal(plan.end, INTERVAL_NS),
+            progress: Progress::on_terminal(end, INTERVAL_NS),
             error: None,
         })
     }

@@ -26,7 +26,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "server": plan.target_name(),
         "data": plan.dataset.as_ref().map(DatasetInDatabase::size),
         "sessions": plan.sessions,
-        "loop": plan.pace,
+        "loop": figures.pace,
         "pipeline": plan.pipeline,
         "wall_seconds": figures.wall_seconds,
         "rate_per_second": figures.rate_per_second,

@@ -1,5 +1,5 @@
-//! Counts, and the figures of a run that follow from them: computed here, shown by the modules of this
-//! folder.
+//! Counts, and the figures of a run that follow from them: computed here, shown by the modules of
+//! this folder.
 
 pub mod hdr_log;
 pub mod intervals;
@@ -22,6 +22,8 @@ const LITTLE_TOLERANCE: f64 = 0.05;
 /// The figures of a run.
 #[derive(Debug)]
 pub struct Figures {
+    /// Of the load that was measured.
+    pub pace: Pace,
     pub wall_seconds: f64,
     /// The sum of all workers.
     pub all: Tally,
@@ -55,7 +57,7 @@ pub const PERCENTILES: [(&str, f64); 5] = [
 
 impl Figures {
     /// From the counts of each worker.
-    pub fn of(plan: &Plan, tallies: Vec<Tally>) -> Self {
+    pub fn of(plan: &Plan, pace: Pace, tallies: Vec<Tally>) -> Self {
         let busiest_thread_share = busiest_share(&tallies);
         let workers = match tallies.len() {
             ..=1 => Vec::new(),
@@ -72,6 +74,7 @@ impl Figures {
         let latency_ns_sum: u64 = all.sessions.iter().map(|it| it.latency_ns_sum).sum();
         let cpu_ns = all.usage.cpu_ns() as f64;
         let mut figures = Self {
+            pace,
             wall_seconds,
             rate_per_second,
             client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
@@ -88,10 +91,10 @@ impl Figures {
         figures
     }
 
-    /// Compares with Little's law, in a closed loop: there the number of transactions under way or in
-    /// pauses is known.
+    /// Compares with Little's law, in a closed loop: there the number of transactions under way or
+    /// in pauses is known.
     fn idle_sessions(&self, plan: &Plan) -> Option<String> {
-        let Pace::Closed { think_ns } = plan.pace else {
+        let Pace::Closed { think_ns } = self.pace else {
             return None;
         };
         if self.sessions_lost > 0 {
@@ -142,7 +145,7 @@ pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
     let is_client = matches!(plan.target, Target::Server(_));
     (is_client && share > BUSY_SHARE_MAX).then(|| {
         format!(
-            "a client thread used {:.0} % of a CPU: the client may be what limits; more --threads, or CPUs of its own",
+            "a client thread used {:.0} % of a CPU: the client may limit the rate; more --threads, or CPUs of its own",
             share * 100.0
         )
     })

@@ -62,7 +62,7 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         histogram(&name, None, &tally.latency_ns, reporter)?;
     }
     histogram("connection", None, &figures.all.connection_ns, reporter)?;
-    reporter.fact("loop", format!("{:?}", plan.pace))?;
+    reporter.fact("loop", format!("{:?}", figures.pace))?;
     let round_trips: Vec<usize> = plan
         .workload
         .kinds()

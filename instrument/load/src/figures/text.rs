@@ -1,4 +1,4 @@
-//! The figures as a table for people.
+//! The figures as a table in text.
 
 use std::fmt::Write;
 
@@ -15,7 +15,11 @@ const COLUMNS: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), 
 
 /// The table of a run, 80 columns wide.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
-    let mut text = format!("{}: {}\n\n", plan.target_name(), sessions(plan));
+    let mut text = format!(
+        "{}: {}\n\n",
+        plan.target_name(),
+        sessions(plan, figures.pace)
+    );
     latencies(plan, figures, &mut text);
     text.push('\n');
     for (name, value) in facts(plan, figures) {
@@ -93,7 +97,7 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
             number(total.failed())
         ),
     )];
-    if let Pace::Open { .. } = plan.pace {
+    if let Pace::Open { .. } = figures.pace {
         let lag = time(all.lag_ns_max as f64);
         let late = number(all.late);
         let value = format!(
@@ -139,8 +143,8 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn sessions(plan: &Plan) -> String {
-    let pace = match plan.pace {
+fn sessions(plan: &Plan, pace: Pace) -> String {
+    let pace = match pace {
         Pace::Closed { think_ns: 0 } => "closed loop".to_owned(),
         Pace::Closed { think_ns } => format!("closed loop, {} pause", time(think_ns as f64)),
         Pace::Open {

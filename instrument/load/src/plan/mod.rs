@@ -1,5 +1,6 @@
-//! What a run is to do: checked, constant, shared by all threads.
+//! The plan of a run: checked, constant, shared by all threads.
 
+mod objective;
 mod task;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::engine::EmbeddedEngine;
 use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
+pub use objective::Objective;
 pub use task::{End, Pace, Spread, Task};
 
 /// One run of the load.
@@ -19,21 +21,75 @@ pub struct Plan {
     pub workload: Arc<dyn Workload>,
     /// The data that the workload needs, if it needs any.
     pub dataset: Option<DatasetInDatabase>,
-    /// Access to the server that is told of the measured phase; `None` if it is not told.
+    /// Access to the server for marking the measured phase; `None` if the phase is not marked.
     pub phase_marking: Option<Arc<dyn AdminAccess>>,
     pub sessions: u64,
     pub runners: Runners,
-    /// Transactions that a session has under way at once.
+    /// Maximum number of transactions in flight in each session.
     pub pipeline: u32,
-    pub pace: Pace,
-    pub end: End,
-    pub warm_up_ns: u64,
-    /// Sessions begin one after the other over this time.
-    pub ramp_ns: u64,
+    pub goal: Goal,
     pub seed: u64,
 }
 
-/// What the load is put on, with the statements of the workload.
+/// What a run is to find.
+#[derive(Debug)]
+pub enum Goal {
+    /// The figures of one load.
+    Load(Load),
+    /// The greatest rate that keeps objectives.
+    Search(RateSearch),
+}
+
+/// One load, with its pace from begin to end.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    pub pace: Pace,
+    pub end: End,
+    /// The same load before it is measured.
+    pub warm_up_ns: u64,
+    /// Sessions begin one after the other over this time.
+    pub ramp_ns: u64,
+}
+
+impl Load {
+    /// All of the load as one task.
+    pub fn task(&self, begin_ns: u64) -> Task {
+        Task {
+            begin_ns,
+            ramp_ns: self.ramp_ns,
+            warm_up_ns: self.warm_up_ns,
+            pace: self.pace,
+            end: self.end,
+            interval_ns: None,
+        }
+    }
+}
+
+/// Open loops at rates that the search chooses.
+#[derive(Debug)]
+pub struct RateSearch {
+    pub objectives: Vec<Objective>,
+    pub spread: Spread,
+    /// Due transactions that may wait for a free session, over all threads.
+    pub backlog_max: usize,
+    /// A closed loop before the first rate.
+    pub warm_up_ns: u64,
+    /// How long the search may take after that.
+    pub duration_ns: u64,
+}
+
+impl RateSearch {
+    /// The pace of a window at this rate.
+    pub fn pace(&self, rate_per_second: f64) -> Pace {
+        Pace::Open {
+            rate_per_second,
+            spread: self.spread,
+            backlog_max: self.backlog_max,
+        }
+    }
+}
+
+/// The server or engine under load, with the statements of the workload.
 #[derive(Debug, Clone)]
 pub enum Target {
     Server(ServerTarget),
@@ -58,7 +114,7 @@ impl ServerTarget {
     }
 }
 
-/// What runs the sessions.
+/// Whether threads or processes run the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runners {
     /// So many client threads.
@@ -73,18 +129,6 @@ impl Plan {
         match &self.target {
             Target::Server(server) => server.endpoint.name(),
             Target::Engine(engine) => engine.name(),
-        }
-    }
-
-    /// All of the plan as one task.
-    pub fn task(&self, begin_ns: u64) -> Task {
-        Task {
-            begin_ns,
-            ramp_ns: self.ramp_ns,
-            warm_up_ns: self.warm_up_ns,
-            pace: self.pace,
-            end: self.end,
-            interval_ns: None,
         }
     }
 

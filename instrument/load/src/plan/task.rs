@@ -1,8 +1,8 @@
-//! A stretch of load: what all workers are to do.
+//! A task: a period of load for all workers.
 
 use serde::{Deserialize, Serialize};
 
-/// A stretch of load, given to all workers together. Times are those of CLOCK_MONOTONIC.
+/// A period of load, given to all workers together. Times are those of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub begin_ns: u64,
@@ -26,13 +26,13 @@ pub enum End {
     },
 }
 
-/// What makes a session begin its next transaction.
+/// When a session begins its next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// The answer to its last one, and a pause.
+    /// Closed loop: after the reply to the last one and a think time.
     Closed { think_ns: u64 },
-    /// A schedule that does not depend on answers.
+    /// Open loop: by a schedule that is independent of the replies.
     Open {
         rate_per_second: f64,
         spread: Spread,
@@ -52,6 +52,16 @@ pub enum Spread {
 }
 
 impl Task {
+    /// No transactions: what a worker has before its first task.
+    pub const NONE: Self = Self {
+        begin_ns: 0,
+        ramp_ns: 0,
+        warm_up_ns: 0,
+        pace: Pace::Closed { think_ns: 0 },
+        end: End::Transactions(0),
+        interval_ns: None,
+    };
+
     /// When measuring begins.
     pub fn measure_ns(&self) -> u64 {
         self.begin_ns + self.ramp_ns + self.warm_up_ns

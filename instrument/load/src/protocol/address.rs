@@ -1,5 +1,5 @@
-//! The parts of an address: where the server is, and `USER@HOST:PORT/DATABASE?NAME=VALUE`, as the
-//! URLs of databases are written.
+//! The parts of an address: the endpoint of a server, and the URL of a database,
+//! `USER@HOST:PORT/DATABASE?NAME=VALUE`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -91,14 +91,14 @@ fn decoded(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     match decoded {
         Ok(decoded) if !decoded.contains('\0') => Ok(decoded.into_owned()),
-        _ => Err(format!("{text:?} is no text")),
+        _ => Err(format!("{text:?} is not UTF-8 text")),
     }
 }
 
 fn own_name() -> Result<String, String> {
     match User::from_uid(Uid::effective()) {
         Ok(Some(user)) => Ok(user.name),
-        _ => Err("no user is named, and this process's has no name".to_owned()),
+        _ => Err("no user is given, and the user of this process has no name".to_owned()),
     }
 }
 

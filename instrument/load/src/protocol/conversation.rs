@@ -1,4 +1,4 @@
-//! What a protocol is for the rest of the program. Without input or output: bytes in, bytes out.
+//! The interface of a protocol. It does no input or output: bytes in, bytes out.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -62,6 +62,6 @@ pub enum ProtocolError {
     Login(String, &'static str),
     #[error("the server refused {0:?}: {1}")]
     Statement(String, String),
-    #[error("the server sent an answer to nothing: {0:?}")]
+    #[error("the server sent a reply without a request: {0:?}")]
     Unasked(String),
 }

@@ -24,16 +24,16 @@ pub struct Root {
     /// How fast the log of the share of bad requests grows with the rate.
     pub slope: f64,
     dispersion: f64,
-    /// So many independent bad requests would tell as much.
+    /// Number of independent bad requests that would give the same precision.
     bursts: f64,
     windows: usize,
     deviance: f64,
 }
 
-/// Below this many windows nothing is known of their scatter.
+/// With fewer windows their scatter cannot be estimated.
 const WINDOWS_MIN: usize = 6;
-/// The dispersion itself is known from the bursts alone, and is rather seen too small where there
-/// are few: it is taken to be greater by this over their number. From simulation, see decision 12.
+/// The dispersion is estimated from the bursts, and too low on average if there are few: it is
+/// increased by the share of this constant over their number. From simulation, see decision 12.
 const FEW_BURSTS: f64 = 15.0;
 const STEPS: usize = 60;
 const LOG_MAX: f64 = 30.0;
@@ -95,7 +95,7 @@ impl Root {
     }
 }
 
-/// Where a test begins to reject, between a rate that it does not and `far`.
+/// The rate at which a test begins to reject, between a rate that it accepts and `far`.
 fn edge(from: f64, far: f64, rejected: impl Fn(f64) -> bool) -> f64 {
     // Outwards in growing steps, so that the first rejection counts, then halved.
     let (mut inside, mut step) = (from, (far - from) * 1e-3);
@@ -125,7 +125,8 @@ fn expected(count: &Count, log_share: f64) -> f64 {
     count.requests * log_share.clamp(-LOG_MAX, LOG_MAX).exp()
 }
 
-/// Twice the log-likelihood that a window lacks, compared with its own share of bad requests.
+/// The deviance of a window: twice the difference of its log-likelihood to that of a model with the
+/// window's own share of bad requests.
 fn deviance(count: &Count, log_share: f64) -> f64 {
     let expected = expected(count, log_share);
     let own = match count.bad {

@@ -8,14 +8,13 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
-use super::objective::Objective;
 use super::search::{self, Search, SystemUnderTest, Window};
 use crate::counts::tally::{Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
 use crate::figures::busiest_share;
 use crate::figures::progress::Progress;
-use crate::plan::{End, Pace, Plan, Task};
+use crate::plan::{End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
 use crate::units::{count, time};
 
@@ -52,33 +51,38 @@ impl SearchResult {
 /// Connects all sessions and tries rates until the time is over, or until it is stopped.
 pub fn find_rate(
     plan: &Arc<Plan>,
-    objectives: &[Objective],
+    asked: &RateSearch,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<SearchResult, Error> {
-    let length_ns = window_ns(plan, objectives)?;
+    let length_ns = window_ns(asked)?;
     let workers = Workers::connect(plan, stop)?;
     reporter.ready()?;
     let begin_ns = monotonic_ns();
     report_edge(reporter, "measure", Edge::Begin, Some(begin_ns))?;
     let mut live = Live {
         plan,
-        objectives,
+        asked,
         workers,
         stop,
-        progress: Progress::on_terminal(plan.end, length_ns),
+        progress: Progress::on_terminal(
+            End::After {
+                ns: asked.duration_ns,
+            },
+            length_ns,
+        ),
         window_ns: length_ns,
-        end_ns: begin_ns + duration_ns(plan) + plan.warm_up_ns,
+        end_ns: begin_ns + asked.duration_ns + asked.warm_up_ns,
         busy: Vec::new(),
         lost: BTreeMap::new(),
     };
-    let shares: Vec<f64> = objectives.iter().map(|it| it.share).collect();
+    let shares: Vec<f64> = asked.objectives.iter().map(|it| it.share).collect();
     let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
     live.workers.end()?;
     Ok(SearchResult {
-        objectives: objectives.to_vec(),
+        objectives: asked.objectives.clone(),
         busiest_thread_share,
         search,
         window_ns: length_ns,
@@ -86,18 +90,15 @@ pub fn find_rate(
     })
 }
 
-fn duration_ns(plan: &Plan) -> u64 {
-    match plan.end {
-        End::After { ns } => ns,
-        End::Transactions(_) => unreachable!("a search ends by time"),
-    }
-}
-
-/// How long a window is.
-fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
+/// The length of a window.
+fn window_ns(asked: &RateSearch) -> Result<u64, Error> {
     let windows_ns = |ns: u64, windows: u64| ns * (SETTLE + 1) / SETTLE * windows;
-    let duration_ns = duration_ns(plan);
-    let longest = objectives.iter().filter_map(Objective::limit_ns).max();
+    let duration_ns = asked.duration_ns;
+    let longest = asked
+        .objectives
+        .iter()
+        .filter_map(Objective::limit_ns)
+        .max();
     let least_ns = LIMITS_IN_WINDOW * longest.unwrap_or(0);
     let usual_ns = duration_ns / (WINDOWS * (SETTLE + 1) / SETTLE);
     let ns = usual_ns.max(least_ns);
@@ -114,7 +115,7 @@ fn window_ns(plan: &Plan, objectives: &[Objective]) -> Result<u64, Error> {
 
 struct Live<'a> {
     plan: &'a Plan,
-    objectives: &'a [Objective],
+    asked: &'a RateSearch,
     workers: Workers,
     stop: &'a Stop,
     progress: Option<Progress>,
@@ -178,25 +179,12 @@ impl SystemUnderTest for Live<'_> {
     fn closed_loop(&mut self) -> Result<Option<f64>, Error> {
         self.show("closed loop without pauses");
         let pace = Pace::Closed { think_ns: 0 };
-        let tally = self.measure(pace, self.plan.warm_up_ns)?;
+        let tally = self.measure(pace, self.asked.warm_up_ns)?;
         Ok(tally.map(|it| it.total().answered() as f64 / (self.window_ns as f64 / 1e9)))
     }
 
     fn window(&mut self, rate: f64) -> Result<Option<Window>, Error> {
-        let Pace::Open {
-            spread,
-            backlog_max,
-            ..
-        } = self.plan.pace
-        else {
-            unreachable!("a search is an open loop")
-        };
-        let pace = Pace::Open {
-            rate_per_second: rate,
-            spread,
-            backlog_max,
-        };
-        let Some(mut tally) = self.measure(pace, 0)? else {
+        let Some(mut tally) = self.measure(self.asked.pace(rate), 0)? else {
             return Ok(None);
         };
         if self.sessions_lost() > 0 {
@@ -204,11 +192,11 @@ impl SystemUnderTest for Live<'_> {
             let asked = rate * self.window_ns as f64 / 1e9;
             tally.due = tally.due.max(asked as u64);
         }
-        let window = judged(rate, &tally, self.objectives);
-        let shares: Vec<f64> = self.objectives.iter().map(|it| it.share).collect();
+        let window = judged(rate, &tally, &self.asked.objectives);
+        let shares: Vec<f64> = self.asked.objectives.iter().map(|it| it.share).collect();
         let verdict = match window.missed(&shares) {
             None => "kept".to_owned(),
-            Some(objective) => format!("{} missed", self.objectives[objective].text),
+            Some(objective) => format!("{} missed", self.asked.objectives[objective].text),
         };
         let left_ns = self.end_ns.saturating_sub(monotonic_ns());
         let left = left_ns as f64 / 1e9;

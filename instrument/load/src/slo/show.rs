@@ -10,7 +10,8 @@ use crate::figures::{busy_client, lost_sessions};
 use crate::plan::Plan;
 use crate::units::{count, time};
 
-/// Above this share of what the sessions reach without pauses, the sessions limit, not the objective.
+/// Above this share of what the sessions reach without pauses, the sessions limit, not the
+/// objective.
 const AT_CAPACITY: f64 = 0.95;
 /// Upper end over lower end above which an interval is too wide to say much.
 const WIDE: f64 = 1.5;
@@ -45,7 +46,7 @@ fn verdict(found: &SearchResult) -> String {
         } => {
             let limits = match texts.len() {
                 1 => String::new(),
-                _ => format!("; {} is what limits", texts[objective]),
+                _ => format!("; {} limits the rate", texts[objective]),
             };
             format!(
                 "{all} kept up to {} per second (95 % interval {} to {}){limits}",
@@ -55,7 +56,7 @@ fn verdict(found: &SearchResult) -> String {
             )
         }
         Outcome::NeverKept { rate, objective } => format!(
-            "{} is not kept at any rate: it is missed at {} per second already",
+            "{} is not kept at any rate: it is missed even at {} per second",
             texts[objective],
             count(rate)
         ),
@@ -64,7 +65,7 @@ fn verdict(found: &SearchResult) -> String {
             count(rate.round())
         ),
         Outcome::Undecided => {
-            format!("what was seen does not say what rate keeps {all}; try a longer --duration")
+            format!("the measurements do not decide what rate keeps {all}; try a longer --duration")
         }
     }
 }
@@ -77,8 +78,8 @@ fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
         && high > WIDE * low
     {
         warnings.push(
-            "windows at like rates differ much: something else than the rate makes requests slow; \
-             a quieter machine, or a longer --duration"
+            "windows at similar rates differ much: requests are slow for another reason than the rate; \
+            use a quieter machine, or a longer --duration"
                 .to_owned(),
         );
     }

@@ -1,6 +1,6 @@
-//! What the sessions ask for: a folder for each workload, with its options, its statements for each
-//! language, its generator and its data. This file lists them: it selects the workload that the
-//! command line names.
+//! The requests of the sessions: a folder for each workload, with its options, its statements for
+//! each language, its generator and its data. This file lists them: it selects the workload that
+//! the command line names.
 
 mod scripts;
 mod statement;

@@ -1,4 +1,4 @@
-//! What a workload is for the rest of the program: kinds of transactions, the statements that they
+//! The interface of a workload: kinds of transactions, the statements that they
 //! consist of, and a generator for each session. Nothing here does input or output, and nothing
 //! knows how a statement is encoded: that is a protocol's task.
 
@@ -13,8 +13,8 @@ use super::statement::{Statement, StatementError};
 use crate::dataset::Dataset;
 
 /// The parameters of one transaction: a number for each slot. The workload decides what a slot
-/// means; protocols and engines copy numbers from slots into requests. Inline, so that a transaction
-/// allocates nothing.
+/// means; protocols and engines copy numbers from slots into requests. Inline, so that a
+/// transaction allocates nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parameters([i64; Parameters::SLOTS]);
 
@@ -46,7 +46,7 @@ impl<const N: usize> From<[i64; N]> for Parameters {
     }
 }
 
-/// What the statements of a workload are written in.
+/// The language of the statements of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Commands of a key-value server.
@@ -90,7 +90,7 @@ pub trait Workload: Debug + Send + Sync {
     /// The generator of the transactions of a session.
     fn generator(&self, session: u64) -> Box<dyn Generator>;
 
-    /// What to warn of in a run with so many sessions, for reasons of this workload.
+    /// Warnings of this workload about a run with so many sessions.
     fn warnings(&self, _sessions: u64) -> Vec<String> {
         Vec::new()
     }
@@ -145,9 +145,9 @@ pub trait Generator: Send {
     /// Draws the parameters of a new transaction of a kind (an index into [`Workload::kinds`]).
     fn begin(&mut self, kind: usize, random: &mut SmallRng) -> Parameters;
 
-    /// Takes the answer to a round trip (an index into [`TransactionKind::round_trips`]); may change
-    /// parameters that later round trips use. `Some` ends the transaction. After `None` the next
-    /// round trip follows, or the transaction has succeeded if that was the last.
+    /// Takes the answer to a round trip (an index into [`TransactionKind::round_trips`]); may
+    /// change parameters that later round trips use. `Some` ends the transaction. After `None` the
+    /// next round trip follows, or the transaction has succeeded if that was the last.
     fn answered(
         &mut self,
         _kind: usize,

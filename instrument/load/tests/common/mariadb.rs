@@ -35,7 +35,7 @@ impl MariaDb {
             let user = User::from_name(name).unwrap().expect("made by the package");
             chown(folder.path(), Some(user.uid), Some(user.gid)).unwrap();
         }
-        // A server that starts removes the temporary tables of all others in that folder.
+        // A starting server removes the temporary tables of all servers that share the folder.
         let places = [
             argument("--datadir", &folder.path().join("data")),
             argument("--tmpdir", folder.path()),
@@ -78,7 +78,7 @@ impl MariaDb {
         Some(server)
     }
 
-    /// Starts it, and waits until it lets clients in.
+    /// Starts it, and waits until it accepts clients.
     pub fn start_again(&mut self) {
         let log = self.folder.path().join("log");
         self.command.stderr(File::create(&log).unwrap());
@@ -94,7 +94,7 @@ impl MariaDb {
         self.child = Some(child);
     }
 
-    /// Does what is asked by the server's own client, as its root; what it printed.
+    /// Executes statements with the server's own client, as root; returns the output.
     pub fn ask(&self, statements: &str) -> String {
         let output = Command::new("mariadb")
             .args(["--no-defaults", "-u", "root", "-B", "-N", "-e", statements])
@@ -111,7 +111,7 @@ impl MariaDb {
         format!("mysql://{user}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it, like a crash.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();

@@ -1,4 +1,5 @@
-//! A small RESP server of the test's own, and the program under test with what it printed and reported.
+//! A small RESP server of the test's own, and the program under test with what it printed and
+//! reported.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
@@ -15,7 +16,7 @@ use tempfile::NamedTempFile;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-load-under-test");
 
-/// Answers each request with what a function makes of its number and words.
+/// A server that answers each request with the result of a function of its number and words.
 pub struct Server {
     pub address: String,
     requests: Arc<AtomicU64>,
@@ -28,7 +29,7 @@ impl Server {
         Self::start_with(move |stream, counter| serve(stream, answer, counter))
     }
 
-    /// Leaves each connection to a function, which counts the requests.
+    /// Passes each connection to a function, which counts the requests.
     pub fn start_with(serve: impl Fn(&TcpStream, &AtomicU64) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -43,7 +44,7 @@ impl Server {
         Self { address, requests }
     }
 
-    /// Until so many requests have come.
+    /// Waits until the server has received so many requests.
     pub fn wait_for(&self, requests: u64) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while self.requests() < requests {
@@ -88,7 +89,7 @@ fn line(reader: &mut impl BufRead) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// What a run printed and reported.
+/// The output and the report of a run.
 pub struct Ended {
     pub output: Output,
     pub lines: Vec<Value>,
@@ -118,7 +119,7 @@ pub fn load_with(server: &str, arguments: &[&str], variables: &[(&str, &str)]) -
     Ended { output, lines }
 }
 
-/// A run that goes on; what it prints can be read.
+/// Starts a run whose output can be read while it continues.
 pub fn start(server: &str, arguments: &[&str]) -> Child {
     Command::new(PROGRAM)
         .arg(server)

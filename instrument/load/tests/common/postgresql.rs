@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
 use tempfile::TempDir;
 
-/// Users that show each way to log in, and nobody else.
+/// Rules that admit a user for each way to log in, and no other users.
 const RULES: &str = "
 local   all all                   trust
 host    all postgres 127.0.0.1/32 trust
@@ -107,13 +107,13 @@ impl PostgreSql {
         }
     }
 
-    /// Does what is asked, as its superuser; what it printed.
+    /// Executes statements as the superuser; returns the output.
     pub fn ask(&self, statements: &str) -> String {
         self.psql(statements)
             .unwrap_or_else(|said| panic!("{statements}: {said}"))
     }
 
-    /// By the client of any version.
+    /// Executes statements with the client of any version.
     fn psql(&self, statements: &str) -> Result<String, String> {
         let psql = installed()
             .iter()
@@ -161,13 +161,13 @@ impl PostgreSql {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Ends it as a crash would: all its processes at once, without a checkpoint.
+    /// Kills all its processes at once, without a checkpoint, like a crash.
     pub fn crash(&mut self) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGQUIT);
         self.child.wait().unwrap();
     }
 
-    /// Starts it again on what it left.
+    /// Starts it again with the same data.
     pub fn restart(&mut self) {
         self.child = launch(&self.tools, &self.folder, self.port);
         self.wait();
@@ -199,7 +199,7 @@ fn user() -> Option<&'static str> {
     Uid::effective().is_root().then_some("postgres")
 }
 
-/// Runs a program as somebody who may, and ends it with the test.
+/// Runs a program as a user that is not root, and ends it with the test.
 fn as_user(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     if let Some(user) = user() {

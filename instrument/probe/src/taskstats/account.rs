@@ -1,9 +1,8 @@
 //! One task's account, as the kernel lays it out (`struct taskstats`).
 
-use concurve_wire::spec::Policy;
-
 use super::netlink::{self, attributes, u16_at, u32_at, u64_at};
-use crate::{ProbeError, Result, task};
+use crate::task::{self, Policy};
+use crate::{ProbeError, Result};
 
 const TYPE_STATS: u16 = 3;
 const TYPE_AGGR_PID: u16 = 4;

@@ -6,6 +6,7 @@ use concurve_wire::spec::Policy;
 
 use super::Ledger;
 use super::thread::{Final, Reads, Seen, Sums};
+use crate::convert;
 
 impl Ledger {
     /// Enters an exit whose role is known.
@@ -51,7 +52,7 @@ impl Ledger {
             name: account.name,
             source: ThreadSource::Exit,
             nice: Some(account.nice),
-            policy: static_priority(account.policy, seen.policy),
+            policy: static_priority(account.policy.map(convert::policy), seen.policy),
             cpus: seen.cpus,
             lived_ns: Some(account.elapsed_ns),
             usage: sums.usage(true, migrations),

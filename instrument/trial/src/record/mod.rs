@@ -122,7 +122,7 @@ fn note_gaps(trial: &Trial, absent: &mut Absent) {
         let ns = trial.unattributed_cpu_ns;
         absent.insert(
             "attribution".into(),
-            format!("{ns} ns of CPU time belong to orphans whose role could not be told"),
+            format!("{ns} ns of CPU time belong to orphans whose role is unknown"),
         );
     }
 }

@@ -5,6 +5,7 @@ use concurve_wire::record::{EndedBy, Exit, OutcomeKind};
 use concurve_wire::spec::End;
 
 use super::{Ending, Trial};
+use crate::convert;
 use crate::ledger::Final;
 use crate::orphans;
 use crate::role::Role;
@@ -47,7 +48,7 @@ impl Trial {
         }
         let leader = self.roles.iter().position(|role| role.pid == Some(pid));
         if let Some(index) = leader {
-            self.role_exited(index, reaped.exit, now);
+            self.role_exited(index, convert::exit(reaped.exit), now);
         }
     }
 
@@ -62,7 +63,7 @@ impl Trial {
         Some(Final {
             name: stat.name,
             nice: stat.nice,
-            policy: stat.policy,
+            policy: stat.policy.map(convert::policy),
             schedstat: proc_fs.thread_schedstat(pid, pid).ok()?,
             switches: switches
                 .and_then(|status| status.voluntary_switches.zip(status.involuntary_switches)),

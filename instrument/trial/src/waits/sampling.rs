@@ -1,4 +1,4 @@
-//! What the threads of all roles waited for, by samples, and why where no sample says it.
+//! What the threads of all roles waited for, by samples, and why samples are missing.
 
 use concurve_probe::proc_fs::ProcFs;
 use concurve_wire::record::{Absent, RoleRecord, Waits};
@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::waits::thread::{Observation, SampledThread, WaitSamplerThread};
 use crate::waits::{self, Tally};
 
-const UNSEEN_ROLE: &str = "too short: threads are looked at from their second sample on";
+const UNSEEN_ROLE: &str = "too short: threads are sampled from their second sample on";
 const UNSEEN_PHASE: &str = "no sample of its threads fell into it";
 const UNSEEN_THREAD: &str = "fewer than two samples fell into its life";
 
@@ -39,8 +39,8 @@ impl WaitSampling {
         }
     }
 
-    /// Requests a sample of these threads. The sampling thread starts with the first request, so short
-    /// programs do without it.
+    /// Requests a sample of these threads. The sampling thread starts with the first request, so
+    /// short programs do without it.
     pub fn request(&mut self, threads: Vec<SampledThread>, proc_fs: &ProcFs) {
         if threads.is_empty() || self.failure.is_some() {
             return;
@@ -89,8 +89,8 @@ impl WaitSampling {
         &self.roles[role].tally
     }
 
-    /// Completes the record of a role, its phases and its listed threads with their waits, or with the
-    /// reason why they are missing.
+    /// Completes the record of a role, its phases and its listed threads with their waits, or with
+    /// the reason why they are missing.
     pub fn write_to(&self, role: usize, processes: u64, record: &mut RoleRecord) {
         let waits = &self.roles[role];
         let refusal = waits.refusal.as_ref().or(self.failure.as_ref());
@@ -126,7 +126,7 @@ impl RoleWaits {
         }
         if self.tally.left_out > 0 {
             let text = format!(
-                "a lower bound: there was no room for {} readings at further words",
+                "a lower bound: {} readings at further words were not counted",
                 self.tally.left_out
             );
             absent.insert("futex_words".into(), text);

@@ -205,7 +205,7 @@ impl SyscallReader {
                 "; it needs the right to trace the program: see kernel.yama.ptrace_scope, and \
                  whether the program is set-user-ID"
             }
-            Some(libc::ENOENT) => "; this kernel does not tell",
+            Some(libc::ENOENT) => "; this kernel does not provide it",
             _ => "",
         };
         (!gone).then(|| Observation::Refused(format!("{error}{advice}")))

@@ -61,8 +61,8 @@ pub fn record_without_privilege(trial: Trial) -> TrialRecord {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let copy = folder.path().join("trial");
-    // Copied by another process: a fork of another test would inherit the descriptor that this one
-    // writes through, and a file that is open for writing cannot be executed.
+    // `cp` writes the copy: if this process wrote it, a child that another test forks would inherit
+    // the descriptor, and a file that is open for writing cannot be executed.
     let copied = Command::new("cp").arg(RUNNER).arg(&copy).status().unwrap();
     assert!(copied.success());
     let mut command = Command::new("setpriv");

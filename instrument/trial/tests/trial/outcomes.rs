@@ -47,7 +47,7 @@ fn a_file_that_is_not_executable_and_a_directory_that_is_not_there() {
 }
 
 #[test]
-fn failures_of_the_program_carry_its_last_words() {
+fn failures_quote_the_last_line_of_standard_error() {
     let record = record(role("target", ["sh", "-c", "echo one >&2; echo two >&2; exit 3"]).into());
     assert_eq!(record.outcome.kind, OutcomeKind::ProgramFailed);
     assert!(record.outcome.message.unwrap().ends_with("two"));
@@ -64,7 +64,7 @@ fn death_by_signal() {
 }
 
 #[test]
-fn the_time_limit_ends_even_what_resists() {
+fn the_time_limit_kills_programs_that_ignore_sigterm() {
     let mark = format!("31.{}", std::process::id());
     let script = format!("trap '' TERM; (trap '' TERM; setsid sleep {mark}) & sleep {mark} & wait");
     let mut trial = Trial::from(role("target", ["sh", "-c", &script]));

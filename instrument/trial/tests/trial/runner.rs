@@ -30,7 +30,7 @@ fn closed_standard_input_is_an_invalid_spec() {
 }
 
 #[test]
-fn check_runs_nothing_and_says_what_is_wrong() {
+fn check_runs_no_program_and_reports_problems() {
     let folder = tempfile::tempdir().unwrap();
     let touched = folder.path().join("touched");
     let mut refused = role("refused", ["true"]);
@@ -64,7 +64,7 @@ fn check_runs_nothing_and_says_what_is_wrong() {
 }
 
 #[test]
-fn probes_say_why_not() {
+fn probes_report_why_a_source_is_refused() {
     let output = common::run(&["probes"], "");
     let probes: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for (name, probe) in probes.as_object().unwrap() {

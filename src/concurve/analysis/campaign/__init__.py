@@ -1,6 +1,6 @@
 """The runs of a campaign → :class:`~concurve.findings.campaign.CampaignFindings`.
 
-``summary`` says what matters, ``deviations`` what did not go as the procedure wants it.
+``summary`` says what matters, ``deviations`` where a study departed from the procedure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What did not go as the procedure of a campaign wants it."""
+"""Where the studies of a campaign departed from its procedure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def missing(study: StudyFindings) -> str:
 
 
 def deviations(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> Iterator[Deviation]:
-    """Of each study, then of the machine."""
+    """The deviations of each study, then those of the machine."""
     for study in studies:
         if study.state != "complete":
             yield Deviation(study=study.name, kind="missing", says=missing(study))

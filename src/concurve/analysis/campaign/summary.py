@@ -1,4 +1,4 @@
-"""What a reader with a minute needs of a campaign."""
+"""The summary of a campaign, to be read in a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Findings
 from concurve.store.campaign_head import CampaignHead
 
-#: Refuted claims of a study that the summary names one by one.
+#: The summary names at most this many refuted claims of a study.
 REFUTED_NAMED = 2
 #: Verdicts on published figures that were held against ours.
 JUDGED: tuple[Agreement, ...] = ("agrees", "differs", "undecided")
@@ -24,7 +24,7 @@ K = TypeVar("K", bound=str)
 
 
 def summed(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
-    """Counts by name, all together."""
+    """The sum of counts, by name."""
     total: Counter[K] = Counter()
     for some in counts:
         total.update(some)
@@ -34,7 +34,7 @@ def summed(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
 def summary(
     head: CampaignHead, studies: Sequence[StudyFindings], machine: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What a reader with a minute needs: how much was done, what holds, what does not."""
+    """The summary: how much was done, which claims hold, and which do not."""
     yield Finding(kind="answer", sentence=_done(studies, machine))
     claims = summed(study.verdicts for study in studies)
     if claims:
@@ -94,9 +94,7 @@ def _refuted(head: CampaignHead, studies: Sequence[StudyFindings]) -> Iterator[F
             yield Finding(kind="note", sentence=f"Refuted, {name_of(study)}: {says}")
         left_out += len(refuted[REFUTED_NAMED:])
     if left_out:
-        yield Finding(
-            kind="note", sentence=f"Refuted, and not named here: {left_out} more; see the results."
-        )
+        yield Finding(kind="note", sentence=f"{left_out} more claims are refuted; see the results.")
 
 
 def name_of(study: StudyFindings) -> str:
@@ -133,7 +131,7 @@ def _limits(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
 
 
 def _skipped(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
-    """Cells that errors took out, in studies that are complete all the same."""
+    """Cells that were skipped after errors, in studies that are complete nevertheless."""
     for study in studies:
         cells = study.run.cells if study.run is not None else ()
         skipped = [cell for cell in cells if cell.status == "skipped"]
@@ -147,7 +145,7 @@ def _skipped(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
 
 
 def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
-    """A machine that was not quiet casts doubt on the whole."""
+    """A warning if trials are used although the machine was not quiet."""
     doubtful = sum(reject.used for run in runs for reject in run.rejects)
     if doubtful:
         trials = sum(run.run.trials for run in runs)

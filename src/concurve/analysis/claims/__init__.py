@@ -1,7 +1,7 @@
 """Claims of a study's source → verdicts, each kind by a small test of its own. Pure.
 
 A verdict is ``supported`` or ``refuted`` only where the 95 % interval leaves no doubt; otherwise
-``undecided``. A claim whose cells this run has not got (fewer CPUs, a shorter effort, a skipped
+``undecided``. A claim whose cells are missing in this run (fewer CPUs, a shorter effort, a skipped
 cell) is ``not testable here``, with the reason.
 """
 

@@ -1,4 +1,4 @@
-"""What a claim's test answers, and what the tests share."""
+"""The answer of a claim's test, and functions that the tests share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from concurve.terms import Level
 
 
 class Answer(NamedTuple):
-    """A verdict with its reason; the ``estimate`` was held against the ``threshold``."""
+    """A verdict with its reason; the test compared the ``estimate`` with the ``threshold``."""
 
     verdict: VerdictName
     reason: str
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 def bounded(estimate: Estimate, at_least: float | None, at_most: float | None) -> Answer:
-    """Supported if the whole interval keeps the bounds, refuted if all of it breaks one."""
+    """Supported if the whole interval lies within the bounds, refuted if it lies beyond one."""
     threshold = " and ".join(
         f"{words} {bound:g}"
         for words, bound in (("at least", at_least), ("at most", at_most))
@@ -34,7 +34,7 @@ def bounded(estimate: Estimate, at_least: float | None, at_most: float | None) -
     least = float("-inf") if at_least is None else at_least
     most = float("inf") if at_most is None else at_most
     if least <= low and high <= most:
-        return Answer("supported", "the whole interval keeps the bound", estimate, threshold)
+        return Answer("supported", "the whole interval lies within the bound", estimate, threshold)
     if high < least or low > most:
         return Answer("refuted", "the whole interval lies beyond the bound", estimate, threshold)
     return Answer("undecided", "the interval contains the bound", estimate, threshold)
@@ -47,7 +47,7 @@ def by_level(
     samples: Samples,
     needed: Mapping[str, float] | None = None,
 ) -> dict[Level, Sequence[float]]:
-    """Values by level of a factor; with ``needed`` only those levels, and all of them."""
+    """Values by level of a factor. ``needed`` names the levels, all of which must be there."""
     levels = samples.levels(factor)
     if needed is not None:
         known = {str(level) for level in levels}

@@ -42,13 +42,13 @@ def constant_within(test: ConstantWithin, samples: Samples) -> Answer:
 
 
 def best_setting(test: BestSetting, samples: Samples) -> Answer:
-    """Is the set of levels that cannot be told from the best among those named?"""
+    """Is the set of levels that cannot be distinguished from the best among those named?"""
     columns = by_level(test.factor, test.where, test.indicator, samples)
     better = samples.better(test.indicator)
     best = best_set(list(columns.values()), lower_is_better=better != "higher", pilot=samples.pilot)
     levels = [list(columns)[index] for index in best.members]
     threshold = f"among {', '.join(map(str, test.among))}"
-    said = f"cannot be told from the best: {', '.join(map(str, levels))}"
+    said = f"cannot be distinguished from the best: {', '.join(map(str, levels))}"
     if all(level in test.among for level in levels):
         return Answer("supported", said, None, threshold)
     if not any(level in test.among for level in levels):
@@ -74,5 +74,5 @@ def order(test: Order, samples: Samples) -> Answer:
         if closest is None or estimate.value < closest.value:
             closest = estimate
     verdict: VerdictName = "supported" if sure else "undecided"
-    reason = "every step is sure" if sure else "a step cannot be told from none"
+    reason = "every step is significant" if sure else "a step is not significant"
     return Answer(verdict, reason, closest, "in this order")

@@ -16,7 +16,7 @@ from concurve.terms import Level
 
 
 def speedup(test: Ratio, samples: Samples) -> Answer:
-    """Times: base over cell; rates and other figures where higher is better: cell over base."""
+    """Base over cell for times; cell over base for rates and where else higher is better."""
     inverse = samples.better(test.indicator) == "lower"
     top, bottom = (test.over, test.of) if inverse else (test.of, test.over)
     return bounded(_ratio(test.indicator, top, bottom, samples), test.at_least, test.at_most)

@@ -15,7 +15,7 @@ from concurve.stats.moments import mean
 from concurve.stats.welch import growth, log_ratio
 from concurve.terms import IndicatorInfo, Level
 
-#: A cell's later trials differ from its earlier ones at this level: once in a hundred by chance.
+#: Significance level of the test whether a cell's later trials differ from its earlier ones.
 _DRIFT_LEVEL = 0.01
 
 Blocks = dict[int, float]
@@ -23,7 +23,7 @@ Blocks = dict[int, float]
 
 
 class Draft(NamedTuple):
-    """A cell before all cells together say what it is."""
+    """A compared cell whose verdict still needs the p-values of all cells."""
 
     cell: CellComparison
     log: LogRatio | None
@@ -45,7 +45,7 @@ def draft_of(
     columns: Columns,
     options: Options,
 ) -> Draft:
-    """A pair compared by an indicator, but for its verdict."""
+    """A pair compared by an indicator, still without its verdict."""
     keys = pair.base, pair.new
     blocks = [
         [own.get(cells[key].index, {}) for cells, own in zip(side.cells, mine, strict=True)]
@@ -94,7 +94,7 @@ def _lack(
     values: Sequence[Sequence[Sequence[float]]],
     info: IndicatorInfo,
 ) -> str:
-    """Why a side has no figure, or an empty text."""
+    """The reason why a side has no figure; empty if both have one."""
     for side, key, sessions in zip(sides, keys, values, strict=True):
         if not all(sessions):
             index = next(n for n, session in enumerate(sessions) if not session)
@@ -125,7 +125,7 @@ def _ratio(
     log: LogRatio | None,
     method: Method,
 ) -> Estimate | None:
-    """The ratio with its 95 % interval; without one where the trials cannot bear it. In pairs
+    """The ratio with its 95 % interval, or without one if there are too few trials. In pairs
     it is the geometric mean of the blocks' ratios, else the ratio of the means."""
     if not all(new) or not all(base):
         return None
@@ -141,7 +141,7 @@ def _ratio(
 
 
 def verdict_of(direction: Direction, better: str) -> Change:
-    """More of what should be low is slower."""
+    """The verdict for a significant change: an increase is slower where lower is better."""
     if direction in ("same", "undecided"):
         return direction
     return "faster" if (direction == "higher") == (better == "higher") else "slower"
@@ -152,9 +152,9 @@ def interleaved(
 ) -> tuple[list[list[Blocks]], str]:
     """Trials of two cells of one run that may be held against each other, and a remark.
 
-    A cell that has its precision gets no further trials, the other goes on. Where the latter's
-    own trials then differ from those before, the machine was no longer the same, and only the
-    blocks that hold both count; in pairs it is always so.
+    A cell that has reached its precision gets no further trials, while the other one does. If the
+    later trials of the other cell differ from its earlier ones, the machine has changed, and only
+    the blocks that hold both cells count. In pairs only these blocks count in any case.
     """
     (first,), (second,) = blocks
     both = sorted(first.keys() & second.keys())

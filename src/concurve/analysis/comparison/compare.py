@@ -1,7 +1,7 @@
 """Two runs, or two levels of a factor, cell by cell →
 :class:`~concurve.findings.comparison.Comparison`. Pure.
 
-``options`` says what is compared, ``sides`` finds the cells to compare and what speaks against it,
+``options`` says what is compared, ``sides`` finds the cells to compare and warns of differences,
 and ``cells`` compares each pair.
 """
 
@@ -45,7 +45,7 @@ def compare_runs(
     twice = {run.run.id for run in base} & {run.run.id for run in new}
     if twice:
         raise ComparisonError(
-            f"run {min(twice)} stands on both sides",
+            f"run {min(twice)} is on both sides",
             "two runs, or --factor NAME --levels BASE,NEW inside one",
         )
     if options.method == "pairs":

@@ -1,4 +1,4 @@
-"""What a comparison is asked for: its options, and the indicators that they name."""
+"""The options of a comparison, and the indicators that they name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from concurve.findings.run import Findings
 from concurve.stats.comparison import Method
 from concurve.terms import IndicatorInfo
 
-#: Differences below this share are not worth the name, unless another is given.
+#: Differences below this share are not relevant, unless the caller gives another share.
 EFFECT = 0.02
 
 
@@ -33,7 +33,7 @@ DEFAULTS = Options()
 
 
 def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[IndicatorInfo, ...]:
-    """What is compared: the indicators asked for, else the primary one."""
+    """The indicators to compare: those that the options name, else the primary one."""
     infos = []
     for name in options.indicators or (sides[1].sessions[0].primary,):
         found = [_info(run, name) for side in sides for run in side.sessions]
@@ -67,6 +67,6 @@ def _info(run: Findings, name: str) -> IndicatorInfo:
 
 
 def near(name: str, names: list[str]) -> str:
-    """A remedy: the name that was meant, perhaps, or all of them."""
+    """A remedy: the most similar name, or all of them if none is similar."""
     near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none'}"

@@ -11,12 +11,12 @@ from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.terms import Level
 
-#: Cells that a warning names one by one.
+#: A warning names at most this many cells.
 _NAMED_MAX = 3
 
 
 class Side(NamedTuple):
-    """Sessions (runs) that stand together on one side, and the cells of each by parameters."""
+    """The sessions (runs) of one side, and the cells of each by parameters."""
 
     name: str
     sessions: tuple[Findings, ...]
@@ -45,7 +45,7 @@ def side_name(sessions: Sequence[Findings]) -> str:
 
 
 def common_cells(base: Side, new: Side) -> tuple[list[frozenset[tuple[str, Level]]], list[str]]:
-    """Cells that every session of both sides has, and what is said of the others."""
+    """Cells that every session of both sides has, and a warning about the others."""
     everywhere = [*base.cells, *new.cells]
     common = [key for key in new.cells[0] if all(key in cells for cells in everywhere)]
     alone = {
@@ -74,7 +74,8 @@ def _setting(parameters: Mapping[str, Level]) -> str:
 
 
 def machines(runs: Sequence[Findings], across: bool) -> Iterator[str]:
-    """Other hardware is refused unless asked for; other settings of one machine are a warning."""
+    """Refuse runs of different hardware unless ``across``; warn of different settings of a
+    machine."""
     first = runs[0]
     for run in runs[1:]:
         differences = machine_differences(first.machine, run.machine)
@@ -91,19 +92,19 @@ def machines(runs: Sequence[Findings], across: bool) -> Iterator[str]:
 
 
 def studies(base: Findings, new: Findings) -> Iterator[str]:
-    """Are they runs of one study?"""
+    """Warn if the runs are of different studies."""
     if base.run.study != new.run.study:
         yield f"different studies: {base.run.study} and {new.run.study}"
 
 
 def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]:
-    """Are there several runs on one side alone?"""
+    """Warn if only one side has several runs."""
     if (len(base) == 1) != (len(new) == 1):
-        yield "one run against several: how runs of the former vary is not known"
+        yield "one run against several: the variance between runs of the single side is not known"
 
 
 def states(runs: Sequence[Findings]) -> list[str]:
-    """Runs that are not complete, or have trials in doubt."""
+    """Warnings about runs that are not complete, or have trials in doubt."""
     found = []
     for run in runs:
         if run.run.state != "complete":

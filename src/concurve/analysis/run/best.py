@@ -1,5 +1,5 @@
-"""The best settings of a run, by its primary indicator or another: those that cannot be told from
-the best, and the one of them to run."""
+"""The best settings of a run by an indicator: those that cannot be distinguished from the best,
+and the recommended one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from concurve.stats.moments import mean
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
-#: Two settings that differ by less are alike in practice.
+#: A smaller relative difference between two settings is not relevant in practice.
 EFFECT = 0.01
 
 
@@ -100,7 +100,7 @@ def _find(
 
 
 def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
-    """How much a level takes: numbers by their size, words by their place in the study."""
+    """The cost order of a level: numbers by size, words by their position in the study."""
     if isinstance(level, str):
         return True, levels.index(level)
     return False, level
@@ -109,18 +109,21 @@ def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
 def _decide(
     columns: Sequence[Sequence[float]], best: BestSet, pilot: int
 ) -> tuple[str, int | None]:
-    """What it would take to tell the best two apart."""
+    """What would decide between the best two settings, and how many trials it takes."""
     if best.rival is None:
         return "", None
     pair = columns[best.leader], columns[best.rival]
     if min(map(len, pair)) < 2:
-        return "a setting with a single trial cannot be told from any: run more trials", None
+        return (
+            "a setting with a single trial cannot be distinguished from any: run more trials",
+            None,
+        )
     apart = abs(mean(pair[0]) - mean(pair[1]))
     share = apart / abs(mean(pair[0])) if mean(pair[0]) else float(apart > 0)
     if share < EFFECT:
         return (
             f"the best two means lie {format_share(share)} apart: "
-            "no difference worth the name", None,
+            "no relevant difference", None,
         )  # fmt: skip
     trials = trials_to_tell(*pair, others=len(columns) - 1, pilot=pilot)
     seem = f"the best two means lie {format_share(share)} apart"
@@ -129,8 +132,8 @@ def _decide(
     have = min(map(len, pair))
     trials = max(trials, have + 1)
     return (
-        f"{seem}; if they truly do, {trials} trials of each ({trials - have} more) would tell "
-        "with a power of 80 %", trials,
+        f"{seem}; if they truly do, {trials} trials of each ({trials - have} more) would show "
+        "it with a power of 80 %", trials,
     )  # fmt: skip
 
 

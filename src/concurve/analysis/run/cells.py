@@ -27,7 +27,7 @@ def cell_findings(
     first: TrialRecord | None,
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
-    """What is found of each cell; its estimates are made when they are asked for."""
+    """The findings of each cell; an estimate is computed when it is first read."""
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
     pilot = plan.rules.repeats_min
@@ -53,7 +53,7 @@ def cell_findings(
                 else None,
                 base=cell.base,
                 trials=len(state.used),
-                stop_reason=state.stop,
+                stop_reason=state.stop_reason,
                 note=state.skipped,
             )
         )
@@ -78,9 +78,9 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
 
 
 def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell (facts: say the base, and its value); of a
-    simulation they would be the simulator's. No efficiency where each base cell has the concurrency
-    of the cells that are held against it."""
+    """Speed-up and efficiency against the base cell. None in a simulation: they would be those of
+    the simulator. No efficiency if each base cell has the same concurrency as the cells that are
+    compared with it."""
     if plan.study.simulation:
         return {}
     sides = tables[cell.index].used, tables[cell.base].used

@@ -34,7 +34,7 @@ from concurve.wire.record import TrialRecord
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What the store has of a run beside its records: its head and its trials, replayed."""
+    """A run from the store without its records: its head and its replayed trials."""
 
     head: RunHead
     row: RunRow
@@ -51,7 +51,7 @@ class StoredRun:
 
     @property
     def first_key(self) -> TrialKey | None:
-        """The trial that was made first."""
+        """The trial that ran first."""
         return self.trials[0].outcome.key if self.trials else None
 
     @cached_property

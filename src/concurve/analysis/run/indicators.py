@@ -1,4 +1,4 @@
-"""What the indicators of a run are: the laboratory's own, then the reported."""
+"""The indicators of a run: first those of the laboratory, then those that programs report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from concurve.wire.record import TrialRecord
 def indicator_infos(
     head: RunHead, plan: Plan, first: TrialRecord | None, tables: list[Table]
 ) -> tuple[IndicatorInfo, ...]:
-    """Descriptions of all indicators that occur: the laboratory's own, then the reported."""
+    """Descriptions of all indicators of a run: those of the laboratory, then the reported ones."""
     own = {info.name: info for info in INDICATORS}
     names = dict.fromkeys(name for table in tables for name in table.every)
     units: dict[str, str] = {}

@@ -74,8 +74,8 @@ def quiet_samples(
     in_use: Sequence[bool],
     infos: tuple[IndicatorInfo, ...],
 ) -> Samples | None:
-    """The same without the trials in use with a doubt; ``None`` if there are none. Probes that were
-    read late cast it on what they read, and not on times by the program's own clock."""
+    """The same without the trials in use with a doubt; ``None`` if there are none. A late probe
+    makes its own readings doubtful, but not times by the program's own clock."""
     if not protocol.doubtful:
         return None
 

@@ -76,7 +76,7 @@ def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[
 
 
 def in_use_of(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
-    """Of each trial: does it count in the figures?"""
+    """For each trial, whether it counts in the figures."""
     used = [cell.used for cell in protocol.cells]
     keys = (row.outcome.key for row in trials)
     return [

@@ -6,7 +6,7 @@ one is a module with such a class, and a line below. The attendant
 it answers, reads its own figures under load, and stops it.
 
 A study names it as ``program = "redis-server"``; the arguments are the attendant's ``--port N``
-and whatever the server itself is to be given.
+and the server's own arguments.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def program(name: str, where: str) -> Path:
     """Where a server is installed.
 
     Raises:
-        HostError: nowhere, or something that it needs is missing; the message says what, where it
-            was looked for, and how it is installed.
+        HostError: the server, or something that it needs, is not installed; the message says what,
+            in which places, and how to install it.
     """
     server = SERVERS[name]
     file = server.find()

@@ -3,7 +3,7 @@ FILE --port N [--data 'ARGUMENT …'] [ARGUMENT …]``.
 
 It starts the server in a new folder, writes ``{"ready":true}`` to the report channel when it
 answers, asks it for its figures while it is under load, and stops it at SIGTERM. ``--data`` has the
-arguments with which concurve-load fills a database: once, then copies of that are used. The
+arguments with which concurve-load fills a database: once, and later trials use copies of it. The
 server's output goes to standard error. Exit codes: 0 stopped, 1 the server failed, 2 wrong usage.
 """
 
@@ -30,7 +30,7 @@ from concurve.attendants.servers.server import Database, Reading, Server, Sessio
 from concurve.host.temporary import temporary_folder
 from concurve.wire.report_channel import report
 
-#: Between two readings: each takes the server some tens of microseconds.
+#: Seconds between two readings; a reading costs the server some tens of microseconds.
 READING_SECONDS = 0.05
 
 _USAGE = f"""usage: python -m concurve.attendants.servers.attend NAME FILE --port N \
@@ -77,7 +77,7 @@ def _in_new_folder(task: _Task) -> None:
 
 
 def _attend(task: _Task, folder: Path, signals: Signals) -> None:
-    """Start the server, report it ready, read it until it is to stop, and stop it."""
+    """Start the server, report it ready, read its counters until a stop signal, and stop it."""
     server = task.server
     _refuse_taken(task.port)
     if isinstance(server, Database):
@@ -99,7 +99,7 @@ def _attend(task: _Task, folder: Path, signals: Signals) -> None:
 
 
 def _refuse_taken(port: int) -> None:
-    """Refuse a port that is in use: else that server would answer instead of ours."""
+    """Refuse a port that is in use: otherwise another server would answer instead of ours."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise AttendantError(f"port {port} is taken")

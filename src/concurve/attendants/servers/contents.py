@@ -1,4 +1,4 @@
-"""What a database holds when a trial begins: made by itself and by concurve-load, once."""
+"""The data of a database when a trial begins: the server and concurve-load make them once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from concurve.host import native
 from concurve.host.temporary import free_port
 from concurve.wire.report_channel import REPORT_VARIABLE
 
-#: Given to concurve-load after the arguments of the study: make the data and end.
+#: The last argument of concurve-load, after those of the study: make the data and end.
 INITIALISE = ("--init-only",)
 
 
@@ -28,7 +28,7 @@ def fill(server: Database, file: Path, data: str, folder: Path, signals: Signals
     concurve-load makes of the arguments ``data``.
 
     Raises:
-        AttendantError: it cannot be made; the text says at which step.
+        AttendantError: the data cannot be made; the text says at which step.
         StoppedError: the attendant was asked to stop.
     """
     if server.user is not None and os.geteuid() == 0:
@@ -53,7 +53,8 @@ def loader() -> Path:
 def _load(
     server: Database, file: Path, command: Sequence[str], folder: Path, signals: Signals
 ) -> None:
-    """Start it on what is there, have it filled, and stop it so that its files are whole."""
+    """Start the server on its empty data, let concurve-load fill it, and stop it with complete
+    files."""
     port = free_port()
     with running(server, server.argv(file, folder, port, ()), folder) as process:
         session = wait_until_it_answers(server, port, process, signals)
@@ -64,12 +65,12 @@ def _load(
 
 
 def run_loader(argv: Sequence[str]) -> None:
-    """Have concurve-load make data.
+    """Run concurve-load to make data.
 
     Raises:
-        AttendantError: it could not; with its last words.
+        AttendantError: it failed; with the last line of its output.
     """
-    # What it reports is no part of the trial.
+    # Its reports must not reach the report channel of the trial.
     env = {key: value for key, value in os.environ.items() if key != REPORT_VARIABLE}
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env
@@ -93,4 +94,4 @@ def _run(server: Database, argv: Sequence[str], folder: Path) -> None:
         raise AttendantError(f"{argv[0]} cannot be started: {error.strerror}") from error
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
-        raise AttendantError(f"{argv[0]} failed with {done.returncode}; its last words are above")
+        raise AttendantError(f"{argv[0]} failed with {done.returncode}; its output is above")

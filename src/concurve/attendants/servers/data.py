@@ -1,8 +1,8 @@
 """Data that trials begin with: made once, kept, and copied for each trial, byte for byte.
 
-To load 100,000 accounts takes a server seconds, to copy them a tenth of one. The originals stand in
-the user's cache (``XDG_CACHE_HOME``, else ``~/.cache``), in ``concurve/data``. When a new one is
-made, those of the same content by other builds are removed, and what was not used for two weeks.
+Loading 100,000 accounts takes a server seconds; copying them takes 0.1 s. The originals are in
+the user's cache (``XDG_CACHE_HOME``, else ``~/.cache``), in ``concurve/data``. Making a
+new one removes those of the same content by other builds, and those not used for two weeks.
 Each may be deleted at any time between runs.
 """
 
@@ -25,13 +25,13 @@ KEPT_SECONDS = 14 * 86400
 def restore(
     content: Sequence[str], makers: Sequence[Path], make: Callable[[Path], None], folder: Path
 ) -> None:
-    """Fill ``folder``, which is empty, with what ``make`` puts into such a folder.
+    """Fill the empty ``folder`` with the data that ``make`` produces.
 
-    ``content`` and the programs ``makers`` say what that is: the same texts and builds, the same
-    data. ``make`` is called only where there is no original yet; then its result becomes that.
+    ``content`` and the programs ``makers`` identify the data: equal texts and builds give equal
+    data. ``make`` is called only if there is no original yet; its result becomes the original.
 
     Raises:
-        AttendantError: it cannot be copied; nothing is kept of an original that failed.
+        AttendantError: the data cannot be copied; an original that failed is removed.
     """
     original = originals() / f"{_digest(content)}-{_digest(map(_stamp, makers))}"
     if original.is_dir():
@@ -43,7 +43,7 @@ def restore(
 
 
 def originals() -> Path:
-    """Where they are."""
+    """The folder of the originals."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "concurve" / "data"
 
@@ -53,15 +53,15 @@ def _digest(texts: Iterable[str]) -> str:
 
 
 def _stamp(file: Path) -> str:
-    """Which program that is: another build may write other data."""
+    """The identity of a program file: another build may write other data."""
     found = file.resolve()
     status = found.stat()
     return f"{found} {status.st_size} {status.st_mtime_ns}"
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy what is in a folder into another, with owners and times; by reference where the file
-    system can.
+    """Copy the content of a folder into another, with owners and times; by reference if the file
+    system supports it.
 
     Raises:
         AttendantError: no space, or no access; in the words of ``cp``.
@@ -82,7 +82,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def _keep(folder: Path, original: Path) -> None:
-    """Keep the data whole or not at all; if another process was first, its data are as good."""
+    """Keep the data completely or not at all; if another process was first, its data are equal."""
     _remove_outdated(original)
     try:
         original.parent.mkdir(parents=True, exist_ok=True)

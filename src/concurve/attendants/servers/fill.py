@@ -1,8 +1,8 @@
-"""Fills a trial's folder with the data of an embedded engine, before that is measured:
+"""Fills a trial's folder with the data of an embedded engine before the engine is measured:
 ``python -m concurve.attendants.servers.fill FOLDER ADDRESS [ARGUMENT …]``.
 
 ADDRESS, which names the folder, and the arguments are those of concurve-load. It makes the data
-once (``--init-only``); then copies of that are used. Exit codes: 0 done, 1 failed, 2 wrong usage.
+once (``--init-only``); later trials use copies. Exit codes: 0 done, 1 failed, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         load = loader()
         command = [str(load), *arguments, *INITIALISE]
-        # The same data wherever they are.
+        # The data do not depend on the folder.
         content = [word.replace(words[0], "FOLDER") for word in arguments]
         restore(content, [load], lambda _: run_loader(command), folder)
     except (AttendantError, OSError) as error:

@@ -51,7 +51,7 @@ class MariaDB(Database):
 
     def lacks(self) -> tuple[str, str] | None:
         if importlib.util.find_spec("pymysql") is None:
-            what = f"{self.name}: PyMySQL is not installed, by which it is asked"
+            what = f"{self.name}: PyMySQL is not installed, which reads its counters"
             return what, "pip install 'concurve[mariadb]'"
         return super().lacks()
 
@@ -85,8 +85,8 @@ class MariaDB(Database):
 
 
 def _places(folder: Path) -> list[str]:
-    """Its data and its temporary tables: where these are shared, each server that starts removes
-    those of all others."""
+    """The folders of its data and its temporary tables: in a shared one, each server that starts
+    removes the temporary tables of all others."""
     return [f"--datadir={folder / 'data'}", f"--tmpdir={folder}"]
 
 
@@ -122,7 +122,7 @@ class _MariaDBSession(Session):
         return found
 
     def settle(self) -> None:
-        """Nothing is left for later: pages are written, old versions are removed."""
+        """Write all pages and remove old row versions, so that no trial does this work."""
         self._rows("SET GLOBAL innodb_fast_shutdown = 0")
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:

@@ -26,8 +26,8 @@ VERSIONS = ("9.6", *map(str, range(10, 19)))
 #: The superuser of the data that are made here, known by that name everywhere.
 _OWNER = "postgres"
 
-#: Loopback alone, and nothing that outlives a kill: shared memory is in files of its folder.
-#: Enough room for sessions; what it writes need not survive a loss of power.
+#: Loopback alone, and nothing outlives a kill: shared memory is in files of the folder.
+#: Enough connections for all sessions; its data need not survive a loss of power.
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -36,8 +36,8 @@ _SETTINGS = {
     "fsync": "off",
 }
 
-#: One row: sessions that are in a transaction's statement, and on what they wait. Only clients have
-#: a state. A wait for the client's next word is no wait of a statement.
+#: One row: the number of sessions that execute a statement, and what they wait for. Only client
+#: sessions have a state. A wait for the next message of the client is no wait of a statement.
 _ACTIVITY = """
 SELECT count(*),
        count(*) FILTER (WHERE wait_event_type = 'Lock'),
@@ -82,7 +82,7 @@ class PostgreSQL(Database):
 
     def lacks(self) -> tuple[str, str] | None:
         if importlib.util.find_spec("psycopg") is None:
-            what = f"{self.name}: psycopg is not installed, by which it is asked"
+            what = f"{self.name}: psycopg is not installed, which reads its counters"
             return what, "pip install 'concurve[postgresql]'"
         return super().lacks()
 
@@ -137,7 +137,7 @@ class _PostgreSQLSession(Session):
         return Reading(self._row(self._log_position)[0], figures)
 
     def busy(self, before: Reading, after: Reading) -> bool:
-        """By the sessions at work: its counters of transactions come late."""
+        """Decided by the active sessions, because the counters of transactions are updated late."""
         return before.figures["sessions_active"] > 0 and after.figures["sessions_active"] > 0
 
     def indicators(
@@ -166,6 +166,6 @@ class _PostgreSQLSession(Session):
 
 
 def _roots() -> list[str]:
-    """Where versions stand side by side: Debian's, then ours."""
+    """The folders that hold versions side by side: Debian's, then ours."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return ["/usr/lib/postgresql", "/opt/concurve/postgresql", f"{data}/concurve/postgresql"]

@@ -1,5 +1,4 @@
-"""The process of a real server: it runs as its own user, and ends with its attendant, however that
-ends."""
+"""The process of a real server: it runs as its own user, and ends when its attendant ends."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ from concurve.wire.report_channel import REPORT_VARIABLE
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
-#: For a server to answer, and to end when it is asked to. Only a hang takes as long.
+#: Seconds for a server to answer, and to end after a stop request. Only a hang takes as long.
 PATIENCE_SECONDS = 120.0
-#: Between two looks whether it answers.
+#: Seconds between two attempts to connect.
 _LOOK_SECONDS = 0.002
 
 
 @contextlib.contextmanager
 def running(server: Server, argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The server, in a process group of its own: SIGTERM is for the attendant, which has questions
-    left. Killed in the end if it is still there.
+    """The server, in a process group of its own: only the attendant gets SIGTERM, because it reads
+    the server once more before it stops it. Kills the server at the end if it is still running.
 
     Raises:
         AttendantError: it cannot be started.
@@ -61,7 +60,7 @@ def identity(server: Server) -> dict[str, Any]:
     if server.user is None or os.geteuid() != 0:
         return {"env": env}
     found = pwd.getpwnam(server.user)
-    # People read its messages: one language for all.
+    # One language for its messages, which people read.
     env |= {"HOME": "/", "USER": server.user, "LC_ALL": "C"}
     return {"env": env, "user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
 
@@ -69,11 +68,11 @@ def identity(server: Server) -> dict[str, Any]:
 def wait_until_it_answers(
     server: Server, port: int, process: subprocess.Popen[bytes], signals: Signals
 ) -> Session:
-    """A session with it.
+    """A session with the server.
 
     Raises:
-        AttendantError: it ended, never answered, or something else did.
-        StoppedError: the attendant is to stop first.
+        AttendantError: the server ended or never answered, or another server answered.
+        StoppedError: a stop signal came first.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -81,7 +80,7 @@ def wait_until_it_answers(
             session = server.connect(port)
         except (OSError, ValueError) as error:
             raise AttendantError(f"no such server on port {port}: {error}") from error
-        refuse_ended(process)  # a session with another process that answers there is none
+        refuse_ended(process)  # otherwise another process may have answered
         if session is not None:
             return session
         if signals.stopped(_LOOK_SECONDS):
@@ -91,24 +90,24 @@ def wait_until_it_answers(
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait until it has ended as it was asked to.
+    """Wait until the server has ended after the stop request.
 
     Raises:
-        AttendantError: it did not, or it failed.
+        AttendantError: the server did not end in time, or it failed.
     """
     try:
         code = process.wait(PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         raise AttendantError(f"it did not stop within {PATIENCE_SECONDS:.0f} s") from None
     if code != 0:
-        raise AttendantError(f"it ended with {code} when it was asked to stop")
+        raise AttendantError(f"it ended with {code} after the request to stop")
 
 
 def refuse_ended(process: subprocess.Popen[bytes]) -> None:
     """
     Raises:
-        AttendantError: it has ended by itself.
+        AttendantError: the server has ended although it was not stopped.
     """
     code = process.poll()
     if code is not None:
-        raise AttendantError(f"it ended by itself with {code}; its last words are above")
+        raise AttendantError(f"it ended unexpectedly with {code}; its output is above")

@@ -1,8 +1,8 @@
 """Redis: one thread executes, ``io-threads`` read, parse and write where many clients wait.
 
 Redis turns its I/O threads on and off: on when twice as many clients wait to be written to as there
-are threads, off when fewer do (``stopThreadedIOIfNeeded`` in ``networking.c``). So what was asked
-for is not what is active, and ``io_threads_active`` of ``INFO`` is to be read under load.
+are threads, off when fewer do (``stopThreadedIOIfNeeded`` in ``networking.c``). So fewer threads
+may be active than configured, and ``io_threads_active`` of ``INFO`` is to be read under load.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 from concurve.attendants.servers.server import Reading, Server, Session
 
-#: Nothing is kept: a trial's data end with it. Loopback only.
+#: Nothing is stored: the data of a trial end with it. Loopback only.
 _SETTINGS = ("--bind", "127.0.0.1", "--daemonize", "no", "--save", "", "--appendonly", "no")
 
 _ALL_WRITES, _THREADED = "total_writes_processed", "io_threaded_writes_processed"
 _FIGURES = ("io_threads_active", _ALL_WRITES, _THREADED)
 
-#: An attendant's question may wait for its turn on an overloaded machine.
+#: Seconds to wait for an answer; on an overloaded machine a request may wait long.
 _PATIENCE_SECONDS = 60.0
 
 
@@ -86,7 +86,7 @@ class _RedisSession(Session):
         """``io_threads_active``: threads that read and write, the main one among them, at the last
         reading under load; ``io_threads_active_share``: share of these readings with all of them;
         ``io_threaded_writes_share``: share of the writes that an I/O thread made, exact over the
-        trial. What this version does not say is left out."""
+        trial. Figures that this version does not report are left out."""
         found: dict[str, float] = {}
         states = [r.figures["io_threads_active"] for r in under_load
                   if "io_threads_active" in r.figures]  # fmt: skip
@@ -101,7 +101,7 @@ class _RedisSession(Session):
         return found
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
-        with contextlib.suppress(OSError):  # it closes the connection instead of answering
+        with contextlib.suppress(OSError):  # Redis closes the connection instead of answering
             self.ask("SHUTDOWN NOSAVE")
 
 

@@ -1,4 +1,4 @@
-"""What an attendant must know of a kind of server, and where its program is looked for."""
+"""The interface of a kind of server for its attendant, and the search for its program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-#: More requests than this between two readings mean load: those of the attendant itself are fewer.
+#: More requests than this between two readings mean load: the attendant itself sends fewer.
 _REQUESTS_MIN = 10
 
 
@@ -28,11 +28,11 @@ class Session(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What is worth knowing of this server: its version, what was asked for."""
+        """Facts about this server: its version and its configuration."""
 
     @abstractmethod
     def read(self) -> Reading:
-        """Its figures now; cheap enough to be asked for some twenty times a second."""
+        """Its counters now; cheap enough to be read some twenty times a second."""
 
     def busy(self, before: Reading, after: Reading) -> bool:
         """Was it under load between two readings?"""
@@ -41,11 +41,11 @@ class Session(ABC):
     @abstractmethod
     def indicators(self, first: Reading, under_load: Sequence[Reading], last: Reading
                    ) -> dict[str, float]:  # fmt: skip
-        """What is reported of it in the end: from the readings at ``ready``, while it answered
-        requests, and after the last one."""
+        """The indicators to report at the end: from the readings at ``ready``, while the server
+        answered requests, and after the last request."""
 
     def settle(self) -> None:  # noqa: B027 - most have nothing to do
-        """Bring what was loaded into the state in which it is to be measured."""
+        """Bring the loaded data into the state in which trials measure it."""
 
     @abstractmethod
     def stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -56,7 +56,7 @@ class Server(ABC):
     """A kind of server.
 
     ``name`` is what studies call it; ``remedy`` how it is installed; ``variable`` names an
-    environment variable that may hold the file; ``folders`` are looked in after ``PATH``.
+    environment variable that may hold the file; ``folders`` are searched after ``PATH``.
     """
 
     name: str
@@ -64,18 +64,18 @@ class Server(ABC):
     variable: str
     folders: tuple[str, ...] = ("/usr/sbin", "/usr/local/bin", "/usr/bin")
 
-    #: Of its program file.
+    #: The name of the program file.
     program: str
 
-    #: The system user that it runs as where Concurve is root; ``None``: as root.
+    #: The system user that it runs as if Concurve is root; ``None``: as root.
     user: ClassVar[str | None] = None
 
-    #: Ends it at once; what it has not written is lost, and so is all the rest.
+    #: Ends the server at once; unwritten data are lost, which a trial does not need.
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def find(self) -> Path | None:
-        """Its program; ``None`` if it is not installed. What the variable names is not searched
-        further: a wrong path is an error, not a reason to take another program."""
+        """Its program; ``None`` if it is not installed. If the variable is set, no other place is
+        searched: a wrong path is an error, not a reason to take another program."""
         named = os.environ.get(self.variable)
         if named:
             return Path(named) if os.access(named, os.X_OK) else None
@@ -94,7 +94,7 @@ class Server(ABC):
         return [f"{self.variable}={named}"] if named else ["PATH", *self.folders]
 
     def lacks(self) -> tuple[str, str] | None:
-        """What else it needs that this machine has not got, and what would help."""
+        """A further requirement that this machine lacks, and the remedy."""
         if self.user is None or os.geteuid() != 0:
             return None
         try:
@@ -119,7 +119,7 @@ class Server(ABC):
 class Database(Server):
     """A server whose data are made before it starts."""
 
-    #: Ends it with its data whole, so that they may be copied.
+    #: Ends the server with complete data files, so that they may be copied.
     settle_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     @abstractmethod
@@ -128,4 +128,4 @@ class Database(Server):
 
     @abstractmethod
     def url(self, port: int) -> str:
-        """How concurve-load reaches it."""
+        """The address at which concurve-load reaches it."""

@@ -1,12 +1,12 @@
 """Volumes of block devices as roles of a trial: a new file system under an I/O scheduler.
 
 Document 003 compares I/O schedulers. A study that does so has a role whose program is
-``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system
-behind it, as in ``volume-bfq-xfs``, the volume has this one. The attendant
+``volume-none``, ``volume-mq-deadline``, ``volume-kyber`` or ``volume-bfq``; with a file system at
+the end of the name, as in ``volume-bfq-xfs``, the volume has this file system. The attendant
 (:mod:`concurve.attendants.volumes.attend`) makes the volume, mounts it where the other roles expect
-it, reports ``ready``, and takes everything back at SIGTERM. It writes what it does to the machine
-to a journal first (:mod:`concurve.attendants.volumes.journal`), so that the next start takes back
-what a killed one could not.
+it, reports ``ready``, and undoes everything at SIGTERM. It writes each change of the machine to a
+journal first (:mod:`concurve.attendants.volumes.journal`), so that the next start undoes the
+changes of a killed attendant.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PREFIX = "volume-"
 
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 
-#: By the name that studies use: what follows the attendant's command, the I/O scheduler first.
+#: The arguments of the attendant by the name that studies use, the I/O scheduler first.
 VOLUMES = {
     **{f"{_PREFIX}{scheduler}": (scheduler,) for scheduler in SCHEDULERS},
     **{
@@ -49,7 +49,7 @@ def program(name: str, where: str) -> Path:
     """The file of the attendant that makes this volume.
 
     Raises:
-        HostError: it cannot be had here: no privilege, no such scheduler, a tool that is missing.
+        HostError: no privilege, no such scheduler, or a missing tool.
     """
     if os.geteuid() != 0:
         raise HostError(
@@ -84,15 +84,15 @@ def command(name: str, where: str) -> tuple[str, ...]:
 
 
 def repair() -> None:
-    """Take back what killed attendants have left of their volumes.
+    """Undo the changes that killed attendants have left.
 
     Raises:
-        HostError: not all could be taken back.
+        HostError: some changes could not be undone.
     """
     try:
         journal.repair()
     except (AttendantError, OSError) as error:
         raise HostError(
-            f"a volume that a killed run has left: {error}",
-            "end who uses it (fuser -vm its folder), then the same again",
+            f"a killed run has left a volume: {error}",
+            "end the processes that use it (fuser -vm its folder), then try again",
         ) from error

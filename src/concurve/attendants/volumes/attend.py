@@ -1,8 +1,8 @@
 """The attendant of a volume in a trial: ``python -m concurve.attendants.volumes.attend SCHEDULER
 --mount FOLDER --on FOLDER|DEVICE [OPTION …]``.
 
-It takes back what killed attendants have left, makes the volume, writes ``{"ready":true}`` to the
-report channel, and at SIGTERM takes everything back. Exit codes: 0 taken back, 1 it failed, 2 wrong
+It undoes the changes of killed attendants, makes the volume, writes ``{"ready":true}`` to the
+report channel, and at SIGTERM undoes all changes. Exit codes: 0 all undone, 1 failed, 2 wrong
 usage.
 """
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _attend(options: VolumeOptions) -> None:
-    # A change of the machine must not be left half made or half taken back.
+    # A signal must not interrupt a change of the machine, or its undoing.
     block_stop_signals()
     repair()
     check(options)

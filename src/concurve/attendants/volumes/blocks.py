@@ -17,8 +17,8 @@ _SWAPS = Path("/proc/swaps")
 
 
 class Mount(NamedTuple):
-    """A line of ``mountinfo``: its number, the device as ``major:minor``, where, of what kind, and
-    from what."""
+    """A line of ``mountinfo``: its number, the device as ``major:minor``, the mount point, the file
+    system type, and the source."""
 
     number: str
     device: str
@@ -82,10 +82,10 @@ class Device:
 
     @classmethod
     def at(cls, path: Path) -> Device:
-        """That of a device file.
+        """The device of a device file.
 
         Raises:
-            AttendantError: it is none.
+            AttendantError: the path is no block device.
         """
         try:
             status = path.stat()
@@ -97,10 +97,10 @@ class Device:
 
     @classmethod
     def numbered(cls, number: str) -> Device:
-        """That of ``major:minor``.
+        """The device of ``major:minor``.
 
         Raises:
-            AttendantError: there is none, as for a file system on no one device.
+            AttendantError: there is none, as for a file system on several devices or on none.
         """
         link = Path("/sys/dev/block") / number
         if not link.exists():
@@ -109,15 +109,16 @@ class Device:
 
     @classmethod
     def beneath(cls, folder: Path) -> Device:
-        """The one that carries a folder's file system.
+        """The device that carries a folder's file system.
 
         Raises:
-            AttendantError: none does, or not one alone.
+            AttendantError: no device does, or several do.
         """
         number = folder.stat().st_dev
         with contextlib.suppress(AttendantError):
             return cls.numbered(f"{os.major(number)}:{os.minor(number)}")
-        # Btrfs and others have numbers of their own; what they are mounted from helps.
+        # Btrfs and others have device numbers of their own; the source of the mount names the
+        # device.
         own = mount_of(folder)
         if own is not None and own.source.startswith("/dev/"):
             return cls.at(Path(own.source))
@@ -130,7 +131,7 @@ class Device:
 
     @property
     def disk(self) -> Device:
-        """The whole disk, which has the queue: itself, if it is no partition."""
+        """The whole disk, which has the queue: the device itself unless it is a partition."""
         resolved = self._folder.resolve()
         return Device(resolved.parent.name) if (resolved / "partition").exists() else self
 
@@ -145,18 +146,18 @@ class Device:
         return int((self._folder / "size").read_text(encoding="ascii")) * 512
 
     def partitions(self) -> list[Device]:
-        """Of a whole disk."""
+        """The partitions of a whole disk."""
         return [Device(path.parent.name) for path in self._folder.glob("*/partition")]
 
     def beneath_it(self) -> set[str]:
-        """Names of all disks that it stands on: of a volume group or an array several."""
+        """Names of all disks below the device: several for a volume group or an array."""
         below = [path.name for path in (self._folder / "slaves").glob("*")]
         if not below:
             return {self.disk.name}
         return {self.disk.name} | set().union(*(Device(name).beneath_it() for name in below))
 
     def users(self) -> list[str]:
-        """Who uses it or a part of it, in words."""
+        """The uses of the device or a part of it, in words."""
         parts = [self, *self.partitions()]
         nodes = {str(part.node): part for part in parts}
         names = {**nodes, **{part.number: part for part in parts}}
@@ -174,11 +175,11 @@ class Device:
         return found or self._held_exclusively()
 
     def _held_exclusively(self) -> list[str]:
-        """Whoever mounts a device or makes it part of another one holds it so."""
+        """Is the device opened exclusively, as by a mount or by another device built on it?"""
         try:
             os.close(os.open(self.node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
         except OSError as error:
-            return [f"{self.name} cannot be had alone: {error.strerror}"]
+            return [f"{self.name} cannot be opened exclusively: {error.strerror}"]
         return []
 
 
@@ -186,13 +187,13 @@ def root_disks() -> set[str]:
     """Names of the disks that carry the root file system.
 
     Raises:
-        AttendantError: they are not known, so no disk is safe.
+        AttendantError: they are not known, so no disk is safe to format.
     """
     try:
         return Device.beneath(Path("/")).beneath_it()
     except AttendantError as error:
         raise AttendantError(
-            f"which disk carries the root file system cannot be told ({error}): "
+            f"the disk that carries the root file system is not known ({error}): "
             "use a folder instead, in which a loop device is made"
         ) from error
 
@@ -201,7 +202,7 @@ def loops_over(path: Path) -> list[Device]:
     """Loop devices that are attached to a file or a device."""
     found = []
     for file in _BLOCK.glob("loop*/loop/backing_file"):
-        with contextlib.suppress(OSError):  # it has been detached
+        with contextlib.suppress(OSError):  # the device was detached
             backing = file.read_text(encoding="utf-8").rstrip("\n").removesuffix(" (deleted)")
             if backing == str(path):
                 found.append(Device(file.parents[1].name))

@@ -1,4 +1,4 @@
-"""What is refused before anything is touched."""
+"""The checks before the first change of the machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from concurve.attendants.volumes.options import VolumeOptions
 from concurve.attendants.volumes.steps import call
 from concurve.errors import HostError
 
-#: What is left free of the file system in which a file is made: the machine goes on living.
+#: Space that must stay free in the file system of the loop device's file, for the machine itself.
 _SPARE_BYTES = 256 << 20
 
 
 def check(options: VolumeOptions) -> None:
     """
     Raises:
-        AttendantError: the volume cannot be had; nothing has been done.
+        AttendantError: the volume cannot be made; nothing was changed.
     """
     if os.geteuid() != 0:
         raise AttendantError("only root may mount a volume and set its I/O scheduler: run as root")
@@ -64,7 +64,7 @@ def _check_mount(mount: Path) -> None:
 
 
 def _check_disk(disk: Device) -> None:
-    """Never the root file system's."""
+    """Refuse a disk that carries the root file system."""
     below = disk.beneath_it() & blocks.root_disks()
     if below:
         raise AttendantError(
@@ -74,7 +74,7 @@ def _check_disk(disk: Device) -> None:
 
 
 def _check_scheduler(options: VolumeOptions, device: Device | None) -> None:
-    """Of a device that is still to be made, what any offers."""
+    """Refuse an unknown scheduler; a device that is not made yet offers those of any device."""
     known = blocks.known_schedulers()
     if device is not None:
         file = device.queue / "scheduler"
@@ -123,7 +123,7 @@ def _check_unused(device: Device, erase: bool) -> None:
 
 
 def _contents(device: Device) -> list[str]:
-    """What is on it, as lines ``NAME=value``."""
+    """The content of a device, as lines ``NAME=value``."""
     query = ("--probe", "--output", "export", str(device.node))
     nothing = call("blkid", *query, check=False)
     return [] if nothing else call("blkid", *query).splitlines()

@@ -11,15 +11,16 @@ from concurve.errors import HostError
 
 _KNOWN = Path("/proc/filesystems")
 
-#: Of our file systems: a device that has it may be formatted again. XFS takes 12 letters.
+#: The label of our file systems: a device with it may be formatted again. XFS allows 12 characters.
 LABEL = "concurve"
 
 
 class FileSystem(NamedTuple):
-    """The tool that makes it, with its options, and Debian's package of that; its least size.
+    """A file system: the tool that makes it with its options, Debian's package of the tool, and the
+    least size.
 
-    Options have everything written at once that a new file system would else write later, in the
-    middle of the load, and nothing discarded.
+    The options make the tool write all tables at once, which the file system would otherwise write
+    during the load, and discard nothing.
     """
 
     name: str
@@ -28,7 +29,7 @@ class FileSystem(NamedTuple):
     bytes_min: int
 
     def command(self, node: Path) -> tuple[str, ...]:
-        """What makes it on a device."""
+        """The command that makes it on a device."""
         return (*self.maker, "-L", LABEL, str(node))
 
 
@@ -43,14 +44,14 @@ FILE_SYSTEMS = {
     )
 }
 
-#: What a volume has, unless it is said.
+#: The default file system.
 USUAL = FILE_SYSTEMS["ext4"]
 
 
 def check(kind: FileSystem, where: str) -> None:
     """
     Raises:
-        HostError: it cannot be made here, or the kernel cannot mount it.
+        HostError: the tool is missing, or the kernel cannot mount the file system.
     """
     if shutil.which(kind.maker[0]) is None:
         raise HostError(
@@ -64,7 +65,7 @@ def check(kind: FileSystem, where: str) -> None:
 
 
 def _is_known(name: str) -> bool:
-    """Whether the kernel has it, or a module of it that mounting would load."""
+    """Does the kernel have the file system, or a module that mounting would load?"""
     if name in _KNOWN.read_text(encoding="ascii").split():
         return True
     if shutil.which("modprobe") is None:

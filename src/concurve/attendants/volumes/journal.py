@@ -1,9 +1,9 @@
-"""The journal of a volume: what takes back each change, written before the change is made.
+"""The journal of a volume: the step that undoes each change, written before the change is made.
 
 A file of lines of JSON, locked by the process whose volume it is. The lock ends with the process,
-however it ends; the next attendant that finds a journal without a lock takes back what it says. A
+however it ends; the next attendant that finds a journal without a lock does its steps. A
 second lock is inherited by the tools that the process starts (``losetup``, ``mount``), which may
-outlive it: what they do is taken back once they have ended.
+outlive it: the steps are done once these tools have ended.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ import msgspec
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes.steps import Step
 
-#: Another place for journals: tests have theirs.
+#: Names another folder for journals, as tests do.
 VARIABLE = "CONCURVE_VOLUMES"
 _FOLDER = Path("/run/concurve/volumes")
 _ENDING = ".journal"
 _TOOLS_ENDING = ".tools"
 
-#: For a child that is just being started to let go of what only its parent should hold.
+#: Seconds for a child between fork and exec to close the lock that it inherited.
 _LETTING_GO_SECONDS = 0.3
-#: For tools of a killed process to end. Only a hang takes as long.
+#: Seconds for the tools of a killed process to end. Only a hang takes as long.
 _TOOLS_SECONDS = 60.0
 _LOOK_SECONDS = 0.005
 
 
 def folder() -> Path:
-    """Where journals are. Like mounts and settings of devices, they do not outlive a restart of the
-    machine."""
+    """The folder of journals. Like mounts and settings of devices, they do not survive a reboot."""
     return Path(os.environ.get(VARIABLE) or _FOLDER)
 
 
@@ -47,7 +46,7 @@ class _Done(msgspec.Struct, frozen=True, tag="done"):
 
 
 class Journal:
-    """Steps that will take back what is done to the machine."""
+    """The steps that undo the changes of the machine."""
 
     def __init__(self, path: Path, file: int) -> None:
         self._path = path
@@ -55,17 +54,17 @@ class Journal:
         self._steps = _left(path)
 
     def intend(self, step: Step) -> None:
-        """Note how the change is taken back that is made next."""
+        """Write down the step that undoes the next change."""
         self._write(step)
         self._steps[len(self._steps)] = step
 
     def take_back(self) -> None:
-        """Take back all changes, the last one first, and end the journal.
+        """Undo all changes, the last one first, and end the journal.
 
-        A step that fails does not keep the others from being done; it stays in the journal.
+        If a step fails, the others are done all the same, and the failed step stays in the journal.
 
         Raises:
-            AttendantError: not all could be done; the next start tries again.
+            AttendantError: some steps failed; the next start tries again.
         """
         said = ""
         for number, step in reversed(self._steps.items()):
@@ -76,7 +75,7 @@ class Journal:
                 said = said or str(error)
         if said:
             raise AttendantError(
-                f"not all could be taken back: {said}; the next start tries again "
+                f"some changes could not be undone: {said}; the next start tries again "
                 f"({self._path} says what is left)"
             )
         self._path.unlink()
@@ -89,13 +88,13 @@ class Journal:
 
 @contextlib.contextmanager
 def new_journal() -> Iterator[Journal]:
-    """A journal of this process; at the end all changes are taken back.
+    """A journal of this process; at the end all changes are undone.
 
     Raises:
-        AttendantError: what stands in it could not be taken back.
+        AttendantError: some changes could not be undone.
     """
     folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Under another name until it is locked: else another attendant might take it for abandoned.
+    # Under another name until it is locked: otherwise another attendant could see it as abandoned.
     file, name = tempfile.mkstemp(dir=folder())
     fcntl.flock(file, fcntl.LOCK_EX)
     path = Path(name).with_suffix(_ENDING)
@@ -113,10 +112,10 @@ def new_journal() -> Iterator[Journal]:
 
 
 def repair() -> int:
-    """Take back what killed processes have left; how many of them there were.
+    """Undo the changes of killed processes; return the number of these processes.
 
     Raises:
-        AttendantError: not all could be taken back.
+        AttendantError: some changes could not be undone.
     """
     repaired = 0
     for path in sorted(folder().glob(f"*{_ENDING}")) if os.geteuid() == 0 else ():
@@ -132,7 +131,7 @@ def repair() -> int:
             finally:
                 os.close(tools)
         except FileNotFoundError:
-            # Somebody else has ended it before it was locked.
+            # Another process has removed it before it was locked.
             path.with_suffix(_TOOLS_ENDING).unlink(missing_ok=True)
         finally:
             os.close(file)
@@ -140,16 +139,16 @@ def repair() -> int:
 
 
 def _lock_for_tools(journal: Path) -> int:
-    """The lock that tools inherit, once those of others have ended."""
+    """Take the lock that tools inherit, after the tools of a killed process have ended."""
     tools = _lock(journal.with_suffix(_TOOLS_ENDING), os.O_RDWR | os.O_CREAT, _TOOLS_SECONDS)
     if tools is None:
-        raise AttendantError(f"a tool that a killed run has started is still at work ({journal})")
+        raise AttendantError(f"a tool that a killed run has started is still running ({journal})")
     os.set_inheritable(tools, True)
     return tools
 
 
 def _lock(path: Path, flags: int, seconds: float) -> int | None:
-    """A locked descriptor; ``None`` if there is no such file, or others hold it all the time."""
+    """A locked descriptor; ``None`` if there is no such file, or another process keeps the lock."""
     try:
         file = os.open(path, flags | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
@@ -167,7 +166,7 @@ def _lock(path: Path, flags: int, seconds: float) -> int | None:
 
 
 def _cut(path: Path, file: int) -> None:
-    """A last line without its end stands for a change that was never made."""
+    """Remove an incomplete last line: its change was never made."""
     os.ftruncate(file, path.read_bytes().rfind(b"\n") + 1)
 
 

@@ -2,9 +2,9 @@
 ``io.max`` of version 2 (the kernel's ``admin-guide/cgroup-v1/blkio-controller.rst`` and
 ``admin-guide/cgroup-v2.rst``).
 
-In version 1 the root group has limits, which hold for everybody. In version 2 it has none; there
-the outermost group that this process is in has them, and with it all roles of the trial. Loop
-devices pass requests on in the group of who made them (since Linux 5.14).
+In version 1 the root group has limits, which apply to all processes. In version 2 it has none;
+there the limits are set on the outermost group of this process, and so on all roles of the trial.
+Loop devices pass a request on in the group of the process that made it (since Linux 5.14).
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def limit(device: Device, options: VolumeOptions, journal: Journal) -> bool:
-    """Whether the device has the limits that were asked for: not if none were, or if the kernel
-    has no place for them."""
+    """Set the requested limits; ``False`` if there are none, or if the kernel cannot set them."""
     limits = {"w": options.write_bytes_per_second, "r": options.read_bytes_per_second}
     wanted = {direction: bytes_ for direction, bytes_ in limits.items() if bytes_}
     if not wanted:
@@ -54,7 +53,7 @@ def _is_limited_by_files(
 def _is_limited_by_group(
     device: Device, root: Path, wanted: dict[str, int], journal: Journal
 ) -> bool:
-    """Version 2: the first group from the root on that has limits, or may have them."""
+    """Version 2: the outermost group that has limits, or may get them."""
     for group in own_groups(_OWN_GROUPS.read_text(encoding="utf-8"), root):
         file = group / "io.max"
         if not file.exists():
@@ -82,7 +81,7 @@ def own_groups(text: str, root: Path) -> Iterator[Path]:
 
 
 def _have_controlled(group: Path, journal: Journal) -> None:
-    """Have a group give limits of devices to those in it, where it can."""
+    """Enable limits of devices for the groups inside of a group, if it supports them."""
     file = group / "cgroup.subtree_control"
     with contextlib.suppress(OSError):
         controllers = (group / "cgroup.controllers").read_text(encoding="ascii").split()

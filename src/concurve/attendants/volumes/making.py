@@ -30,7 +30,7 @@ class Volume(NamedTuple):
 
 
 def make(options: VolumeOptions, journal: Journal) -> Volume:
-    """The table of contents of a volume. What it does is taken back by the journal.
+    """Make a volume, step by step. The journal undoes the changes.
 
     Raises:
         AttendantError: something failed.
@@ -69,9 +69,9 @@ def _in_place(options: VolumeOptions, journal: Journal) -> Volume:
 
 
 def _file(options: VolumeOptions, journal: Journal) -> Path:
-    """The file beneath, with all its space: else writing to it would make its file system look for
-    some."""
-    # Its name has the process id, and the process removes it: no other file has this name.
+    """The file below the loop devices, with all its space allocated: otherwise writes to it would
+    make its file system allocate space."""
+    # The name contains the process id, and the process removes the file: the name is unique.
     path = options.on / f"{_PREFIX}{os.getpid()}"
     journal.intend(Remove(str(path)))
     try:
@@ -89,10 +89,10 @@ def _attach(over: Path, journal: Journal) -> Device:
 
 
 def _schedule(device: Device, options: VolumeOptions, journal: Journal) -> None:
-    """Sets the scheduler and its tunables, and reads them back.
+    """Set the scheduler and its tunables, and read them back.
 
-    A change of the scheduler changes other settings, too: those of the one that goes are lost, and
-    the queue's length is set anew. So all are noted first, and restored behind the scheduler.
+    A change of the scheduler also changes other settings: those of the old scheduler are lost, and
+    the queue length is reset. So all are noted first, and restored after the scheduler.
     """
     for name in ("nr_requests", "wbt_lat_usec"):
         _note(device.queue / name, journal)
@@ -112,7 +112,7 @@ def _schedule(device: Device, options: VolumeOptions, journal: Journal) -> None:
 
 
 def _note(path: Path, journal: Journal) -> None:
-    """Have a setting restored, if there is such a one that can be written."""
+    """Note a setting to be restored, if it exists and can be written."""
     if path.is_file() and path.stat().st_mode & stat.S_IWUSR:
         with contextlib.suppress(OSError):  # not for this device
             journal.intend(Write(str(path), blocks.chosen(path.read_text(encoding="ascii"))))
@@ -128,13 +128,13 @@ def _set(path: Path, value: str, journal: Journal) -> None:
     if after != value:
         raise AttendantError(
             f"{path} is {after!r} after {value!r} was written to it: "
-            "give what the kernel makes of it"
+            "give the value that the kernel reports"
         )
 
 
 def _format(device: Device, kind: FileSystem) -> None:
     call(*kind.command(device.node))
-    # Nothing of it stays in the page cache.
+    # Drop the device's buffers from the page cache.
     call("blockdev", "--flushbufs", str(device.node))
 
 
@@ -145,5 +145,5 @@ def _mount(where: Path, journal: Journal, *arguments: str) -> None:
         path.mkdir()
     journal.intend(Unmount(str(where)))
     call("mount", *arguments, str(where))
-    # Servers run as users of their own.
+    # Servers run as other users and must have access.
     where.chmod(0o1777)

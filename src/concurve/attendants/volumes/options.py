@@ -11,16 +11,16 @@ from typing import NamedTuple
 from concurve.attendants.volumes import SCHEDULERS
 from concurve.attendants.volumes.file_systems import FILE_SYSTEMS, USUAL, FileSystem
 
-#: A tunable with this value stays as the kernel has it: a level of a factor.
+#: The value that leaves a tunable as the kernel set it, for use as a level of a factor.
 AS_IT_IS = "default"
 
-#: Names what volumes are made on, where their studies do not.
+#: Names the folder or device for volumes whose studies do not name one.
 ON_VARIABLE = "CONCURVE_VOLUME_ON"
 _ON = "/var/tmp"
 
 
 class VolumeOptions(NamedTuple):
-    """What volume is wanted. ``on`` is a folder (a loop device over a new file is made in it) or a
+    """The requested volume. ``on`` is a folder (a loop device over a new file is made in it) or a
     block device; ``in_place`` uses a folder of the file system that is there."""
 
     scheduler: str

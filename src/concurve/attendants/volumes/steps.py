@@ -1,4 +1,5 @@
-"""What takes back a change of the machine. Each may be done twice: who does it may be killed."""
+"""The steps that undo a change of the machine. A step may be done twice, because a process that
+does it may be killed."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ import msgspec
 from concurve.attendants.attendant import AttendantError
 from concurve.attendants.volumes import blocks
 
-#: For processes that end to let go of a volume. Only a hang takes as long.
+#: Seconds for ending processes to close their files on a volume. Only a hang takes as long.
 _PATIENCE_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
 
 class Write(msgspec.Struct, frozen=True, tag="write"):
-    """Write a setting as it was."""
+    """Write the former value of a setting."""
 
     path: str
     text: str
@@ -40,7 +41,7 @@ class Write(msgspec.Struct, frozen=True, tag="write"):
 
 
 class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
-    """Unmount what is mounted there, once no process uses it."""
+    """Unmount a mount point, once no process uses it."""
 
     path: str
 
@@ -55,7 +56,7 @@ class Unmount(msgspec.Struct, frozen=True, tag="unmount"):
 
 
 class Detach(msgspec.Struct, frozen=True, tag="detach"):
-    """Detach the loop devices over a file or a device, and wait until they are."""
+    """Detach the loop devices over a file or a device, and wait until they are detached."""
 
     of: str
 
@@ -83,7 +84,7 @@ class Remove(msgspec.Struct, frozen=True, tag="remove"):
 
 
 class RemoveEmpty(msgspec.Struct, frozen=True, tag="remove_empty"):
-    """Remove a mount point that we made, unless there is something in it."""
+    """Remove a mount point that we made, unless it is not empty."""
 
     path: str
 
@@ -96,7 +97,7 @@ Step = Write | Unmount | Detach | Remove | RemoveEmpty
 
 
 def call(program: str, *arguments: str, check: bool = True) -> str:
-    """Run a tool; what it said, if it failed and ``check`` is not wanted.
+    """Run a tool; return its message if it failed and ``check`` is false.
 
     Raises:
         AttendantError: it failed.

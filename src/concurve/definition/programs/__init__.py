@@ -1,10 +1,10 @@
 """What our programs report: ``PROGRAM.toml`` beside this file states each indicator once, with its
 label, unit and better direction, so that a study need only name it.
 
-``[indicators]`` has what the program reports itself, ``[measured]`` what the laboratory measures of
-the measured role, whichever that is, and the program gives a meaning to: what a load counts are
-operations of the server. Labels may hold ``{with.NAME}``; ``[with]`` has what stands for it where
-the study says nothing else.
+``[indicators]`` has what the program reports itself. ``[measured]`` has what the laboratory
+measures of the measured role and the program gives a meaning to: the operations that a load counts
+are those of the server. Labels may hold ``{with.NAME}``; ``[with]`` has the default values, which a
+study may replace.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from concurve.definition.toml_file import read_tables, read_text
 
 
 class IndicatorText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a table states of an indicator; ``description`` says what the label leaves open."""
+    """The entry of an indicator in a table; ``description`` adds to the label."""
 
     label: str
     unit: str = ""
@@ -53,11 +53,11 @@ def programs() -> Mapping[str, Program]:
 
 def program(name: str) -> Program | None:
     """The table of a program by the name that studies use: ``postgresql-18`` has that of
-    ``postgresql``. None for one that reports nothing."""
+    ``postgresql``. ``None`` if the program reports nothing and so has no table."""
     tables = programs()
     return tables.get(name) or tables.get(name.partition("-")[0])
 
 
 def java_programs() -> list[str]:
-    """Those that are jars."""
+    """The packaged programs that are jars."""
     return [name for name, table in programs().items() if table.java]

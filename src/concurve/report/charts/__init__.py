@@ -21,7 +21,7 @@ from concurve.terms import Factor
 
 
 def charts(findings: Report) -> list[Chart]:
-    """All charts that the findings bear; none if no cell has the primary indicator."""
+    """All charts of the findings; none if no cell has the primary indicator."""
     work = findings.work
     if work is not None and len(work.levels) > 1 and _numeric(work):
         wanted = dict.fromkeys(_wanted(findings))
@@ -37,8 +37,8 @@ def charts(findings: Report) -> list[Chart]:
 
 
 def _wanted(findings: Report) -> Iterator[str]:
-    """The indicators to draw; where the time of an operation counts, its CPU time, since runs of a
-    given length all take as long, and how slow the slow ones are."""
+    """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of
+    a fixed duration all take equally long, and the high percentiles of latency."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
     if findings.primary == "seconds_per_operation":
         yield "cpu_seconds_per_operation"
@@ -48,7 +48,7 @@ def _wanted(findings: Report) -> Iterator[str]:
 
 
 def _of_models(findings: Report) -> tuple[str, ...]:
-    """The throughput that was fitted, where no other chart shows its curves."""
+    """The fitted throughput, if no other chart shows its curves."""
     shown = (findings.primary, "speedup")
     fitted = [item for item in findings.scaling if item.fit is not None]
     is_drawn = any(name in item.curves for item in fitted for name in shown)

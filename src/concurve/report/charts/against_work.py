@@ -29,7 +29,7 @@ _PANEL_SIZE = {"width": 190, "height": 160}
 
 
 class _Subject(NamedTuple):
-    """What a chart is of: an indicator with its unit, and its curves over the work factor."""
+    """The subject of a chart: an indicator with its unit, and its curves over the work factor."""
 
     name: str
     label: str
@@ -52,7 +52,7 @@ class _Subject(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """What is drawn: all rows, the span of the values, and what was left out."""
+    """The marks of a chart: all rows, the span of the values, and a remark on what is left out."""
 
     points: list[dict[str, Any]]
     curves: list[dict[str, Any]]
@@ -118,7 +118,7 @@ def _fitted(findings: Report, series: Sequence[Series], name: str) -> Fitted:
 
 
 def _marks(findings: Report, subject: _Subject) -> _Marks:
-    """Rows of data, cut and spread so that the chart can be read."""
+    """The rows of data, with intervals cut and curves moved apart so that the chart is readable."""
     name, work, series = subject.name, subject.work, subject.series
     points, dots, thinned = _placed(findings, subject)
     bottom = min(point["value"] for point in points)
@@ -129,7 +129,7 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
     bottom = end_above_0(points, dots) if log else bottom
     curves = curve_rows(subject.fitted, name, subject.scale)
     if curves:
-        # The expected part is shown without pressing the measured part together.
+        # The predicted part must not compress the measured part.
         bottom = max(min(bottom, *(row["value"] for row in curves)), bottom / 2)
         top = min(max(top, *(row["value"] for row in curves)), 1.6 * top)
     # A speed-up has a margin above, where its ideal line rises beyond it.
@@ -150,13 +150,13 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
 def _placed(
     findings: Report, subject: _Subject
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
-    """Points and dots at their places along the axis, each curve in its lane; and a remark."""
+    """Points and dots at their positions on the axis, each curve with an offset; and a remark."""
     name, scale, axis = subject.name, subject.scale, subject.axis
     labels = subject.labels
-    lanes = {label: lane - (len(labels) - 1) / 2 for lane, label in enumerate(labels)}
+    offsets = {label: at - (len(labels) - 1) / 2 for at, label in enumerate(labels)}
     points = [
         point_of(cell, name, scale, item)
-        | {"x": axis.at(float(cell.parameters[subject.work.name]), lanes[item.label])}
+        | {"x": axis.at(float(cell.parameters[subject.work.name]), offsets[item.label])}
         | {"joined": (item.panel, item.label) not in subject.fitted}
         for item in subject.series
         for cell in item.cells
@@ -164,7 +164,7 @@ def _placed(
     dots, thinned = dots_of(findings, subject.series, name, scale)
     for dot in dots:
         level, jitter = float(dot.pop("level")), float(dot.pop("jitter"))
-        dot["x"] = axis.at(level, lanes[dot["series"]], jitter)
+        dot["x"] = axis.at(level, offsets[dot["series"]], jitter)
     return points, dots, thinned
 
 

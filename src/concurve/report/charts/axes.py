@@ -12,7 +12,7 @@ from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.terms import Factor
 
-# A span of values beyond this needs a logarithmic axis to be read.
+# Values whose greatest and least differ by more than this ratio get a logarithmic axis.
 LOG_SPAN = 30.0
 LOG2_SPAN = 8.0
 # A logarithmic axis begins at this share of the least figure, and ends as far above the greatest.
@@ -37,19 +37,20 @@ class WorkAxis:
         wide = levels[0] > 0 and levels[-1] / levels[0] > LOG2_SPAN
         return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
-    def at(self, level: float, lane: float, jitter: float | None = None) -> float:
-        """Where a mark goes: each curve in a lane of its own, so that no bar hides another.
+    def at(self, level: float, offset: float, jitter: float | None = None) -> float:
+        """The position of a mark: each curve has an offset of its own, so that no bar hides
+        another.
 
         Dots, which have a jitter, stand a little right of their curve's bar.
         """
-        shift = 0.006 * lane + (0.0 if jitter is None else 0.018 + 0.005 * jitter)
+        shift = 0.006 * offset + (0.0 if jitter is None else 0.018 + 0.005 * jitter)
         shift *= min(1.0, 10 / len(self.levels))
         if self.log2:
             return level * float((self.levels[-1] / self.levels[0]) ** shift)
         return level + (self.levels[-1] - self.levels[0]) * shift
 
     def scale(self, alt: Any) -> Any:
-        """Room on both sides for the dots; the levels lie inside."""
+        """The scale, with margins on both sides for the dots."""
         low, high = self.levels[0], self.end
         if self.log2:
             margin = (high / low) ** 0.02
@@ -76,7 +77,7 @@ def scale_of(findings: Findings, name: str, cells: Iterable[CellFindings]) -> fm
 
 
 def value_scale(alt: Any, bottom: float, top: float, log: bool) -> Any:
-    """The axis of the values; bands do not stretch it."""
+    """The scale of the values; prediction bands do not extend it."""
     if log:
         domain = [bottom * LOG_MARGIN, top / LOG_MARGIN]
         return alt.Scale(type="log", domain=domain, nice=False)

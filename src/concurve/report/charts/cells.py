@@ -16,7 +16,8 @@ from concurve.report.document import Chart
 
 
 class _Rows(NamedTuple):
-    """What is drawn: points and trials by row, what the rows are called, and what was left out."""
+    """The rows of a chart: points and trials by row, the names of the rows, and a remark on what is
+    left out."""
 
     series: list[Series]
     heading: str

@@ -10,7 +10,7 @@ from concurve.report import format as fmt
 from concurve.report.charts.style import PALETTE, styled
 from concurve.report.document import Chart
 
-#: Parts as drawn, from the bottom up; the last holds what says little of a limit.
+#: The parts from the bottom up; the last one holds the kinds that rarely limit a program.
 _PARTS = {
     "on a CPU": ("cpu",),
     "waiting for a CPU": ("run_queue",),

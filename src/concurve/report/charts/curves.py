@@ -1,4 +1,4 @@
-"""Fitted scaling models in a chart: rows, layers, and what tells which model a line is of."""
+"""Fitted scaling models in a chart: rows, layers, and labels that name the model of a line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from concurve.report import format as fmt
 Fitted = dict[tuple[str, str], ScalingFinding]
 """Scaling models by the panel and the label of their curve."""
 
-# With more curves than this bands lie over one another: only those ahead of the levels are drawn.
+# With more curves than this, bands overlap: then only those beyond the levels are drawn.
 _BANDS_MAX = 3
-# A band so wide that it says "anything" ends where no chart reaches.
+# A very wide band is cut at this multiple, which lies outside of any chart.
 _BAND_MAX = 1e3
 
 
@@ -59,7 +59,7 @@ def curve_layers(
 
 
 def legend_labels(labels: Sequence[str], fitted: Fitted) -> dict[str, str]:
-    """Legend labels that name the chosen models, where each curve stands once; else none."""
+    """Legend labels that name the chosen models, if each curve appears once; else none."""
     titles: dict[str, list[str]] = {label: [] for label in labels}
     for (_, label), item in fitted.items():
         titles[label].append(_title(item))
@@ -70,7 +70,7 @@ def legend_labels(labels: Sequence[str], fitted: Fitted) -> dict[str, str]:
 
 
 def key(fitted: Fitted, colour: str) -> Any:
-    """What the lines are, for above the chart."""
+    """The key of the lines, shown above the chart."""
     import altair as alt
 
     chosen = {_title(item) for item in fitted.values()}

@@ -14,10 +14,10 @@ from concurve.report.charts.axes import LOG_MARGIN
 from concurve.report.charts.series import Series
 from concurve.terms import Factor
 
-# Dots drawn of one cell at most; a chart of more is a smear, and its file large.
+# At most this many dots of a cell are drawn: more would overlap and make the file large.
 _DOTS_PER_CELL_MAX = 60
 _DOTS_MAX = 6000
-# An interval may reach so many times as far as the greatest figure.
+# An interval is cut at this multiple of the greatest figure.
 _INTERVAL_REACH = 2.0
 
 
@@ -42,7 +42,7 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
 def dots_of(
     findings: Findings, series: Sequence[Series], name: str, scale: fmt.Scale
 ) -> tuple[list[dict[str, Any]], str]:
-    """Every trial's figure; of very many, evenly chosen ones, and a remark that says so."""
+    """The figure of each trial; if there are very many, an even selection and a remark."""
     work = findings.work
     where = {cell.index: (item, cell) for item in series for cell in item.cells}
     by_cell: dict[int, list[Dot]] = {}
@@ -78,7 +78,7 @@ def dots_of(
 
 
 def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> str:
-    """Cut intervals that would press all figures together; a remark, if there was one."""
+    """Cut intervals that would compress all figures; return a remark if one was cut."""
     most = _INTERVAL_REACH * max(row["value"] for row in [*points, *dots])
     wild = [point for point in points if point.get("high", most) > most > 0]
     for point in wild:
@@ -87,8 +87,8 @@ def cut_intervals(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) 
 
 
 def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) -> float:
-    """Let no interval reach below the least figure's neighbourhood: on a logarithmic axis 0 is
-    infinitely far. The least figure above 0."""
+    """Cut intervals close to the least figure, because a logarithmic axis never reaches 0. Return
+    the least figure above 0."""
     bottom: float = min(row["value"] for row in [*points, *dots] if row["value"] > 0)
     for point in points:
         if point.get("low") is not None:
@@ -97,7 +97,7 @@ def end_above_0(points: list[dict[str, Any]], dots: Sequence[dict[str, Any]]) ->
 
 
 def gaps(series: Sequence[Series], work: Factor) -> list[dict[str, Any]]:
-    """Rows without a value where a curve has no figure: the line breaks there."""
+    """Rows without a value, where a curve has no figure and its line must break."""
     return [
         {
             "series": item.label,
@@ -120,8 +120,8 @@ def ideal_line(
     top: float,
     end: float,
 ) -> list[dict[str, Any]]:
-    """The line of a program that uses every further worker in full, up to the chart's top; none
-    where each level has a base of its own, from which nothing grows."""
+    """The line of ideal scaling, up to the chart's top; none if each level has a base of its own,
+    because the concurrency does not grow from such a base."""
     levels = sorted(float(level) for level in work.levels)
     if name == "efficiency":
         return [{"x": levels[0], "value": 1.0}, {"x": levels[-1], "value": 1.0}]
@@ -135,6 +135,6 @@ def ideal_line(
     if base <= 0 or len(bases) > 1:
         return []
     first, last = max(levels[0], base / 10), min(end, top * 0.97 * base)
-    # A line is straight on linear axes only: many short ones serve both.
+    # A straight line on linear axes is a curve on logarithmic ones: many short lines suit both.
     xs = [first * (last / first) ** (step / 40) for step in range(41)]
     return [{"x": x, "value": x / base, "end": step == 40} for step, x in enumerate(xs)]

@@ -13,12 +13,12 @@ from concurve.report.document import Chart
 _SERIES = ("published", "ours")
 _PANEL_COLUMNS = 3
 _LABEL_LONG = 10
-# Intervals may reach beyond the figures by the span of these, or by this share of the greatest.
+# Intervals are cut beyond the figures by the span of these, or by this share of the greatest.
 _MARGIN = 0.25
 
 
 class _Layout(NamedTuple):
-    """Along which headings the curves run, and which of them have a panel each."""
+    """Which headings are the positions along the curves, and which have a panel each."""
 
     along: tuple[str, ...]
     panels: tuple[str, ...]
@@ -123,7 +123,7 @@ def _panels(points: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _cut_intervals(points: list[dict[str, Any]]) -> bool:
-    """Cut intervals that would press a panel's figures together; was there one?"""
+    """Cut intervals that would compress a panel's figures; ``True`` if there was one."""
     cut = False
     for panel in {point["panel"] for point in points}:
         here = [point for point in points if point["panel"] == panel]
@@ -138,7 +138,7 @@ def _cut_intervals(points: list[dict[str, Any]]) -> bool:
 
 
 def _held(table: PublishedTable) -> list[PublishedComparison]:
-    """The figures that are held against ours; where none is, those that stand side by side."""
+    """The figures that are compared with ours; if there are none, those shown side by side."""
     held = [figure for figure in table.figures if figure.compare != "none"]
     return held or [figure for figure in table.figures if figure.indicator]
 

@@ -36,7 +36,7 @@ def divided(
     curve_factors = list(others)
     lengths = {factor.name: len(factor.levels) for factor in findings.factors}
     while curve_factors and math.prod(lengths[name] for name in curve_factors) > _SERIES_MAX:
-        # The factor whose levels are most goes to the panels: fewest curves remain in each.
+        # The factor with the most levels selects the panels, so that each has the fewest curves.
         most = max(curve_factors, key=lambda name: lengths[name])
         curve_factors.remove(most)
         panel_factors.append(most)
@@ -64,8 +64,8 @@ def label_of(cell: CellFindings, factors: Iterable[str]) -> str:
 
 
 def row_labels(cells: Sequence[CellFindings], factors: Sequence[str]) -> tuple[dict[int, str], str]:
-    """A label a cell, no two alike: rows of one name would fall together. Where the names of the
-    factors leave no room for their levels, they stand above all labels."""
+    """A unique label for each cell: rows of the same name would coincide. If the names of the
+    factors leave no space for their levels, they are written above all labels."""
     texts = [label_of(cell, factors) for cell in cells]
     is_cut = any(text.endswith("…") for text in texts)
     if is_cut:
@@ -94,7 +94,7 @@ def _shortened(text: str) -> str:
 def alternative(
     title: str, points: Sequence[dict[str, Any]], series: Sequence[Series], scale: fmt.Scale
 ) -> str:
-    """What the chart shows, for those who do not see it."""
+    """The text alternative of the chart."""
     values = [point["value"] for point in points]
     low, high = fmt.plain(min(values)), fmt.plain(max(values))
     curves = f" in {fmt.count(len(series), 'curve')}" if len(series) < len(points) else ""
@@ -112,5 +112,5 @@ def capital(text: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """The text in letters that every file system takes."""
+    """The text in characters that every file system accepts."""
     return "".join(char if char.isalnum() and char.isascii() else "-" for char in text).strip("-")

@@ -7,7 +7,7 @@ from typing import Any
 
 # Okabe and Ito's colours, those that stand out on white first, with shapes as a second sign.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#b8860b", "#56b4e9", "#882255", "#6b6b6b")
-# The same on a dark ground.
+# The same colours for a dark background.
 PALETTE_DARK = (
     "#5db3ee",
     "#ff8f4d",

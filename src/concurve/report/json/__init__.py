@@ -77,18 +77,18 @@ class Export(msgspec.Struct, frozen=True):
     dependences: Annotated[
         list[DependenceEntry] | msgspec.UnsetType,
         about(
-            "Of a simulation: how the ratio of each claim hangs on each assumption by itself, as "
-            "the geometric mean over all settings of the others, and how many times that at its "
-            "first level it is. Left out of others, and where no assumption has several levels.",
+            "For a simulation: how the ratio of each claim depends on each assumption alone, as "
+            "the geometric mean over all settings of the others, and divided by that at its first "
+            "level. Left out for other studies, and if no assumption has several levels.",
             minItems=1,
         ),
     ]
     best: Annotated[
         Best | msgspec.UnsetType,
         about(
-            "Which settings cannot be told from the best, over all cells, and for each group of "
-            "cells that differ in the work factor only. Left out where fewer than two cells have "
-            "the indicator, or where it has no better direction."
+            "Which settings cannot be distinguished from the best, over all cells, and for each "
+            "group of cells that differ in the work factor only. Left out if fewer "
+            "than two cells have the indicator, or if it has no better direction."
         ),
     ]
     best_by_condition: Annotated[
@@ -104,8 +104,8 @@ class Export(msgspec.Struct, frozen=True):
         list[FittedGroup] | msgspec.UnsetType,
         about(
             "Scaling models fitted to the throughput over the work factor, for each group of cells "
-            "that differ in that factor only. Left out where none was asked for (show --json "
-            "without --models), or where no numeric factor of three levels counts as concurrency.",
+            "that differ in that factor only. Left out if the caller asked for none (show --json "
+            "without --models), or if no numeric factor of three levels counts as concurrency.",
             minItems=1,
         ),
     ]
@@ -126,8 +126,8 @@ class Export(msgspec.Struct, frozen=True):
     facts: Annotated[
         list[Fact] | msgspec.UnsetType,
         about(
-            "What the measured program said of itself on the report channel, by value; one trial "
-            "of each cell speaks for it. Left out by show --json, and where nothing was said.",
+            "Facts that the measured program reported on the report channel, by value, read from "
+            "one trial of each cell. Left out by show --json, and if the program reported none.",
             minItems=1,
         ),
     ]
@@ -157,8 +157,8 @@ def to_json(findings: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
 
 
 def _models(findings: Report) -> list[dict[str, Any]] | msgspec.UnsetType:
-    """Fits in the form of ``concurve fit --json``, each with its group; absent where none was
-    asked for or none is possible. A group without a fit has the reason instead."""
+    """Fits in the form of ``concurve fit --json``, each with its group; absent if the caller asked
+    for none or none is possible. A group without a fit has the reason instead."""
     if not findings.scaling:
         return msgspec.UNSET
     found = []

@@ -19,18 +19,18 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings are bare levels where one factor varies, else objects of levels."""
 
     indicator: str
-    factors: Annotated[tuple[str, ...], about("Those that vary.")]
+    factors: Annotated[tuple[str, ...], about("The factors that vary.")]
     levels: Annotated[
         list[Setting],
-        about("The settings that cannot be told from the best (95 %).", minItems=1),
+        about("The settings that cannot be distinguished from the best (95 %).", minItems=1),
     ]
-    recommended: Annotated[Setting, about("The smallest of them.")]
-    leader: Annotated[Setting, about("The one with the best mean.")]
+    recommended: Annotated[Setting, about("The smallest of these settings.")]
+    leader: Annotated[Setting, about("The setting with the best mean.")]
     compared: Annotated[int, about(minimum=2)]
     group: Annotated[
         dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
     ] = msgspec.UNSET
-    decide: Annotated[str, about("What it would take to decide.")] = ""
+    decide: Annotated[str, about("What would decide between the best two settings.")] = ""
     trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
 
 
@@ -41,7 +41,7 @@ class Best(BestSet, frozen=True, omit_defaults=True):
 
 
 def best_overall(findings: Findings) -> Best | msgspec.UnsetType:
-    """The best settings over all cells, and those of each group; absent where none was sought."""
+    """The best settings over all cells, and those of each group; absent if the run has none."""
     whole = findings.best_overall
     if whole is None:
         return msgspec.UNSET
@@ -50,7 +50,8 @@ def best_overall(findings: Findings) -> Best | msgspec.UnsetType:
 
 
 def best_by_condition(findings: Findings) -> list[BestSet] | msgspec.UnsetType:
-    """The same under each of the conditions that the study meets; absent where it has none."""
+    """The best settings for each combination of conditions; absent if the study has no
+    conditions."""
     if findings.best_overall is not None or not findings.best:
         return msgspec.UNSET
     return [BestSet(**_best_set(item), group=item.group) for item in findings.best]

@@ -37,7 +37,7 @@ Agreements = Annotated[
 
 
 class _Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what has no other keys."""
+    """Base of the objects without further keys."""
 
 
 class CampaignEntry(_Closed, frozen=True):
@@ -67,9 +67,9 @@ class FindingEntry(_Closed, frozen=True):
 
 
 class DeviationEntry(_Closed, frozen=True):
-    """Something that did not go as the procedure wants it."""
+    """A deviation from the procedure."""
 
-    study: Annotated[str, about("Empty: all of them.")]
+    study: Annotated[str, about("Empty: all studies.")]
     kind: Literal["missing", "warning", "rejected", "not testable", "machine"]
     says: str
 
@@ -90,10 +90,10 @@ class TestCaseEntry(_Closed, frozen=True, omit_defaults=True):
 
 
 class ProcedureEntry(_Closed, frozen=True):
-    """How a study was run: cells, the rules in force and what came of them."""
+    """How a study was run: its cells, the rules in force and their result."""
 
     cells: int
-    blocks: Annotated[int, about("Trials in use of the cell that has most.")]
+    blocks: Annotated[int, about("The greatest number of trials in use of a cell.")]
     repeats_min: int
     repeats_max: int
     precision: float
@@ -108,7 +108,7 @@ class ProcedureEntry(_Closed, frozen=True):
 
 
 class StudyEntry(_Closed, frozen=True):
-    """A study of the campaign, and what became of it."""
+    """A study of the campaign, with its state and its run."""
 
     name: Annotated[str, about("Its folder in the campaign.")]
     question: str
@@ -145,8 +145,8 @@ class CampaignExport(_Closed, frozen=True):
 def to_campaign_json(
     findings: CampaignFindings, raw_trials: Mapping[str, Iterable[RawTrial]] | None = None
 ) -> bytes:
-    """The whole campaign; each study's ``run`` is the export of its run (with its raw trials,
-    where ``raw_trials`` has them by the run's id)."""
+    """Return the whole campaign; each study's ``run`` is the export of its run (with its raw
+    trials, where ``raw_trials`` has them by the run's id)."""
     raw = raw_trials or {}
     return msgspec.json.encode(
         CampaignExport(

@@ -1,4 +1,4 @@
-"""Claims of the source, on what their ratios hang, and published figures."""
+"""Claims of the source, what their ratios depend on, and published figures."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     verdict: VerdictName
     reason: str
     threshold: str = ""
-    indicator: Annotated[str, about("What it is a claim on.")] = ""
+    indicator: Annotated[str, about("The indicator of the claim.")] = ""
     estimate: Indicator | None = None
     published: float | None = None
     cell: Annotated[
         dict[str, Level],
-        about("Levels of the cell that it is about; left out where it is about several."),
+        about("Levels of the cell that it is about; left out if it is about several."),
     ] = {}
     doubt: Annotated[str, about("Why a verdict was withheld on a machine that was not quiet.")] = ""
 
@@ -50,7 +50,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         Compare,
         about(
             "ratio: figure over base; factor: base over figure where lower is better; "
-            "improvement: such a factor, printed as percent beyond 1; difference: figure less "
+            "improvement: such a factor, printed as percent above 1; difference: figure minus "
             "base; order: below, at or above the base, each on its own scale; none: side by side."
         ),
     ]
@@ -61,7 +61,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
 
 
 class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How the ratio of a claim hangs on an assumption of a simulation."""
+    """How the ratio of a claim depends on an assumption of a simulation."""
 
     claim: Annotated[str, about("Its id in the study.")]
     factor: str

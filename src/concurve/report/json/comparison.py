@@ -52,8 +52,8 @@ class ComparisonExport(msgspec.Struct, frozen=True):
 
     format: Annotated[int, about(const=FORMAT)]
     base: Annotated[str, about("The base: a run, several, or a level.")]
-    new: Annotated[str, about("What is compared with it.")]
-    effect: Annotated[float, about("Share below which a difference is not worth the name.")]
+    new: Annotated[str, about("What is compared with the base.")]
+    effect: Annotated[float, about("Share below which a difference is not relevant.")]
     method: Annotated[str, about(enum=["pairs", "welch", "bootstrap"])]
     indicators: list[ComparedIndicator]
     cells: list[ComparedCell]

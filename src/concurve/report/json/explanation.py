@@ -40,7 +40,7 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Level]
     cause: Annotated[
         Cause,
-        about("none: nothing found that limits the cell, or nothing that the records tell."),
+        about("none: no limit was found, or the records lack the evidence for one."),
     ]
     per_operation_ns: Annotated[
         dict[str, Time | None],
@@ -54,8 +54,8 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     limit: Annotated[
         str,
         about(
-            "What is used up where a server was loaded: CPUs, a kind of threads, or load; left out "
-            "where nothing is."
+            "The resource of a loaded server that is used up: CPUs, a kind of threads, or load; "
+            "left out if none is."
         ),
     ] = ""
     blocked_by_kind_ns: Annotated[

@@ -1,4 +1,4 @@
-"""What the measured program said of itself."""
+"""Facts that the measured program reported."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from concurve.terms import Level
 
 
 class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value that the program said of itself, and in which cells."""
+    """A fact that the program reported, its value, and the cells with this value."""
 
     name: str
     value: str
     where: Annotated[
-        dict[str, Level], about("Levels that the cells of this value share, and others have not.")
+        dict[str, Level],
+        about("Levels that the cells with this value share, and no other cell has."),
     ]
-    cells: Annotated[Positive, about("Cells of this value …")]
-    among: Annotated[Positive, about("… among so many that have these levels.")]
+    cells: Annotated[Positive, about("Number of cells with this value …")]
+    among: Annotated[Positive, about("… among this number of cells with these levels.")]
 
 
 def facts_of(findings: Report) -> list[Fact]:

@@ -1,4 +1,4 @@
-"""Estimates without what is not finite."""
+"""Estimates without numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from concurve.fields import Count, about
 
 
 class Indicator(msgspec.Struct, frozen=True):
-    """An estimate; what is not finite is left out."""
+    """An estimate; a number that is not finite is left out."""
 
     KEYWORDS: ClassVar = {"dependentRequired": {"low": ["high"], "high": ["low"]}}
 
@@ -29,7 +29,7 @@ class Indicator(msgspec.Struct, frozen=True):
 
 
 def indicator_of(figure: Estimate) -> Indicator | None:
-    """The estimate without what is not finite; ``None`` if its value is not."""
+    """The estimate without numbers that are not finite; ``None`` if its value is not finite."""
     if not math.isfinite(figure.value):
         return None
     both = _finite(figure.low) is not msgspec.UNSET and _finite(figure.high) is not msgspec.UNSET

@@ -14,10 +14,7 @@ from concurve.findings.fit import Expectation, Fit, FitResult, ModelFit
 
 FORMAT = 1
 
-
-Name = Annotated[
-    str, about(enum=["linear", "amdahl", "amdahl_cap", "usl", "usl_log", "usl_sqrt", "knee"])
-]
+Name = Annotated[str, about("Of a scaling model, such as usl.", minLength=1)]
 AboveZero = Annotated[float, about(exclusiveMinimum=0)]
 
 
@@ -116,7 +113,7 @@ class FitExport(msgspec.Struct, frozen=True, kw_only=True):
     error_model: str
     absolute: bool
     confidence: Annotated[float, about(exclusiveMinimum=0, exclusiveMaximum=1)]
-    criterion: Annotated[str, about("What the weights rest on.", enum=["aicc", "gcv"])]
+    criterion: Annotated[str, about("The criterion of the weights.", enum=["aicc", "gcv"])]
     observations: Annotated[str, about("What the criterion counts.", enum=["trials", "levels"])]
     models: Annotated[list[ModelEntry], about(minItems=1)]
     left_out: list[LeftOutModel]

@@ -1,4 +1,4 @@
-"""Which run an export is of, with what is known of its study and its machine."""
+"""The run of an export, its study and its machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Factor(msgspec.Struct, frozen=True):
 
 
 class IndicatorEntry(msgspec.Struct, frozen=True):
-    """What an indicator is: how to call it, its unit and its better direction."""
+    """An indicator: its label, its unit and its better direction."""
 
     name: Text
     label: str

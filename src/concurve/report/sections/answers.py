@@ -9,7 +9,7 @@ TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
 
 
 def section(report: Report) -> Section | None:
-    """The sentences; in a brief report with what became of a run that is not complete."""
+    """The sentences; a brief report adds the state of a run that is not complete."""
     blocks = []
     if report.sentences:
         blocks.append(List(tuple(map(paragraph, report.sentences))))

@@ -44,18 +44,19 @@ PROTOCOL = (
     "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
     "After a pilot of a few blocks each cell gets as many trials as the precision asked for needs "
     "(Stein's two stages), up to a cap and within a time allowance; the mean counts, with its 95 % "
-    "interval. A trial is redone for a cause: a program error, a wrong result, a machine that was "
-    "not ours, an outlier of more than 10 σ; at most as often as the table says, contamination and "
-    "outliers together in no more than that share of the pilot's trials. A second program error "
-    "skips the cell. Nothing rejected is thrown away."
+    "interval. A trial is redone for a cause: a program error, a wrong result, a machine that "
+    "other processes used, an outlier of more than 10 σ. The table gives the greatest number of "
+    "redos a trial, and the greatest share of the pilot's trials that may be redone for "
+    "contamination and outliers together. A second program error "
+    "skips the cell. Rejected trials stay stored."
 )
 
 COMPARED = (
-    "Times of another machine say nothing about ours. So a published figure is held against ours, "
-    "relative to a base cell, each on its own machine. It agrees where the whole 95 % interval "
+    "Times of another machine say nothing about ours. So a published figure is compared with ours, "
+    "each relative to a base cell on its own machine. It agrees where the whole 95 % interval "
     "of ours lies within ±10 % of it (less where the source found less) and what its rounding "
     "leaves open, differs where none of the interval does, and is undecided otherwise. Figures of "
-    "two scales that have nothing in common, such as the priorities of two systems, agree where "
+    "two scales that have nothing in common, such as the priorities of two systems, agree if "
     "both lie on the same side of their base. "
     "Where trials are in use with a doubt, a verdict stands only if the quiet ones alone give it."
 )
@@ -64,13 +65,13 @@ _STATES = {"complete": Tone.STRONG, "failed": Tone.BAD, "not run": Tone.BAD}
 _VERDICTS = ("supported", "refuted", "undecided", "not testable here")
 _AGREEMENTS = ("agrees", "differs", "undecided")
 _BAD = ("refuted", "differs")
-# Sentences of a run that are shown without being asked for.
+# At most this many sentences of a run are shown unfolded.
 _SENTENCES_OPEN_MAX = 4
 
 
 @dataclass
 class _Numbers:
-    """Gives labels and remembers their links for the index."""
+    """Gives labels to tables and figures, and keeps their links for the index."""
 
     tables: list[Text] = field(default_factory=list)
     figures: list[Text] = field(default_factory=list)
@@ -105,7 +106,7 @@ class _Numbers:
 
 
 def campaign_document(findings: CampaignFindings, detail: Detail = Detail.FULL) -> Document:
-    """The report of a campaign; a brief one says what became of its studies."""
+    """The report of a campaign; a brief one gives the state of its studies."""
     campaign = findings.campaign
     took = f"{fmt.count(findings.trials, 'trial')} in {fmt.duration(findings.duration_seconds)}"
     facts = [Fact(campaign.name, Detail.BRIEF), Fact(campaign.id, Detail.BRIEF), Fact(took),
@@ -165,7 +166,7 @@ def _study(study: StudyFindings) -> Iterator[Paragraph]:
 
 
 def _full(findings: CampaignFindings) -> Iterator[Section]:
-    """The sections that have something to say."""
+    """The sections of a full report, without empty ones."""
     texts, numbers = findings.texts, _Numbers()
     results = Section("Results", tuple(_results(findings, numbers)), "results")
     found = (
@@ -186,7 +187,7 @@ def _full(findings: CampaignFindings) -> Iterator[Section]:
 
 
 def _written(text: str) -> Iterator[Block]:
-    """Paragraphs and lists of an author's text: an empty line parts them, ``-`` begins an item."""
+    """Paragraphs and lists of a text: an empty line separates them, ``-`` begins an item."""
     for part in text.strip().split("\n\n"):
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if lines and all(line.startswith("- ") for line in lines):

@@ -16,8 +16,8 @@ _TONES = {
 
 
 def section(report: Report) -> Section | None:
-    """A row a claim: our figure with its interval, the bound, the published figure; why a verdict
-    was withheld, and what limits the cell that it is about."""
+    """A row for each claim: our figure with its interval, the bound, the published figure, why a
+    verdict was withheld, and what limits the claim's cell."""
     claims = report.claims
     if not claims:
         return None
@@ -40,7 +40,7 @@ def section(report: Report) -> Section | None:
 
 
 def _measured(claim: ClaimFinding) -> tuple[Text, ...]:
-    """The figure with what casts doubt on it, or the reason why there is none."""
+    """The figure with the reason for a doubt, or the reason why there is no figure."""
     figure = claim.estimate
     if figure is None:
         return (Text(claim.reason),)

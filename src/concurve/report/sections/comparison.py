@@ -31,13 +31,13 @@ _TONES = {
     "same": Tone.PLAIN,
     "undecided": Tone.WARNING,
 }
-_WORDS = {"same": "no difference worth the name"}
-# Cells that a remark names.
+_WORDS = {"same": "no relevant difference"}
+# A remark names at most this many cells.
 _NAMED_MAX = 3
 
 
 def comparison_document(comparison: Comparison, detail: Detail = Detail.BRIEF) -> Document:
-    """Indicator by indicator, cell by cell, and what it all says."""
+    """A table for each indicator with a row for each cell, and a summary of the verdicts."""
     sections = [_section(comparison, info) for info in comparison.indicators]
     reading = Section("", tuple(_reading(comparison)))
     document = Document(
@@ -93,14 +93,14 @@ def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
 
 
 def _reading(comparison: Comparison) -> Iterator[Block]:
-    """How many of each verdict, and what they mean."""
+    """The number of each verdict, and how to read the verdicts."""
     counts = Counter(cell.verdict for cell in comparison.cells)
     said = ", ".join(f"{n} {_WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
     yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
     effect = f"{100 * comparison.effect:.2g} %"
     yield Paragraph(
         "The ratio is new over base. Verdicts are of all cells together (false discovery rate "
-        f"5 %), intervals of each alone; less than {effect} is no difference worth the name.",
+        f"5 %), intervals of each alone; less than {effect} is no relevant difference.",
         Tone.SOFT,
     )
     if counts["undecided"]:

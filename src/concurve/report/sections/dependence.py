@@ -12,8 +12,8 @@ from concurve.report import format as fmt
 from concurve.report.document import Block, Column, Paragraph, Role, Section, Table, Tone
 
 _HOW = (
-    "Each assumption by itself: the geometric mean over all settings of the others, and how many "
-    "times that at the first level it is, both block by block."
+    "Each assumption alone: the geometric mean over all settings of the others, and this mean "
+    "divided by that at the first level, both block by block."
 )
 
 
@@ -26,7 +26,7 @@ def section(report: Report) -> Section | None:
         items = list(group)
         blocks += [Paragraph(items[0].says), _table(items)]
     blocks.append(Paragraph(_HOW, Tone.SOFT))
-    return Section("On what the ratios depend", tuple(blocks), anchor="dependences")
+    return Section("What the ratios depend on", tuple(blocks), anchor="dependences")
 
 
 def _table(items: Sequence[Dependence]) -> Table:

@@ -1,6 +1,6 @@
 """The table of a run: one row a cell, one column a factor or an indicator.
 
-Which columns a narrow view leaves out is decided by their order here, the most wanted first.
+A narrow view leaves out the last columns of the order given here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from concurve.report.document import (
 )
 
 # What comes after the primary indicator, its speed-up and what was asked for; others in the order
-# of the findings. Where a load lasts a fixed time, its wall time tells nothing.
+# of the findings. If a load lasts a fixed time, its wall time is no result.
 _WANTED = (
     "wall_seconds",
     "efficiency",
@@ -38,12 +38,12 @@ _WANTED = (
     "rss_bytes_max",
 )
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
-# Cells that a remark names.
+# A remark names at most this many cells.
 _NAMED_MAX = 3
 
 
 def brief(report: Report) -> Section:
-    """The table, and what became of cells that are not well."""
+    """The table, and remarks on cells that were skipped or are imprecise."""
     return Section("", (*_throughout(report), _table(report, []), *_remarks(report)))
 
 
@@ -51,19 +51,19 @@ def full(report: Report) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in report.cells]
     table = _table(report, [Column("trials", trials, Role.NUMBER)])
-    missing = Paragraph(f"{fmt.MISSING} is a figure that could not be taken.", Tone.SOFT)
+    missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
     return Section("Figures", (*_throughout(report), table, missing), anchor="figures")
 
 
 def order(findings: Findings) -> list[str]:
-    """The indicators that any cell has, the most wanted first."""
+    """The indicators that any cell has, the most important first."""
     present: dict[str, None] = {}
     for cell in findings.cells:
         present.update(dict.fromkeys(cell.indicators))
     for cell in findings.cells:
         present.update(dict.fromkeys(cell.absent))
     asked = (name for name in findings.asked if name not in _WANTED)
-    # What the machine did while it simulated is not what was asked.
+    # In a simulation, figures of the machine itself do not answer the question.
     machine = () if findings.run.simulation else _WANTED
     others = (info.name for info in findings.indicators)
     wanted = (findings.primary, "speedup", *asked, *machine, *others)
@@ -83,13 +83,13 @@ def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
 
 
 def _legend(findings: Findings, columns: Sequence[Column]) -> str:
-    """What stands behind the figures of some columns; empty where none has an interval."""
+    """How to read the intervals of some columns; empty if none has an interval."""
     known = confidence(findings, [column.name for column in columns])
     if not known:
         return ""
     numbers = (cell for column in columns for cell in column.cells if isinstance(cell, Number))
     is_skewed = any(cell.spread.startswith("(") for cell in numbers)
-    also = "; (low to high) is that interval where it is lopsided" if is_skewed else ""
+    also = "; (low to high) is that interval where it is asymmetric" if is_skewed else ""
     return f"± is half the width of the {known} interval{also}"
 
 
@@ -155,7 +155,7 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> tuple[str, 
 
 
 def _remarks(report: Report) -> Iterator[Paragraph]:
-    """What happened to cells that are not well, the same remark once."""
+    """Remarks on cells that were skipped or are imprecise, each remark once."""
     settings: dict[str, list[str]] = {}
     for cell in report.cells:
         if cell.status != "ok" and (cell.note or cell.stop_reason):

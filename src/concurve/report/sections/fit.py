@@ -25,7 +25,7 @@ from concurve.report.document import (
 
 
 def fit_document(fit: Fit, detail: Detail = Detail.BRIEF) -> Document:
-    """Models, what they say, what to expect, and how to read it."""
+    """The models, their answers, the predictions, and how to read them."""
     result = fit.result
     what = f"1/{fit.x_name}" if fit.is_time else fit.x_name
     counted = fmt.count(len(result.levels), "level")

@@ -21,7 +21,7 @@ from concurve.report.document import (
 )
 
 _TONES = {"faster": Tone.GOOD, "slower": Tone.BAD, "changed": Tone.WARNING, "": Tone.PLAIN}
-#: With more cells than this, those without a change have one line each.
+#: With more cells than this, a cell without a change takes one line.
 _CELLS_FULL = 6
 
 

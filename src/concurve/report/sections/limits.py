@@ -1,4 +1,4 @@
-"""What limits each cell: a section of a run's report, and a document by itself."""
+"""What limits each cell: a section of a run's report, and a separate document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from concurve.report.document import (
 )
 from concurve.terms import Level
 
-#: The parts of a bar: their letter, and how to call them.
+#: The parts of a bar: the letter that draws each, and its label.
 PARTS: dict[str, tuple[str, str]] = {
     "cpu": ("c", "on a CPU"),
     "run_queue": ("r", "waiting for a CPU"),
@@ -57,7 +57,7 @@ _EVIDENCE = {
 
 
 def section(report: Report) -> Section | None:
-    """Where the time goes, by curve where there are several, and what limits each cell."""
+    """Where the time goes (by curve if there are several), and what limits each cell."""
     explanation = report.explanation
     if explanation is None:
         return None
@@ -72,7 +72,7 @@ def section(report: Report) -> Section | None:
 
 
 def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Document:
-    """What limits each cell of a run, by itself."""
+    """What limits each cell of a run, as a separate document."""
     operation = f"thread time per operation ({explanation.operation})"
     table, sentences = _cells(explanation)
     document = Document(
@@ -117,7 +117,7 @@ def _table(explanation: Explanation) -> Table:
                    scale.symbol, short="time/op"),
             Column("on a CPU", [_share(cell, "cpu") for cell in cells], Role.NUMBER,
                    short="cpu", wanted=3),
-            Column("waiting for one", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
+            Column("waiting for a CPU", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
                    short="queue", wanted=2),
             Column("blocked", [_blocked(cell) for cell in cells], Role.NUMBER, wanted=1),
             Column("where it goes", [bar_of(cell.shares) for cell in cells], Role.BAR, wanted=4,
@@ -138,7 +138,7 @@ def _share(cell: CellExplanation, name: str) -> Cell:
 
 
 def _blocked(cell: CellExplanation) -> Cell:
-    """Everything of the bar that is neither on a CPU nor in a queue."""
+    """The share of the bar that is neither on a CPU nor in a run queue."""
     if not cell.shares:
         return Missing()
     return _percent(
@@ -151,14 +151,14 @@ def _percent(share: float) -> Number:
 
 
 def _named(cell: CellExplanation) -> str:
-    """The cause, with what is used up where that is known."""
+    """The cause, with the resource that is used up if it is known."""
     return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
 
 
 def _curves(explanation: Explanation) -> Table | None:
     """The causes by curve: cells that differ in the work factor only share a row, with a column for
-    each of its levels, and the sentence of the greatest. ``None`` where no factor counts as
-    concurrency, or it alone varies."""
+    each of its levels, and the sentence of the greatest level. ``None`` if no factor counts as
+    concurrency, or no other factor varies."""
     work = explanation.work
     factors = [name for name in explanation.factors if name != work]
     if work is None or work not in explanation.factors or not factors:

@@ -9,7 +9,7 @@ from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.document import Block, Facts, Paragraph, Section
 
-# A group of more entries than this stands in one line, entries of one value together.
+# A group with more entries than this takes one line, which joins entries of equal value.
 _GROUP_MAX = 8
 _UNITS = {"bytes": "bytes", "seconds": "s", "ns": "ns"}
 
@@ -57,7 +57,7 @@ def _together(group: Mapping[str, str]) -> str:
 
 
 def _name(key: str) -> str:
-    """The words of a key; a unit at its end goes to the value."""
+    """The words of a key; a unit at its end moves to the value."""
     words = key.replace("_", " ").split()
     if len(words) > 1 and words[-1] in _UNITS:
         words = words[:-1]

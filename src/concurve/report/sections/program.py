@@ -1,4 +1,4 @@
-"""What the measured program said of itself."""
+"""Facts that the measured program reported."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from concurve.findings.workers import ProgramFact
 from concurve.report import format as fmt
 from concurve.report.document import Collapsible, Column, Role, Section, Table
 
-# So many facts are shown without being asked for.
+# At most this many facts are shown unfolded.
 _OPEN_MAX = 12
 
 
 def section(report: Report) -> Section | None:
-    """A row a fact: its value, and the cells in which it was said."""
+    """A row for each fact: its value, and the cells in which it was reported."""
     facts = report.facts
     if not facts:
         return None
@@ -23,7 +23,7 @@ def section(report: Report) -> Section | None:
     )
     table = Table(columns, title="One row a fact.")
     shown = Collapsible(fmt.count(len(facts), "fact"), (table,), len(facts) <= _OPEN_MAX)
-    return Section("What the program said", (shown,), anchor="program")
+    return Section("Facts that the program reported", (shown,), anchor="program")
 
 
 def _where(fact: ProgramFact) -> str:

@@ -29,7 +29,7 @@ _HOW = {
     "ratio": "figure over that of its base",
     "factor": "factor as printed; ours: times as good as its base",
     "improvement": "1 + improvement as printed; ours: times as good as its base",
-    "difference": "figure less that of its base",
+    "difference": "figure minus that of its base",
     "order": "each on its own scale; compared is only whether a figure lies below, at or above "
     "its base",
     "none": "side by side",
@@ -45,7 +45,7 @@ _TONES = {"agrees": Tone.GOOD, "differs": Tone.BAD, "undecided": Tone.WARNING}
 
 
 def section(report: Report) -> Section | None:
-    """Table by table as the source has them; in a brief report what was held against ours."""
+    """The tables in the order of the source; a brief report has the compared figures only."""
     if not report.published:
         return None
     blocks = [block for table in report.published for block in (*_brief(table), *_full(table))]
@@ -60,7 +60,7 @@ def section(report: Report) -> Section | None:
 def _brief(contents: PublishedTable) -> Iterator[Block]:
     judged = [figure for figure in contents.figures if figure.verdict in _JUDGED]
     reasons = _reasons(contents.figures)
-    # Where nothing is compared for one reason, a line is enough.
+    # If no figure is compared, always for the same reason, one line is enough.
     alone = next(iter(reasons)) if not judged and len(reasons) == 1 else ""
     heading = f"Table {contents.number} {contents.title}".strip()
     parts = [heading, counts(contents.counts()), alone]
@@ -84,7 +84,7 @@ def _full(contents: PublishedTable) -> Iterator[Block]:
     blocks = (table, Paragraph(_how_to_read(contents), Tone.SOFT))
     is_judged = any(figure.verdict in _JUDGED for figure in figures)
     summary = f"{len(figures)} figures of the source"
-    summary += "" if is_judged else ", none of them held against ours"
+    summary += "" if is_judged else ", none of them compared with ours"
     yield Collapsible(summary, blocks, is_judged, detail=Detail.FULL)
     chart = comparison_chart(contents)
     if chart is not None:
@@ -108,13 +108,14 @@ def _tones(figures: Iterable[PublishedComparison]) -> tuple[Tone, ...]:
 
 
 def _verdict(figure: PublishedComparison) -> Text:
-    """A difference stands out; what agrees does not."""
+    """The verdict; only a difference is highlighted."""
     tone = Tone.BAD if figure.verdict == "differs" else Tone.SOFT
     return Text(figure.verdict, tone, hint=figure.reason)
 
 
 class PublishedRow(NamedTuple):
-    """A published figure in words: as printed, relative to its base, and ours likewise."""
+    """A published figure as text: as printed, relative to its base, and ours relative to its
+    base."""
 
     row: str
     column: str
@@ -155,7 +156,7 @@ def _ours(figure: Estimate) -> str:
 
 
 def how(table: PublishedTable) -> str:
-    """What the figures of a table are, and what they are relative to."""
+    """How the figures of a table are computed, and their base."""
     ways = dict.fromkeys(_HOW[figure.compare] for figure in table.figures)
     bases = dict.fromkeys(
         fmt.setting(figure.base) for figure in table.figures if figure.verdict == "base"
@@ -181,7 +182,7 @@ def _how_to_read(table: PublishedTable) -> str:
 
 
 def _reasons(figures: Iterable[PublishedComparison]) -> dict[str, int]:
-    """The reasons why figures were not compared, and how often each; bases left out."""
+    """The reasons why figures were not compared, with their counts; without bases."""
     reasons: dict[str, int] = {}
     for figure in figures:
         if figure.verdict == "not comparable":

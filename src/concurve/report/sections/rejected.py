@@ -20,9 +20,9 @@ from concurve.report.document import (
     Tone,
 )
 
-# Trials listed one by one; further ones are counted.
+# At most this many trials are listed; further ones are counted.
 _LISTED_MAX = 200
-# So many are shown without being asked for.
+# At most this many are shown unfolded.
 _OPEN_MAX = 12
 
 
@@ -42,7 +42,7 @@ def _blocks(report: Report) -> Iterator[Block]:
     if not report.rejects:
         yield Paragraph("Nothing: every trial was used.", detail=Detail.FULL)
         return
-    kept = "Nothing rejected was thrown away: the records stand in the run."
+    kept = "The records of rejected trials stay in the run."
     yield Paragraph(kept, Tone.SOFT, detail=Detail.FULL)
     both = _with_and_without(report)
     if both.length:

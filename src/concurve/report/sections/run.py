@@ -34,8 +34,8 @@ from concurve.report.sections import (
 
 
 class Part(NamedTuple):
-    """A section of the report: what makes it (``None`` where the run has nothing of it), the detail
-    that it is meant for, and whether the report of a campaign has it for each of its runs."""
+    """A section of the report: its builder (which returns ``None`` if the run has no content for
+    it), its detail, and whether the report of a campaign has it for each of its runs."""
 
     make: Callable[[Report], Section | None]
     detail: Detail | None = None

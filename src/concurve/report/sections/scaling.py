@@ -20,7 +20,7 @@ from concurve.report.document import (
     Tone,
 )
 
-#: Groups that a full report describes in sentences; all of them stand in its table.
+#: A full report describes at most this many groups in sentences; its table has all of them.
 GROUPS_IN_SENTENCES = 8
 
 
@@ -87,7 +87,7 @@ def _expected(item: ScalingFinding) -> Cell:
 
 
 def _expected_heading(found: Sequence[ScalingFinding]) -> str:
-    """What the column of expectations is of; greatest levels may differ between groups."""
+    """The heading of the column of predictions; the greatest level may differ between groups."""
     places = {(item.work, item.expected.n) for item in found if item.expected}
     if len(places) != 1:
         return "expected at twice the greatest level"
@@ -96,8 +96,12 @@ def _expected_heading(found: Sequence[ScalingFinding]) -> str:
 
 
 def _subject(found: Sequence[ScalingFinding]) -> str:
-    """What was fitted, and how to read it."""
+    """What was fitted, and how to read the intervals."""
     first = found[0]
-    confidence = next((f"{100 * item.fit.confidence:g} %" for item in found if item.fit), "")
-    read = f" Intervals are {confidence} profile-likelihood intervals." if confidence else ""
-    return f"Seven models of {first.label} ({first.indicator}) against {first.work}.{read}"
+    models, read = "Scaling models", ""
+    fit = next((item.fit for item in found if item.fit), None)
+    if fit is not None:
+        # Each group is offered the same models; one left out of a fit is named there.
+        models = f"{len(fit.models) + len(fit.left_out)} scaling models"
+        read = f" Intervals are {100 * fit.confidence:g} % profile-likelihood intervals."
+    return f"{models} of {first.label} ({first.indicator}) against {first.work}.{read}"

@@ -54,7 +54,7 @@ impl WriteCache {
     }
 }
 
-/// What is in the buffer, or on its way there.
+/// The contents of the read-ahead buffer, including sectors that are still to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadAhead {
     /// The first sector in the buffer.
@@ -77,8 +77,8 @@ impl ReadAhead {
         }
     }
 
-    /// A request was served from the buffer, which frees space to read on, unless reading has stopped
-    /// already.
+    /// A request was served from the buffer, which frees space to read on, unless reading has
+    /// stopped already.
     pub fn extend(&mut self, request: &Request, now: Time, sectors: u64, geometry: &Geometry) {
         if self.reaches(geometry, self.limit) > now {
             let wanted = (request.end() + sectors).min(geometry.sectors());

@@ -9,15 +9,15 @@ pub struct Zone {
     pub sectors_per_track: u32,
 }
 
-/// What a disk is made of.
+/// The geometry of a disk: zones, surfaces and skews.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     pub zones: Vec<Zone>,
     /// Surfaces: tracks of a cylinder.
     pub heads: u32,
     pub revolution: Time,
-    /// By how much the first sector of a track lies behind that of the one before, so that it
-    /// comes just when the next head reads, or the arm has reached the next cylinder.
+    /// The skew: the first sector of a track lies this much behind that of the previous track, so
+    /// that it arrives when the next head is ready, or the arm has reached the next cylinder.
     pub head_skew: Time,
     pub cylinder_skew: Time,
 }

@@ -32,7 +32,8 @@ impl Model {
     /// A SCSI disk of 36 GB with 15,000 revolutions a minute, as document 003 had three.
     ///
     /// The document names no model. Products of the time: an average seek of 3.0 to 4.1 ms, up to
-    /// 98 MB/s (so at most 392 KB a track); the settling time, the zones and the overhead are assumed.
+    /// 98 MB/s (so at most 392 KB a track); the settling time, the zones and the overhead are
+    /// assumed.
     pub fn scsi_36gb_15k() -> Self {
         let heads = 4;
         // 784 sectors a track outside (98 MB/s) down to 560 inside, in eight zones.
@@ -92,7 +93,7 @@ enum Work {
     Destaging(Command),
 }
 
-/// What became of an arriving command.
+/// The result of accepting a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     /// It waits for the arm.

@@ -1,20 +1,20 @@
-//! How long the arm needs.
+//! The seek time of the arm.
 
 use clap::ValueEnum;
 
 use crate::time::{Time, milliseconds};
 
-/// How the time grows with the way.
+/// How the seek time grows with the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
-    /// With its root: the arm speeds up all the way there and brakes all the way back
+    /// With its square root: the arm accelerates over the first half and brakes over the second
     Root,
-    /// In proportion: the arm has a speed that it does not exceed
+    /// In proportion: the arm moves at its maximum speed
     Line,
 }
 
 impl Shape {
-    /// Of a share of the whole way, a share of the longest time.
+    /// The share of the longest seek time for a share of the longest distance.
     fn at(self, share: f64) -> f64 {
         match self {
             Self::Root => share.sqrt(),
@@ -22,7 +22,7 @@ impl Shape {
         }
     }
 
-    /// Its mean over ways between uniformly random cylinders, whose density is 2·(1 − x).
+    /// Its mean over distances between uniformly random cylinders, whose density is 2·(1 − x).
     fn mean(self) -> f64 {
         match self {
             Self::Root => 8.0 / 15.0,
@@ -31,7 +31,7 @@ impl Shape {
     }
 }
 
-/// `t = a + b·f(d/D)` for a way of `d` of the disk's `D` cylinders, 0 for none.
+/// `t = a + b·f(d/D)` for a distance of `d` of the disk's `D` cylinders; 0 if `d` is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekCurve {
     pub shape: Shape,
@@ -74,7 +74,7 @@ mod tests {
     fn each_shape_has_the_average_that_was_asked_for() {
         for shape in [Shape::Root, Shape::Line] {
             let curve = SeekCurve::with_average(shape, 0.3, 3.5);
-            // Ways between all pairs of 2000 cylinders: 2·(2000 − d) of each length d.
+            // Distances between all pairs of 2000 cylinders: 2·(2000 − d) of each length d.
             let cylinders = 2000u32;
             let ways = (1..cylinders).map(|way| {
                 let pairs = f64::from(2 * (cylinders - way));

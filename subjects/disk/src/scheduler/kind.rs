@@ -12,16 +12,16 @@ use super::noop::Noop;
 /// The schedulers by the names that kernels give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Kind {
-    /// First come, first served; only the last request grows
+    /// First come, first served; merges only into the last request
     Noop,
     /// Sorted batches, reads before writes, each request with a deadline
     Deadline,
-    /// Deadline that waits for the next request of the process it has just read for
+    /// Deadline with anticipation: waits for the next request of the process that has just read
     #[value(alias = "as")]
     Anticipatory,
     /// A queue and a time slice for each process
     Cfq,
-    /// Deadline as kernels with several hardware queues have it
+    /// Deadline of kernels with several hardware queues
     MqDeadline,
     /// A queue and a budget of sectors for each process
     Bfq,

@@ -19,7 +19,7 @@ pub struct RequestQueue {
     by_arrival: VecDeque<Slot>,
 }
 
-/// What became of a request that was offered for merging.
+/// The result of merging a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
     /// Ticket of the waiting request that it was merged into.
@@ -142,8 +142,8 @@ impl RequestQueue {
         }
     }
 
-    /// After growing at its end, a request may touch the next one, and is merged with it. It gets the
-    /// place of the older one in the order of arrival.
+    /// After growing at its end, a request may touch the next one, and is merged with it. It gets
+    /// the place of the older one in the order of arrival.
     fn bridge(&mut self, slot: Slot, grown: &Request, limit: u32) -> Option<Request> {
         let next = self.from(grown.end())?;
         let neighbour = *self.get(next);
@@ -182,8 +182,8 @@ impl RequestQueue {
     }
 }
 
-/// A one-way elevator that may also go back a short way: how far, in sectors, and what a sector back
-/// costs in sectors forward.
+/// A one-way elevator that may also go back a short way: how far, in sectors, and what a sector
+/// back costs in sectors forward.
 #[derive(Debug, Clone, Copy)]
 pub struct Elevator {
     pub back_max: u64,

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Device, CPU, sequence number, seconds, process id, action, direction, first sector `+` sectors,
-//! name (blkparse(1), "Output description and formatting"). Actions `Q` count, by which a process
-//! hands a request to the queue; whatever the recorded scheduler did with it then does not.
+//! name (blkparse(1), "Output description and formatting"). Only actions `Q` count, with which a
+//! process submits a request to the queue; later actions of the recorded scheduler are ignored.
 //!
-//! Requests come at their recorded times, however long those before them take.
+//! Requests arrive at their recorded times, independent of the completion of earlier requests.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -19,7 +19,7 @@ use super::{Actions, Io, Process, Step};
 use crate::request::Direction;
 use crate::time::Time;
 
-/// The most that a process submits as one I/O: 512 KiB, the largest request.
+/// The largest I/O that a process submits: 512 KiB, the largest request.
 const PART_SECTORS: u64 = 1024;
 
 /// Why a trace cannot be simulated.
@@ -88,7 +88,7 @@ pub fn processes(text: impl BufRead, sectors: u64) -> Result<Vec<Box<dyn Process
     Ok(replayed.collect())
 }
 
-/// Device, process and request of a line; `None` if it tells of something else.
+/// Device, process and request of a line; `None` if the line is of another kind.
 fn parse(line: &str) -> Option<(&str, u64, Queued)> {
     let mut words = line.split_whitespace();
     let device = words.next().filter(|it| it.contains(','))?;

@@ -1,4 +1,4 @@
-//! Several pixels at once, one a lane.
+//! Computes several pixels at once, one in each lane of a SIMD vector.
 //!
 //! Plain arrays and loops: inside a function that may use wide vectors the compiler makes
 //! vector instructions of them (see [`super::isa`]). A lane whose pixel is done counts no more
@@ -7,10 +7,10 @@
 use crate::image::Image;
 use crate::view::Point;
 
-/// Iterations between two looks for lanes that are done.
+/// Iterations between two checks for lanes that are done.
 const BLOCK: usize = 32;
 
-/// Marks a lane whose pixel has not left the circle; the other lanes hold 0.
+/// The value for a lane whose pixel has not left the circle; the other lanes have 0.
 const ALIVE: u64 = u64::MAX;
 
 struct Lanes<const N: usize> {

@@ -1,4 +1,4 @@
-//! Escape time, computed on the best instructions that the processor has.
+//! Escape time, computed with the best instructions that the processor has.
 //!
 //! The arithmetic is defined to the bit in `docs/decisions/0008-kernel-recurrence.md`; every path
 //! gives the same iteration count for the same point.
@@ -19,7 +19,7 @@ pub enum Path {
     Scalar,
     /// Pixel by pixel on an x86 processor without FMA: the same values, very slowly.
     ScalarSoftware,
-    /// Several pixels at once, with what the architecture offers without being asked.
+    /// Several pixels at once, with the base instruction set of the architecture.
     Lanes,
     /// Eight pixels at once in two vectors of AVX2.
     LanesAvx2,

@@ -23,7 +23,10 @@ impl Command {
         let command = rest.command()?;
         match rest.next() {
             None => Ok(command),
-            Some(at) => Err(usage(format!("'{}' is one word too many", rest.shown(at)))),
+            Some(at) => Err(usage(format!(
+                "unexpected '{}' after the end",
+                rest.shown(at)
+            ))),
         }
     }
 }
@@ -87,7 +90,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             }
             _ => {
                 let name = self.shown(name);
-                return Err(usage(format!("'{name}' is no operation on records")));
+                return Err(usage(format!("'{name}' is not an operation on records")));
             }
         })
     }
@@ -166,7 +169,7 @@ impl<W: Words + ?Sized> Rest<'_, W> {
             let segments: Option<Vec<Segment>> = segments.split(',').map(segment).collect();
             let segments = segments.ok_or_else(|| {
                 usage(format!(
-                    "'{}' is no key: write offset:bytes:kind[,…] with text, unsigned or integer",
+                    "'{}' is not a key: write offset:bytes:kind[,…] with text, unsigned or integer",
                     self.shown(at)
                 ))
             })?;
@@ -237,7 +240,7 @@ impl<'a, W: Words + ?Sized> Rest<'a, W> {
     /// The index of the next word, which is required.
     fn need(&mut self, what: &str) -> Result<usize, Refusal> {
         self.next()
-            .ok_or_else(|| usage(format!("the statement ends where {what} is needed")))
+            .ok_or_else(|| usage(format!("the statement ends where {what} is expected")))
     }
 
     fn is(&self, at: usize, word: &str) -> bool {

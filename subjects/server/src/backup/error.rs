@@ -16,13 +16,13 @@ pub enum BackupError {
         source: io::Error,
     },
     #[error(
-        "backup file {path} is not one of ours: it does not begin with {:?}; name another file",
+        "{path} is not a backup file of concurve-server: it does not begin with {:?}; name another file",
         String::from_utf8_lossy(HEADER)
     )]
     Foreign { path: PathBuf },
     #[error(
-        "backup file {path} is damaged at byte {at}, and {after} whole records follow, so this is \
-         no torn end: restore it from a copy, or move it away and start without its locks"
+        "backup file {path} is damaged at byte {at}, and {after} whole records follow, so a crash \
+        during a write is not the cause: restore it from a copy, or move it away and start without its locks"
     )]
     Damaged { path: PathBuf, at: u64, after: u64 },
     #[error("backup file {path} is in use by another server; name another file, or stop that one")]

@@ -1,4 +1,4 @@
-//! The backup file, open for appending, and the file that it is rewritten into.
+//! The backup file, open for appending, and the second file, into which it is compacted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,11 +14,12 @@ use super::record::{HEADER, Record, encode};
 #[cfg(test)]
 mod tests;
 
-/// Rewritten once it is larger than this and four times what is still held.
+/// The file is compacted once it is larger than this, and four times as large as its current
+/// contents need.
 const COMPACT_BYTES_MIN: u64 = 1 << 20;
 const COMPACT_RATIO: u64 = 4;
 
-/// What an answered request with BACKUP survives.
+/// What an acknowledged request with BACKUP survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// The end of the server process, by SIGKILL too: the kernel has the record
@@ -31,36 +32,37 @@ pub enum Durability {
 #[derive(Debug)]
 pub struct BackupFile {
     path: PathBuf,
-    /// The file, and the one that it is rewritten into; then they exchange their names. Both are
-    /// opened before engines are forked: a descriptor that one of them opens is not in the others.
+    /// The file, and the one into which it is compacted; afterwards they exchange their names. Both
+    /// are opened before engines are forked, because a descriptor that an engine opens is not valid
+    /// in the others.
     files: [Flock<File>; 2],
-    /// The index of the one that has the name now.
+    /// The index of the file that has the name of the backup file now.
     current: usize,
-    /// The file system cannot exchange names, so the file is never rewritten.
+    /// The file system cannot exchange names, so the file is never compacted.
     grows: bool,
     durability: Durability,
-    /// Records that are not on file yet.
+    /// Records that are not in the file yet.
     pending: Vec<u8>,
-    /// Bytes on file.
+    /// Length of the file in bytes.
     length: u64,
     held: HeldLocks,
-    /// A write has failed: no request may be answered any more.
+    /// A write has failed: no further request may be answered.
     failed: bool,
     pub compactions: u64,
 }
 
 impl BackupFile {
-    /// Opens or creates the file, and reads what is held.
+    /// Opens or creates the file, and reads the locks in it.
     ///
-    /// A torn end (a record that was being written when the server or the machine stopped) is cut
-    /// off: its request was never answered. Damage with whole records after it is refused.
+    /// A torn record at the end, which was being written when the server or the machine stopped, is
+    /// truncated: its request was never answered. Damage before whole records is an error.
     pub fn open(path: &Path, durability: Durability) -> Result<(Self, LoadedBackup), BackupError> {
         let when = |action| move |source| failed(path, action, source);
         let mut file = open_locked(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(when("read it"))?;
         let (held, good, loaded) = HeldLocks::read(&bytes, path)?;
-        file.set_len(good).map_err(when("cut its torn end off"))?;
+        file.set_len(good).map_err(when("truncate its torn end"))?;
         file.seek(SeekFrom::End(0)).map_err(when("seek in it"))?;
         let mut backup = Self {
             path: path.to_owned(),
@@ -87,13 +89,14 @@ impl BackupFile {
         self.held.records()
     }
 
-    /// Notes how often a lock is held from now on; it is on file after [`BackupFile::commit`].
+    /// Records how often a lock is held from now on; [`BackupFile::commit`] writes that to the
+    /// file.
     pub fn note(&mut self, record: &Record) {
         encode(record, &mut self.pending);
         self.held.note(record);
     }
 
-    /// Writes all notes to the file, as durably as asked for.
+    /// Writes all pending records to the file, with the chosen durability.
     pub fn commit(&mut self) -> Result<(), BackupError> {
         if self.failed {
             let source = io::Error::other("an earlier write failed");
@@ -126,7 +129,7 @@ impl BackupFile {
         Ok(())
     }
 
-    /// Writes the locks that are held to the other file, which then takes this one's name.
+    /// Writes a record for each lock that is held to the other file, which then gets the name.
     pub fn compact(&mut self) -> Result<(), BackupError> {
         let path = other_path(&self.path);
         let when = |action| {
@@ -148,7 +151,7 @@ impl BackupFile {
                 let shown = self.path.display();
                 eprintln!(
                     "concurve-server: the backup file {shown} will grow: its file system cannot \
-                     exchange the names of two files, so it is not rewritten"
+                    exchange the names of two files, so it is never compacted"
                 );
                 self.grows = true;
                 return Ok(());
@@ -161,20 +164,20 @@ impl BackupFile {
         sync_folder_of(&self.path)
     }
 
-    /// Removes the other file; if that fails, the file does no harm.
+    /// Removes the other file. An error is ignored, because the file would do no harm.
     pub fn end(self) {
         let _ = std::fs::remove_file(other_path(&self.path));
     }
 }
 
-/// The path of the file that a backup file is rewritten into.
+/// The path of the file into which a backup file is compacted.
 fn other_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
-/// Exchanges the names of two files in one step.
+/// Exchanges the names of two files atomically.
 fn exchange(one: &Path, other: &Path) -> Result<(), Errno> {
     renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
 }

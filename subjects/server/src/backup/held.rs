@@ -1,4 +1,4 @@
-//! The locks that are held by the records of a backup file.
+//! The locks that are held according to the records of a backup file.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use hashbrown::HashMap;
 
 use super::error::BackupError;
 use super::record::{HEADER, Record, decode, encode};
-use crate::locks::mode::Mode;
+use crate::lock_table::mode::Mode;
 
 /// What the server found in the file at its start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LoadedBackup {
     pub records: u64,
     pub locks: u64,
-    /// Bytes of a torn record at the end, cut off.
+    /// Bytes of a torn record at the end, which was truncated.
     pub torn_bytes: u64,
 }
 
 /// How often each lock is held.
 #[derive(Debug, Default)]
 pub struct HeldLocks {
-    /// Count by the body of the record without its count.
+    /// For each record body without its count: the count.
     counts: HashMap<Box<[u8]>, u32>,
     bytes: u64,
 }
@@ -55,7 +55,7 @@ impl HeldLocks {
         Ok((held, at as u64, loaded))
     }
 
-    /// Notes how often a lock is held from now on.
+    /// Sets how often a lock is held from now on.
     pub fn note(&mut self, record: &Record) {
         let key = key(record);
         let bytes = entry_bytes(&key);
@@ -74,7 +74,7 @@ impl HeldLocks {
         records.filter_map(|(key, count)| from_key(key, *count))
     }
 
-    /// Length of these records on file.
+    /// Length of these records in the file.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

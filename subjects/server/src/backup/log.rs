@@ -1,4 +1,4 @@
-//! The backup file, as the engines of a lock service share it.
+//! The backup file behind a latch, shared by the engines of the lock service.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::monitor::meter::{Meter, State};
 #[derive(Debug)]
 pub struct BackupLog {
     file: Mutex<BackupFile>,
-    /// Some notes are not on file yet.
+    /// Some records are not in the file yet.
     is_pending: AtomicBool,
     /// What was found at the start.
     pub loaded: LoadedBackup,
@@ -38,36 +38,36 @@ impl BackupLog {
         self.file.lock()
     }
 
-    /// Notes changes; they are on file after [`BackupLog::commit`].
+    /// Records changes; [`BackupLog::commit`] writes them to the file.
     pub fn note(&self, write: impl FnOnce(&mut BackupFile)) {
         let mut file = self.file.lock();
         write(&mut file);
         self.is_pending.store(true, Relaxed);
     }
 
-    /// Whether some notes are not on file yet. No reply may leave then: it may tell of a lock that
-    /// another engine has noted.
+    /// Whether some records are not in the file yet. No reply may be sent then: it may depend on a
+    /// lock that another engine has recorded.
     pub fn is_pending(&self) -> bool {
         self.is_pending.load(Relaxed)
     }
 
-    /// Writes all notes to the file, if there are any.
+    /// Writes all pending records to the file, if there are any.
     ///
     /// # Errors
-    /// If that fails. No request may be answered any more: the server must stop.
+    /// If that fails. No further request may be answered: the server must stop.
     pub fn commit(&self, meter: &Meter) -> Result<(), BackupError> {
         if !self.is_pending() {
             return Ok(());
         }
         let mut file = self.file.lock();
         meter.during(State::Disk, || file.commit())?;
-        // While the file is latched, so that no note comes in between: a thread that finds nothing
-        // pending sends replies at once, and its own notes must be on file by then.
+        // Under the latch, so that no record is added in between: a thread that finds nothing
+        // pending sends replies at once, and its own records must be in the file by then.
         self.is_pending.store(false, Relaxed);
         Ok(())
     }
 
-    /// How often the file was rewritten.
+    /// How often the file was compacted.
     pub fn compactions(&self) -> u64 {
         self.file.lock().compactions
     }

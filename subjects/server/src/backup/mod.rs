@@ -1,9 +1,9 @@
-//! The backup file keeps the update parts of locks that shall outlive the server.
+//! The backup file keeps the update parts of locks over a restart of the server.
 //!
-//! An append-only file of records, each with its length and checksum. A record says how often a
-//! lock is held from then on; 0 means no longer. So a record may be read twice. A record is on file
-//! before its request is answered, and so are all earlier ones. The file is read at the start, then
-//! appended to, and rewritten when most of its records are outdated.
+//! It is an append-only file of records, each with its length and checksum. A record states how
+//! often a lock is held from then on (0: no longer), so replaying it twice is harmless. A record
+//! and all earlier ones are in the file before its request is answered. The server reads the file
+//! at its start, then appends to it, and compacts it when most of its records are outdated.
 
 mod error;
 mod file;

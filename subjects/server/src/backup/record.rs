@@ -3,7 +3,7 @@
 //! `length: u32, checksum: u32, body`, little-endian; the checksum is CRC-32 of the body. The body
 //! is `count: u32, mode: u8` and three texts (table, argument, owner), each after its length as u8.
 
-use crate::locks::mode::Mode;
+use crate::lock_table::mode::Mode;
 
 /// First bytes of a backup file.
 pub const HEADER: &[u8] = b"concurve locks 1\n";

@@ -1,12 +1,11 @@
 //! A command as it is executed, and the rows of the table of commands.
 
-use crate::leases::LeaseService;
+use crate::keys::{KeyService, LeaseService};
 use crate::locks::service::LockService;
 use crate::options::Password;
 use crate::records::RecordService;
 use crate::request::{Arguments, Flow};
 use crate::resp::writer::Writer;
-use crate::services::KeyService;
 use crate::session::Session;
 use crate::state::SharedState;
 use crate::statements::StatementService;
@@ -42,18 +41,18 @@ pub enum Run {
 /// A row of the table of commands.
 pub struct Command {
     pub name: &'static str,
-    /// Number of arguments with the name; negative: at least so many.
+    /// Number of arguments, counting the name; if negative, the minimum.
     pub arity: i8,
     /// Allowed before the password was given.
     pub open: bool,
-    /// Arguments after the name, for people.
+    /// The arguments after the name, as the help shows them.
     pub arguments: &'static str,
     pub summary: &'static str,
     pub run: Run,
 }
 
-/// The commands of a service: its own, then those of all services. They are searched in this order,
-/// so the most frequent ones stand first.
+/// The commands of a service: its own, then those that all services have. A search goes through
+/// them in this order, so the most frequent commands come first.
 pub struct CommandTable {
     pub own: &'static [Command],
     pub common: &'static [Command],
@@ -70,16 +69,30 @@ impl CommandTable {
     }
 }
 
-/// An error reply: a code for programs, and a message for people.
+/// An error reply: a code for programs, and a message for users.
 pub struct Fault {
     pub code: &'static str,
     pub message: String,
+    /// The connection ends after it.
+    pub closes: bool,
 }
 
 impl Fault {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message }
+        Self {
+            code,
+            message,
+            closes: false,
+        }
+    }
+
+    /// One that ends the connection.
+    pub fn closing(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            closes: true,
+            ..Self::new(code, message)
+        }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -94,7 +107,9 @@ pub fn number(text: &[u8], what: &str) -> Result<u64, Fault> {
         .and_then(|it| it.parse().ok());
     parsed.ok_or_else(|| {
         let text = String::from_utf8_lossy(&text[..text.len().min(32)]).into_owned();
-        Fault::usage(format!("{what} '{text}' is no whole number from 0 on"))
+        Fault::usage(format!(
+            "{what} '{text}' is not a whole number of 0 or more"
+        ))
     })
 }
 

@@ -29,7 +29,7 @@ pub fn quit(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
 pub fn select(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     if call.arguments.at(1) != b"0" {
         return Err(Fault::usage(
-            "DB index is out of range: there is database 0 alone",
+            "DB index is out of range: only database 0 exists",
         ));
     }
     call.reply.status("OK");
@@ -56,7 +56,10 @@ fn check(call: &mut Call<Option<Password>>, user: &[u8], password: &[u8]) -> Res
     }
     call.session.failed_attempts += 1;
     match call.session.failed_attempts {
-        ATTEMPTS_MAX.. => Err(Fault::new("TOOMANYATTEMPTS", "too many wrong passwords")),
+        ATTEMPTS_MAX.. => Err(Fault::closing(
+            "TOOMANYATTEMPTS",
+            "too many wrong passwords",
+        )),
         _ => Err(Fault::new(
             "WRONGPASS",
             "wrong password, or a user other than default",
@@ -72,7 +75,7 @@ pub fn hello(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
         Some(_) => {
             return Err(Fault::new(
                 "NOPROTO",
-                "the versions of the protocol are 2 and 3",
+                "the protocol has the versions 2 and 3",
             ));
         }
     };
@@ -85,7 +88,7 @@ pub fn hello(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
             call.session.name = options.next().unwrap_or_default().into();
         } else {
             return Err(Fault::usage(format!(
-                "option '{}' is none of AUTH, SETNAME",
+                "option '{}' is not one of AUTH, SETNAME",
                 shown(option)
             )));
         }
@@ -93,7 +96,7 @@ pub fn hello(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
     if !call.session.authenticated {
         return Err(Fault::new(
             "NOAUTH",
-            "HELLO needs AUTH user password with it, or AUTH before",
+            "log in first: HELLO version AUTH user password, or AUTH",
         ));
     }
     call.session.version = version;
@@ -129,7 +132,7 @@ pub fn client(call: &mut Call<Option<Password>>) -> Result<Flow, Fault> {
         (b"SETINFO", 4) | (b"NO-EVICT" | b"NO-TOUCH", 3) => call.reply.status("OK"),
         _ => {
             let known = "ID, GETNAME, SETNAME name, SETINFO what value";
-            return Err(Fault::usage(format!("CLIENT knows {known}")));
+            return Err(Fault::usage(format!("CLIENT has the subcommands {known}")));
         }
     }
     Ok(Flow::Done)

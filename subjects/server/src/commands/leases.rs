@@ -1,7 +1,8 @@
 //! Keys with a time to live.
 
 use super::call::{Call, Fault, number};
-use crate::leases::{Full, LeaseService, left_ms};
+use crate::keys::LeaseService;
+use crate::leases::{Full, left_ms};
 use crate::request::Flow;
 
 pub fn get(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
@@ -27,7 +28,11 @@ pub fn set(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
             b"XX" => must_exist = Some(true),
             b"PX" => lives_ms = Some(time(options.next(), 1)?),
             b"EX" => lives_ms = Some(time(options.next(), 1000)?),
-            _ => return Err(Fault::usage("syntax error: SET knows NX, XX, PX ms, EX s")),
+            _ => {
+                return Err(Fault::usage(
+                    "syntax error: the options of SET are NX, XX, PX ms, EX s",
+                ));
+            }
         }
     }
     let set = call.service.with(|leases, now| {
@@ -47,7 +52,10 @@ pub fn set(call: &mut Call<LeaseService>) -> Result<Flow, Fault> {
 
 impl From<Full> for Fault {
     fn from(_: Full) -> Self {
-        Fault::new("FULL", "as many keys as --capacity allows are set")
+        Fault::new(
+            "FULL",
+            "the maximum number of keys is set; --capacity raises it",
+        )
     }
 }
 
@@ -55,7 +63,7 @@ fn time(text: Option<&[u8]>, unit_ms: u64) -> Result<u64, Fault> {
     let time = number(text.unwrap_or_default(), "time")?;
     if time == 0 || time > u64::from(u32::MAX) {
         return Err(Fault::usage(
-            "invalid expire time in 'set' command: from 1 on",
+            "invalid expire time in 'set' command: it must be 1 or more",
         ));
     }
     Ok(time * unit_ms)

@@ -1,4 +1,4 @@
-//! What clients may ask: the tables of commands, and how a command is executed.
+//! The commands of clients: their tables, and how a command is executed.
 
 mod call;
 mod connection;
@@ -30,7 +30,7 @@ pub fn execute(
     out: &mut Vec<u8>,
 ) -> Flow {
     if arguments.is_empty() {
-        return Flow::Done; // an empty line or array: Redis does not answer either
+        return Flow::Done; // an empty line or array: Redis sends no reply either
     }
     let reply = Writer::new(&mut *out, session.version);
     let request = Request {
@@ -40,17 +40,18 @@ pub fn execute(
         reply,
     };
     request.execute(state).unwrap_or_else(|fault| {
-        state.error_replies.fetch_add(1, Relaxed);
+        let counters = &state.services.locks.counters;
+        counters.error_replies.fetch_add(1, Relaxed);
         Writer::new(out, session.version).error(fault.code, &fault.message);
-        match fault.code {
-            "CROSSPROTOCOL" | "TOOMANYATTEMPTS" => Flow::Close,
-            _ => Flow::Done,
+        match fault.closes {
+            true => Flow::Close,
+            false => Flow::Done,
         }
     })
 }
 
-/// Makes durable what a session committed, and writes its reply. The first of several sessions forces
-/// the log for all of them; this is to be called for each.
+/// Makes the commit of a session durable, and writes its reply. To be called for each session; the
+/// first call forces the log for all of them.
 pub fn confirm(session: &mut Session, out: &mut Vec<u8>) {
     let Some(client) = &mut session.records else {
         return;
@@ -131,16 +132,16 @@ impl Request<'_> {
 }
 
 fn unknown(name: &[u8]) -> Fault {
-    // A browser that was made to send requests here must not get any further.
+    // Closes the connection of a browser that a web page has made send requests here.
     if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-        return Fault::new("CROSSPROTOCOL", "this is no HTTP server");
+        return Fault::closing("CROSSPROTOCOL", "this is not an HTTP server");
     }
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned();
     Fault::usage(format!(
-        "unknown command '{name}'; COMMAND lists what there is"
+        "unknown command '{name}'; COMMAND lists the commands"
     ))
 }
 
 fn not_served(what: &str) -> Fault {
-    Fault::usage(format!("the server serves no {what}"))
+    Fault::usage(format!("this server does not serve {what}"))
 }

@@ -1,4 +1,4 @@
-//! The record service's commands: all of them are words of the record language.
+//! The commands of the record service: each is a statement of the record language.
 
 use concurve_records::Status;
 use concurve_records::command::{Command, Refusal, Reply};
@@ -8,7 +8,7 @@ use crate::request::Flow;
 
 pub fn run<S>(call: &mut Call<S>) -> Result<Flow, Fault> {
     let Some(client) = &mut call.session.records else {
-        return Err(Fault::usage("the server serves no records"));
+        return Err(Fault::usage("this server does not serve records"));
     };
     let command = Command::parse(&call.arguments)?;
     let reply = match client.execute(&command, &call.arguments) {

@@ -1,16 +1,16 @@
 //! The scripts of Redlock clients.
 
 use super::call::{Call, Fault, number};
+use crate::keys::KeyService;
 use crate::leases::{Leases, left_ms};
 use crate::request::Flow;
 use crate::scripts::{Script, recognise};
-use crate::services::KeyService;
 
 fn refused() -> Fault {
     Fault::new(
         "NOSCRIPTING",
-        "this server runs no Lua: it knows the scripts of Redlock clients (release, extend) by \
-         their text; use DELEX key IFEQ value",
+        "this server has no Lua interpreter: it recognises the scripts of Redlock clients (release, \
+        extend) by their text; use DELEX key IFEQ value",
     )
 }
 

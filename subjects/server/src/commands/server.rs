@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::call::{Call, Command, CommandTable, Fault};
-use crate::monitor::figures::{lock_figures, server_figures, snapshot};
+use crate::figures::{server_figures, snapshot};
 use crate::monitor::meter::{Reading, State};
 use crate::monitor::phase::Snapshot;
 use crate::records::RecordService;
@@ -49,7 +49,7 @@ fn sections(state: &SharedState, snapshot: &Snapshot) -> Vec<(&'static str, Line
     }
     sections.push(match state.services.records() {
         Some(records) => ("Records", record_lines(records)),
-        None => ("Locks", named(lock_figures(state))),
+        None => ("Locks", named(state.services.locks.figures())),
     });
     sections
 }
@@ -87,7 +87,7 @@ fn engines(snapshot: &Snapshot) -> Lines {
 }
 
 /// Time in each state by the engine's own clock, then CPU time by the kernel's account, which is
-/// absent if the engine is dead. `clock` tells an engine from its replacement.
+/// absent if the engine is dead. `clock` distinguishes an engine from its replacement.
 fn times(reading: &Reading) -> String {
     let mut text = String::new();
     for state in State::ALL {
@@ -122,21 +122,10 @@ pub fn phase(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
     match call.arguments.at(1).to_ascii_uppercase().as_slice() {
         b"BEGIN" => phase.begin(snapshot(state)),
         b"END" if phase.is_begun() => phase.end(snapshot(state)),
-        b"END" => return Err(Fault::usage("no phase was begun: PHASE BEGIN comes first")),
-        _ => return Err(Fault::usage("PHASE knows BEGIN and END")),
+        b"END" => return Err(Fault::usage("no phase is open: send PHASE BEGIN first")),
+        _ => return Err(Fault::usage("PHASE has the subcommands BEGIN and END")),
     }
     call.reply.status("OK");
-    Ok(Flow::Done)
-}
-
-/// The counts of the lock table.
-pub fn lock_statistics(call: &mut Call<SharedState>) -> Result<Flow, Fault> {
-    let figures = lock_figures(call.service);
-    call.reply.map(figures.len());
-    for (name, value) in figures {
-        call.reply.bulk(name.as_bytes());
-        call.reply.integer(value as i64);
-    }
     Ok(Flow::Done)
 }
 
@@ -158,11 +147,15 @@ pub fn command(call: &mut Call<CommandTable>) -> Result<Flow, Fault> {
                     .bulk(command.name.to_ascii_lowercase().as_bytes());
                 call.reply.integer(i64::from(command.arity));
                 call.reply.array(0);
-                // No command has its keys where a cluster client would look for them.
+                // Positions of keys, which cluster clients use: no command here has any.
                 (0..3).for_each(|_| call.reply.integer(0));
             }
         }
-        _ => return Err(Fault::usage("COMMAND knows COUNT, DOCS, INFO")),
+        _ => {
+            return Err(Fault::usage(
+                "COMMAND has the subcommands COUNT, DOCS, INFO",
+            ));
+        }
     }
     Ok(Flow::Done)
 }
@@ -189,7 +182,7 @@ fn docs(call: &mut Call<CommandTable>, commands: &[&Command]) {
 pub fn config(call: &mut Call<CommandTable>) -> Result<Flow, Fault> {
     if !call.arguments.at(1).eq_ignore_ascii_case(b"GET") {
         return Err(Fault::usage(
-            "options are set on the command line; CONFIG knows GET alone",
+            "options are set on the command line; CONFIG has only the subcommand GET",
         ));
     }
     call.reply.map(0);

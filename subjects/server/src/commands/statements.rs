@@ -22,7 +22,7 @@ impl Call<'_, StatementService> {
         let session = &mut *self.session;
         let parts = session.statements.as_mut().zip(session.records.as_mut());
         let (client, records) =
-            parts.ok_or_else(|| Fault::usage("the server serves no statements"))?;
+            parts.ok_or_else(|| Fault::usage("this server does not serve statements"))?;
         Ok(Parts {
             service: self.service,
             client,
@@ -50,8 +50,8 @@ pub fn run(call: &mut Call<StatementService>) -> Result<Flow, Fault> {
     unless_failed(call, run_text)
 }
 
-/// Once a statement of a transaction was refused, all that follow in it are refused too: the client
-/// may have sent them before it heard of the refusal.
+/// After a statement of a transaction was refused, all further ones are refused too: the client may
+/// have sent them before it received the refusal.
 fn unless_failed(
     call: &mut Call<StatementService>,
     statement: fn(&mut Call<StatementService>) -> Result<Flow, Fault>,
@@ -141,7 +141,7 @@ pub fn set(call: &mut Call<StatementService>) -> Result<Flow, Fault> {
         b"DATABASE" => client.set_database(value)?,
         _ => {
             return Err(Fault::usage(format!(
-                "option '{}' is none of USER, DATABASE",
+                "option '{}' is not one of USER, DATABASE",
                 shown(arguments.at(1))
             )));
         }
@@ -187,7 +187,9 @@ pub fn create(call: &mut Call<StatementService>) -> Result<Flow, Fault> {
     let (fields, bytes) = match &words[..] {
         [fields @ .., option, bytes] if option.eq_ignore_ascii_case("BYTES") => {
             let length = bytes.parse().map_err(|_| {
-                Fault::usage(format!("BYTES {bytes}: it is the length of a record"))
+                Fault::usage(format!(
+                    "BYTES {bytes}: give the length of a record, from 1 to 65535"
+                ))
             })?;
             (fields, Some(length))
         }
@@ -296,7 +298,7 @@ pub fn fill(call: &mut Call<StatementService>) -> Result<Flow, Fault> {
 
 fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str, Fault> {
     std::str::from_utf8(bytes)
-        .map_err(|_| Fault::usage(format!("{what} '{}' is no text", shown(bytes))))
+        .map_err(|_| Fault::usage(format!("{what} '{}' is not UTF-8 text", shown(bytes))))
 }
 
 fn read_values<'a>(
@@ -314,7 +316,7 @@ fn value(bytes: &[u8]) -> Result<Value, Fault> {
     let parsed = std::str::from_utf8(bytes)
         .ok()
         .and_then(|it| it.parse().ok());
-    parsed.ok_or_else(|| Fault::usage(format!("'{}' is no whole number of 64 bits", shown(bytes))))
+    parsed.ok_or_else(|| Fault::usage(format!("'{}' is not a 64-bit integer", shown(bytes))))
 }
 
 impl From<Refusal> for Fault {

@@ -1,17 +1,7 @@
-//! The lock service: what SAP's enqueue server does, as a data structure ([`latched`], over one or
-//! many [`partition`]s), and the state around it ([`service`], [`session`]).
+//! The lock service: what SAP's enqueue server does, over the [`lock_table`](crate::lock_table):
+//! owners and their names, the backup file, and what the service remembers of a connection.
 
-pub mod argument;
-pub mod entry;
-pub mod index;
-pub mod latched;
-pub mod mode;
 pub mod overflow;
 pub mod owners;
-pub mod partition;
-pub mod patterns;
-pub mod request;
 pub mod service;
 pub mod session;
-pub mod trie;
-pub mod usage;

@@ -1,11 +1,11 @@
-//! Overflows: when the table was full, and who held most locks then.
+//! Overflows: when the table was full, and which owners held most locks then.
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::locks::entry::OwnerId;
-use crate::locks::latched::LockTable;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::latched::LockTable;
 
 /// Overflows that are kept, and how many owners and arguments each names.
 pub const KEPT: usize = 10;
@@ -15,9 +15,9 @@ pub const NAMED: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Overflow {
     pub unix_ms: u64,
-    /// Requests refused in it.
+    /// Requests that were refused during that time.
     pub refused: u64,
-    /// Those with most locks, and how many.
+    /// The owners of most locks, and their numbers of locks.
     pub owners: Vec<(OwnerId, u64)>,
     pub arguments: Vec<Crowded>,
 }
@@ -25,8 +25,8 @@ pub struct Overflow {
 /// Table, argument and number of locks on it.
 pub type Crowded = (Box<[u8]>, Box<[u8]>, u64);
 
-/// The last overflows. Noting one reads the whole table, so refusals less than [`APART_MS`] apart
-/// belong to one overflow.
+/// The last overflows. Recording one reads the whole table, so refusals less than [`APART_MS`]
+/// apart count as one overflow.
 #[derive(Debug, Default)]
 pub struct Overflows {
     kept: VecDeque<Overflow>,
@@ -38,8 +38,8 @@ pub struct Overflows {
 pub const APART_MS: u64 = 1000;
 
 impl Overflows {
-    /// Counts a request that was refused. True if a new overflow begins with it: the caller then asks
-    /// for the [`largest_holders`] and calls [`Overflows::begin`].
+    /// Counts a request that was refused. True if a new overflow begins with it: the caller then
+    /// asks for the [`largest_holders`] and calls [`Overflows::begin`].
     pub fn refused(&mut self, now_ms: u64) -> bool {
         let apart = now_ms.saturating_sub(self.last_refusal_ms) >= APART_MS;
         self.last_refusal_ms = now_ms;

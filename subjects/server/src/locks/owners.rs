@@ -1,12 +1,12 @@
-//! Owners by name, and the number of connections that speak for each.
+//! Owners by name, and the number of connections that act for each.
 
 use hashbrown::HashMap;
 
-use crate::locks::argument::Text;
-use crate::locks::entry::OwnerId;
+use crate::lock_table::argument::Text;
+use crate::lock_table::entry::OwnerId;
 use crate::slab::Slab;
 
-/// Owners, each with a number for as long as a connection speaks for it or it holds a lock.
+/// Owners. Each has a number as long as a connection acts for it or it holds a lock.
 #[derive(Debug, Default)]
 pub struct Owners {
     known: Slab<Owner>,
@@ -18,21 +18,21 @@ pub struct Owners {
 #[derive(Debug)]
 struct Owner {
     name: Text,
-    /// The engines whose connections speak for it.
-    speakers: Vec<Speakers>,
-    /// Number of the last change of its speakers.
+    /// The engines whose connections act for it.
+    connections: Vec<OwnerConnections>,
+    /// Number of the last change of `connections`.
     change: u64,
 }
 
-/// Connections of one engine that speak for one part of an owner.
+/// Connections of one engine that act for one part of an owner.
 #[derive(Debug)]
-struct Speakers {
+struct OwnerConnections {
     engine: usize,
     part: Part,
-    connections: u32,
+    count: u32,
 }
 
-/// Which part of an owner a connection speaks for.
+/// The part of an owner for which a connection acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Dialog,
@@ -47,7 +47,7 @@ impl Owners {
         }
         let id = self.known.insert(Owner {
             name: Text::new(name),
-            speakers: Vec::new(),
+            connections: Vec::new(),
             change: 0,
         });
         self.by_name.insert(name.into(), id);
@@ -64,7 +64,7 @@ impl Owners {
         self.known.get(id).map_or(b"?", |it| it.name.as_bytes())
     }
 
-    /// A connection of an engine begins to speak for the owner of this name.
+    /// A connection of an engine begins to act for the owner of this name.
     pub fn attach(&mut self, name: &[u8], part: Part, engine: usize) -> OwnerId {
         let id = self.intern(name);
         self.changes += 1;
@@ -74,16 +74,16 @@ impl Owners {
         id
     }
 
-    /// A connection ends to speak for it; true if it was the last one of that part.
+    /// A connection stops acting for an owner; true if it was the last one of that part.
     pub fn detach(&mut self, id: OwnerId, part: Part, engine: usize) -> bool {
         self.changes += 1;
         let owner = &mut self.known[id];
         owner.change = self.changes;
         owner.detach(part, engine);
-        !owner.has_speakers(part)
+        !owner.has_connections(part)
     }
 
-    /// All connections of an engine are lost. Returns the parts that no connection speaks for now.
+    /// All connections of an engine are lost. Returns the parts for which no connection acts now.
     pub fn abandon(&mut self, engine: usize) -> Vec<(OwnerId, Part)> {
         let mut silent = Vec::new();
         self.changes += 1;
@@ -91,7 +91,7 @@ impl Owners {
             for part in [Part::Dialog, Part::Update] {
                 if owner.abandon(part, engine) {
                     owner.change = self.changes;
-                    if !owner.has_speakers(part) {
+                    if !owner.has_connections(part) {
                         silent.push((id, part));
                     }
                 }
@@ -100,16 +100,17 @@ impl Owners {
         silent
     }
 
-    /// The version of an owner for [`Owners::forget`]: it changes when a connection begins or ends to
-    /// speak for the owner.
+    /// The version of an owner for [`Owners::forget`]: it changes when a connection begins or stops
+    /// acting for the owner.
     pub fn change(&self, id: OwnerId) -> u64 {
         self.known.get(id).map_or(0, |it| it.change)
     }
 
-    /// Frees the number of an owner that holds nothing, if no connection speaks for it and none has
-    /// begun or ended to since `change` was read. That must be before it was found to hold nothing.
+    /// Frees the number of an owner without locks, if no connection acts for it and `change` is
+    /// still its version. The caller must read `change` before it checks that the owner has no
+    /// locks.
     pub fn forget(&mut self, id: OwnerId, change: u64) {
-        let idle = |it: &Owner| it.speakers.is_empty() && it.change == change;
+        let idle = |it: &Owner| it.connections.is_empty() && it.change == change;
         if self.known.get(id).is_some_and(idle)
             && let Some(owner) = self.known.remove(id)
         {
@@ -134,20 +135,20 @@ impl Owners {
 impl Owner {
     fn attach(&mut self, part: Part, engine: usize) {
         match self.position(part, engine) {
-            Some(at) => self.speakers[at].connections += 1,
-            None => self.speakers.push(Speakers {
+            Some(at) => self.connections[at].count += 1,
+            None => self.connections.push(OwnerConnections {
                 engine,
                 part,
-                connections: 1,
+                count: 1,
             }),
         }
     }
 
     fn detach(&mut self, part: Part, engine: usize) {
         if let Some(at) = self.position(part, engine) {
-            self.speakers[at].connections -= 1;
-            if self.speakers[at].connections == 0 {
-                self.speakers.swap_remove(at);
+            self.connections[at].count -= 1;
+            if self.connections[at].count == 0 {
+                self.connections.swap_remove(at);
             }
         }
     }
@@ -155,19 +156,19 @@ impl Owner {
     /// True if there were any.
     fn abandon(&mut self, part: Part, engine: usize) -> bool {
         let found = self.position(part, engine);
-        found.map(|at| self.speakers.swap_remove(at)).is_some()
+        found.map(|at| self.connections.swap_remove(at)).is_some()
     }
 
-    fn has_speakers(&self, part: Part) -> bool {
-        self.speakers.iter().any(|it| it.part == part)
+    fn has_connections(&self, part: Part) -> bool {
+        self.connections.iter().any(|it| it.part == part)
     }
 
     fn position(&self, part: Part, engine: usize) -> Option<usize> {
-        self.speakers.iter().position(|it| it.are(part, engine))
+        self.connections.iter().position(|it| it.are(part, engine))
     }
 }
 
-impl Speakers {
+impl OwnerConnections {
     fn are(&self, part: Part, engine: usize) -> bool {
         self.part == part && self.engine == engine
     }

@@ -1,21 +1,30 @@
 //! The state of the lock service, which all engines share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use concurve_latch::{Class, Mutex, Section};
 
-use crate::backup::{BackupLog, Record};
+use crate::backup::{BackupLog, Durability, Record};
 use crate::error::Error;
-use crate::locks::entry::OwnerId;
-use crate::locks::latched::LockTable;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::latched::{Latching, LockTable};
+use crate::lock_table::mode::{Mode, Rules, Scope};
+use crate::lock_table::request::{Counts, Journal, Refusal, Request, Subject};
+use crate::lock_table::usage::TableUsage;
 use crate::locks::overflow::{Overflow, Overflows, largest_holders};
 use crate::locks::owners::{Owners, Part};
-use crate::locks::request::{Counts, Journal, Refusal, Request, Subject};
-use crate::locks::usage::TableUsage;
-use crate::options::LockOptions;
+
+/// How locks are kept.
+#[derive(Debug, Clone)]
+pub struct LockOptions {
+    pub latching: Latching,
+    pub capacity: u64,
+    pub rules: Rules,
+    pub backup: Option<(PathBuf, Durability)>,
+}
 
 /// The lock table, the owners of its locks, and the backup file.
 #[derive(Debug)]
@@ -32,17 +41,19 @@ pub struct LockService {
 /// Counts since the start.
 #[derive(Debug, Default)]
 pub struct LockCounters {
-    /// With those that only cumulated.
+    /// Granted requests, including those that only incremented a count.
     pub granted: AtomicU64,
     pub collisions: AtomicU64,
     pub full: AtomicU64,
     pub promotions: AtomicU64,
     pub unlocks: AtomicU64,
     pub not_held: AtomicU64,
+    /// Requests of any command that were answered with an error.
+    pub error_replies: AtomicU64,
 }
 
 impl LockService {
-    /// Opens the backup file, if there is one, and takes every lock that it holds.
+    /// Opens the backup file, if there is one, and takes every lock in it.
     ///
     /// # Errors
     /// If the file cannot be used, or its locks do not fit into the table.
@@ -64,7 +75,7 @@ impl LockService {
         Ok(service)
     }
 
-    /// Takes every lock that the backup file holds.
+    /// Takes every lock in the backup file.
     fn restore(&self, capacity: u64) -> Result<(), Error> {
         let Some(backup) = &self.backup else {
             return Ok(());
@@ -116,7 +127,7 @@ impl LockService {
         freed
     }
 
-    /// No connection speaks for this part of an owner any more: its dialog locks end.
+    /// No connection acts for this part of an owner any more: its dialog locks end.
     pub fn end_part(&self, owner: OwnerId, part: Part) {
         let change = self.owners.lock().change(owner);
         if part == Part::Dialog {
@@ -132,9 +143,9 @@ impl LockService {
         }
     }
 
-    /// Ends the parts of owners for which only connections of an engine spoke, from 0, that died.
+    /// An engine, from 0, has died: ends the parts of owners for which only its connections acted.
     pub fn end_sessions_of(&self, engine: usize) {
-        // If this engine dies in the middle, it is not known which locks are left to end.
+        // If this engine dies in between, it is unknown which locks are left to end.
         let _section = Section::enter(ending_sessions());
         let unattended = self.owners.lock().abandon(engine);
         for (owner, part) in unattended {
@@ -143,10 +154,10 @@ impl LockService {
     }
 
     /// Counts a request that was refused because the table is full. The first one of an overflow
-    /// also notes who holds most locks.
+    /// also records the owners of most locks.
     pub fn note_overflow(&self) {
         let now_ms = self.begin.elapsed().as_millis() as u64;
-        // Not latched while the table is read: that has latches of its own.
+        // Released before the table is read, because the table has latches of its own.
         let begins = self.overflows.lock().refused(now_ms);
         if begins {
             let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -161,8 +172,8 @@ impl LockService {
         }
     }
 
-    /// The figures of the table by name.
-    pub fn figures(&self, error_replies: u64) -> Vec<(&'static str, u64)> {
+    /// The figures of the table by name: for LOCKSTAT, INFO and the report.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
         let (owners, owners_peak) = {
             let owners = self.owners.lock();
             (owners.len() as u64, owners.peak() as u64)
@@ -186,7 +197,7 @@ impl LockService {
             ("not_held", counters.not_held.load(Relaxed)),
             ("refused_full", counters.full.load(Relaxed)),
             ("overflows", self.overflows.lock().total()),
-            ("errors", error_replies),
+            ("errors", counters.error_replies.load(Relaxed)),
             ("tries_made", tries_made),
         ]
     }
@@ -196,7 +207,7 @@ impl LockService {
     }
 }
 
-/// The section in which an engine must not die: see [`LockService::end_sessions_of`].
+/// The class of the section in which an engine must not die: see [`LockService::end_sessions_of`].
 pub(super) fn ending_sessions() -> Class {
     Class::named("ending sessions")
 }

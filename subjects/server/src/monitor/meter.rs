@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, fence};
 use concurve_clock::{CpuClock, monotonic_ns};
 use crossbeam_utils::CachePadded;
 
-/// What a thread is doing, as it says itself.
+/// The activity of a thread, as the thread itself reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Working; also while the kernel runs something else on its CPU.
+    /// Working, even if the kernel runs another thread on its CPU.
     Busy,
     /// Polling for work before it sleeps: the option `--idle`.
     Spinning,
-    /// Asleep until a socket or another thread has something for it.
+    /// Asleep until a socket is ready or another thread wakes it.
     Asleep,
     /// Waiting for the disk.
     Disk,
@@ -23,7 +23,7 @@ pub enum State {
 impl State {
     pub const ALL: [State; 4] = [State::Busy, State::Spinning, State::Asleep, State::Disk];
 
-    /// As figures name it.
+    /// Its name in the names of figures.
     pub fn name(self) -> &'static str {
         match self {
             State::Busy => "busy",
@@ -36,8 +36,8 @@ impl State {
 
 /// Written by one thread, read by all; in shared memory if engines are processes.
 ///
-/// A write goes to the page that is not current, and then makes it current. So a thread that dies or
-/// is preempted while it writes leaves a whole page for readers.
+/// A write changes the page that is not current, and then makes it current. So a thread that dies
+/// or is preempted during a write leaves a consistent page for readers.
 #[derive(Debug, Default)]
 pub struct Meter {
     /// Its lowest bit says which page is current.
@@ -48,11 +48,11 @@ pub struct Meter {
 #[derive(Debug, Default)]
 struct Page {
     state: AtomicU32,
-    /// The number of the thread's or process's [`CpuClock`]; 0: it has not begun.
+    /// The number of the [`CpuClock`] of the thread or process; 0 before it begins.
     clock: AtomicI32,
-    /// When this state began.
+    /// When the current state began.
     since_ns: AtomicU64,
-    /// Time in each state before that.
+    /// Time in each state before the current one began.
     spent_ns: [AtomicU64; State::ALL.len()],
 }
 
@@ -82,7 +82,7 @@ pub struct Reading {
     pub spent_ns: [u64; State::ALL.len()],
     /// CPU time by the kernel's account; `None` if the thread has not begun or has died.
     pub cpu_ns: Option<u64>,
-    /// Tells an engine from its replacement, which has the same number and another clock.
+    /// Distinguishes an engine from its replacement, which has the same number and another clock.
     pub clock: i32,
 }
 
@@ -92,7 +92,7 @@ impl Reading {
     }
 
     /// The time since an earlier reading. `None` if the engine of one of the readings has died: the
-    /// time of its death is not known, and the time since then looks like more of its last state.
+    /// time of its death is unknown, and the time since then would count for its last state.
     pub fn since(&self, before: &Reading) -> Option<Spent> {
         let has_begun = before.clock != 0;
         if has_begun && before.clock != self.clock {
@@ -110,7 +110,7 @@ impl Reading {
 }
 
 impl Meter {
-    /// The thread begins, or replaces one that died: it is busy from now on. To be called in it.
+    /// The calling thread begins, or replaces one that died: it is busy from now on.
     pub fn begin(&self, clock: CpuClock) {
         let spent_ns = self.current().spent();
         self.write(State::Busy, clock.number(), monotonic_ns(), spent_ns);
@@ -180,7 +180,7 @@ impl Page {
         std::array::from_fn(|at| self.spent_ns[at].load(Relaxed))
     }
 
-    /// With the current state; there is none before the thread begins.
+    /// The times including that of the current state; zeros before the thread begins.
     fn spent_until(&self, now_ns: u64) -> [u64; State::ALL.len()] {
         let mut spent_ns = self.spent();
         if self.clock.load(Relaxed) != 0 {
@@ -191,14 +191,14 @@ impl Page {
     }
 }
 
-/// The meters of all threads and processes that serve.
+/// The meters of all threads and processes that process requests.
 #[derive(Debug)]
 pub struct Meters {
-    /// Of those that execute requests.
+    /// Meters of the engines.
     pub engines: Box<[CachePadded<Meter>]>,
-    /// Of those that only read, parse and answer.
+    /// Meters of the I/O threads that are not engines.
     pub io_threads: Box<[CachePadded<Meter>]>,
-    /// Of the one that only waits for the disk, if there is one.
+    /// The meter of the disk thread, if there is one.
     pub disks: Box<[CachePadded<Meter>]>,
 }
 
@@ -239,8 +239,9 @@ mod tests {
         assert!(reading.cpu_ns.is_some());
     }
 
-    /// A reader never counts the state that just ended twice, nor misses it. One state alone may
-    /// go back: an engine that lost its CPU at a turn was read as if it were still in the old one.
+    /// A reader never counts the state that has just ended twice, nor misses it. The time of a
+    /// single state may decrease: if an engine loses its CPU at a change of state, a reader counts
+    /// the time for the old state first.
     #[test]
     fn readings_are_whole_and_never_go_back() {
         let (meter, stop) = (Meter::default(), AtomicBool::new(false));
@@ -271,7 +272,7 @@ mod tests {
         let meter = Meter::default();
         meter.begin(CpuClock::of_this_thread());
         meter.turn(State::Busy);
-        // A replacement does not know the state of its predecessor.
+        // The last state of the predecessor must not count for the replacement.
         let busy_ns = meter.current().spent()[State::Busy as usize];
         let torn = &meter.pages[(meter.version.load(Relaxed) as usize + 1) % 2];
         torn.spent_ns[0].store(u64::MAX / 2, Relaxed);

@@ -1,9 +1,8 @@
-//! What the server counts while it runs, and how that is read without disturbing it.
+//! The counters of the running server, which are read without delaying its threads.
 //!
-//! Two meters measure what an engine does with its time, as in document 001: its own clock ([`meter`]),
-//! and the kernel's account of its CPU time. [`figures`] reads all counters; INFO shows them, and a
-//! client may have the difference of two readings reported as a [`phase`].
+//! Two meters measure how an engine spends its time, as in document 001: its own clock ([`meter`]),
+//! and the kernel's account of its CPU time. [`figures`](crate::figures) reads all counters. INFO shows them, and a
+//! client can make the server report the difference of two readings as a [`phase`].
 
-pub mod figures;
 pub mod meter;
 pub mod phase;

@@ -1,24 +1,24 @@
-//! Counters at one time, and what was counted between two times that a client marks: the measured
-//! phase of a load, without what comes before and after it.
+//! Snapshots of all counters, and their difference between two times that a client marks: the
+//! measured phase of a load.
 
 use concurve_latch::Counts;
 use concurve_reporter::{Reporter, ReporterError};
 
 use crate::monitor::meter::{Reading, Spent, State};
 
-/// All counters from the start until now. Taking one stops no thread: each counter is read by itself,
-/// so those of different threads are some µs apart.
+/// All counters from the start until now. Taking a snapshot stops no thread: each counter is read
+/// separately, so those of different threads are some µs apart.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub at_ns: u64,
-    /// CPU time of the whole server by the kernel's account: with threads that have no meter, without
-    /// the processes that only supervise engines.
+    /// CPU time of the whole server by the kernel's account: including threads without a meter,
+    /// excluding the processes that only supervise engines.
     pub cpu_ns: u64,
-    /// Those that execute requests, by name.
+    /// The engines, by name.
     pub engines: Vec<(String, Reading)>,
-    /// Those that only read, parse and answer.
+    /// The I/O threads that are not engines.
     pub io_threads: Vec<(String, Reading)>,
-    /// The one that only waits for the disk, if there is one.
+    /// The disk thread, if there is one.
     pub disks: Vec<(String, Reading)>,
     pub latches: Vec<Counts>,
     /// Requests, and committed and aborted transactions.
@@ -28,7 +28,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// All that have a meter.
+    /// All threads and processes with a meter.
     pub fn threads(&self) -> impl Iterator<Item = &(String, Reading)> {
         let beside = self.io_threads.iter().chain(&self.disks);
         self.engines.iter().chain(beside)
@@ -56,7 +56,7 @@ impl Phase {
         self.end = Some(snapshot);
     }
 
-    /// Reports what was counted in it, if it was begun and ended.
+    /// Reports the counts of the phase, if it was begun and ended.
     pub fn report(&self, reporter: &Reporter) -> Result<(), ReporterError> {
         match (&self.begin, &self.end) {
             (Some(begin), Some(end)) => report(begin, end, reporter),
@@ -65,8 +65,8 @@ impl Phase {
     }
 }
 
-/// If an engine died in the phase, its times are not known, nor is any sum or mean with them: these
-/// figures are left out. Counts are in memory that outlives engines.
+/// If an engine died in the phase, its times are unknown, and so is every sum or mean that contains
+/// them: these figures are left out. Counts are complete, because their memory outlives engines.
 fn report(begin: &Snapshot, end: &Snapshot, reporter: &Reporter) -> Result<(), ReporterError> {
     let wall_ns = end.at_ns - begin.at_ns;
     let engines = spent(&begin.engines, &end.engines);
@@ -98,7 +98,7 @@ fn spent(begin: &[(String, Reading)], end: &[(String, Reading)]) -> Vec<Worker> 
         .collect()
 }
 
-/// What was done, in total and for a second of CPU time of the whole server.
+/// The work done, in total and per second of CPU time of the whole server.
 fn work(
     begin: &Snapshot,
     end: &Snapshot,
@@ -120,8 +120,8 @@ fn work(
     Ok(())
 }
 
-/// How many threads were busy on average, by their own clocks: to be compared with the CPUs that the
-/// server used by the kernel's account.
+/// The mean number of busy threads by their own clocks, to be compared with the number of CPUs that
+/// the server used by the kernel's account.
 fn busy_threads<'a>(
     mut workers: impl Iterator<Item = &'a Worker>,
     wall_ns: u64,
@@ -137,7 +137,7 @@ fn busy_threads<'a>(
     }
 }
 
-/// Shares of the time, of each and on average, by both meters.
+/// Shares of the time by both meters, of each worker and on average.
 fn times(kind: &str, workers: &[Worker], reporter: &Reporter) -> Result<(), ReporterError> {
     for state in State::ALL {
         let name = format!("{kind}_{}_share", state.name());
@@ -151,8 +151,8 @@ fn times(kind: &str, workers: &[Worker], reporter: &Reporter) -> Result<(), Repo
     )
 }
 
-/// A share of each one's own time, since readings are taken one after the other; and their mean, if
-/// all are known.
+/// The share of each worker's own time, because the readings are taken one after the other; and the
+/// mean of the shares, if all are known.
 fn shares(
     name: &str,
     workers: &[Worker],

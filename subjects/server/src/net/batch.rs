@@ -1,8 +1,8 @@
 //! Parsed requests of many connections, and their replies.
 //!
-//! A batch goes from the thread that has the sockets to an engine and back, and its memory is used
-//! again: in the long run nothing is allocated. The session of a connection is in the batch with its
-//! requests, so only one thread has it at a time.
+//! A batch goes from the thread that owns the sockets to an engine and back. Its memory is used
+//! again, so that nothing is allocated in the long run. A batch contains the sessions of the
+//! connections with their requests, so only one thread owns a session at a time.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -15,18 +15,19 @@ use crate::session::Session;
 /// Requests of connections of one I/O thread.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The I/O thread that has the sockets, from 0.
+    /// The I/O thread that owns the sockets, from 0.
     pub io_thread: usize,
     bytes: Vec<u8>,
     spans: Vec<Span>,
     requests: Vec<Request>,
     chunks: Vec<Chunk>,
     replies: Vec<u8>,
-    /// Replies to commits, written once these are durable; each after the replies of its chunk.
+    /// Replies to commits, written once the commits are durable, after the other replies of a
+    /// chunk.
     confirmations: Vec<u8>,
 }
 
-/// A request: the end of its arguments among the spans, and of its bytes among those of its chunk.
+/// A request: the end of its arguments in `spans`, and the end of its bytes within its chunk.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     spans_end: u32,
@@ -39,10 +40,11 @@ struct Chunk {
     connection: u32,
     session: Box<Session>,
     task: Task,
-    /// End of its requests; they begin where those of the chunk before end.
+    /// End of its requests; they begin at the end of those of the previous chunk.
     requests_end: u32,
     progress: Progress,
-    /// Ends of its replies and confirmations; they begin where those of the chunk before end.
+    /// Ends of its replies and confirmations; they begin at the ends of those of the previous
+    /// chunk.
     replies_end: usize,
     confirmations_end: usize,
     /// Bytes of its replies and confirmations that were written to the socket.
@@ -53,7 +55,8 @@ struct Chunk {
 #[derive(Debug)]
 enum Task {
     Requests {
-        /// The socket, if an engine may write replies to it: no earlier reply is unwritten.
+        /// The socket, if an engine may write replies to it, because all earlier replies are
+        /// written.
         socket: Option<Arc<TcpStream>>,
         /// Bytes of replies after which no more requests are executed.
         replies_max: usize,
@@ -80,18 +83,18 @@ pub trait Executor {
     fn close(&self, session: &mut Session);
 }
 
-/// What comes back of a connection whose requests were in a batch.
+/// The results for a connection whose requests were in a batch.
 pub struct Returned<'a> {
     pub connection: u32,
     pub session: Box<Session>,
     pub progress: Progress,
-    /// What is left to write: replies, then confirmations.
+    /// The bytes that are left to write: replies, then confirmations.
     pub unwritten: [&'a [u8]; 2],
 }
 
 impl Chunk {
-    /// Writes as much as the socket takes, if the engine has it. Returns whether nothing is left to
-    /// do for the connection.
+    /// Writes as much as the socket accepts, if the batch contains the socket. Returns whether
+    /// nothing is left to do for the connection.
     fn write(&mut self, parts: [&[u8]; 2], requests: u32) -> bool {
         let Task::Requests { socket, .. } = &mut self.task else {
             return true;
@@ -104,7 +107,8 @@ impl Chunk {
             executed == u64::from(requests) && matches!(flow, Flow::Done | Flow::Unconfirmed);
         let mut is_open = true;
         for part in parts.into_iter().filter(|it| !it.is_empty()) {
-            // The I/O thread meets any error of the socket when it writes the rest.
+            // On an error nothing is written here: the I/O thread gets the same error when it
+            // writes.
             let bytes = if is_open {
                 (&*socket).write(part).unwrap_or(0)
             } else {
@@ -119,7 +123,7 @@ impl Chunk {
 }
 
 impl Batch {
-    /// An empty one of this I/O thread, from 0.
+    /// An empty batch of this I/O thread, from 0.
     pub fn of(io_thread: usize) -> Self {
         Self {
             io_thread,
@@ -140,8 +144,9 @@ impl Batch {
         });
     }
 
-    /// The requests added since the last chunk are this connection's. `socket`: an engine may write
-    /// the replies to it. After `replies_max` bytes of replies no more requests are executed.
+    /// Makes the requests that were added since the last chunk a chunk of this connection. An
+    /// engine may write the replies to `socket`. It executes no more requests after `replies_max`
+    /// bytes of replies.
     pub fn add_chunk(
         &mut self,
         connection: u32,
@@ -156,7 +161,7 @@ impl Batch {
         self.add(connection, session, task);
     }
 
-    /// This connection is lost.
+    /// Adds the end of the session of a lost connection.
     pub fn add_close(&mut self, connection: u32, session: Box<Session>) {
         self.add(connection, session, Task::Close);
     }
@@ -178,7 +183,7 @@ impl Batch {
         });
     }
 
-    /// Whether a reply in it has to wait until a commit is durable.
+    /// Whether one of its replies must wait until a commit is durable.
     pub fn is_unconfirmed(&self) -> bool {
         let mut flows = self.chunks.iter().map(|it| it.progress.flow);
         flows.any(|flow| flow == Flow::Unconfirmed)
@@ -224,7 +229,8 @@ impl Batch {
                     for asked in &self.requests[request..end] {
                         if progress.flow != Flow::Done || self.replies.len() - begin >= replies_max
                         {
-                            break; // the rest comes again, if at all
+                            // The I/O thread submits the other requests again, unless the connection ends.
+                            break;
                         }
                         let spans_end = asked.spans_end as usize;
                         let arguments = Arguments {
@@ -259,8 +265,8 @@ impl Batch {
         }
     }
 
-    /// Writes replies to the sockets that are in it. Returns whether nothing is left to do for any of
-    /// its connections until it sends more.
+    /// Writes replies to the sockets in the batch. Returns whether nothing is left to do for any
+    /// connection of the batch until its client sends more.
     pub fn write(&mut self) -> bool {
         let (mut replies, mut confirmations, mut request, mut is_all) = (0, 0, 0, true);
         for chunk in &mut self.chunks {
@@ -275,7 +281,7 @@ impl Batch {
         is_all
     }
 
-    /// Empties it: hands over what comes back of each connection that is not lost.
+    /// Empties the batch: calls `take` with the results for each connection that is not lost.
     pub fn take_apart(&mut self, mut take: impl FnMut(Returned)) {
         let (mut replies, mut confirmations) = (0, 0);
         for chunk in self.chunks.drain(..) {

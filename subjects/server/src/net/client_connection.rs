@@ -1,4 +1,4 @@
-//! One client's connection: its buffers, and what can be done next for it.
+//! The connection of one client: its buffers and its state.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,18 +13,18 @@ use crate::resp::parser::{Parser, ProtocolError};
 use crate::resp::writer::{Version, Writer};
 use crate::session::Session;
 
-/// First and longest pause between two attempts for a lock that a request waits for.
+/// First and longest pause between two attempts to take a lock for which a request waits.
 const RETRY_MIN: Duration = Duration::from_millis(1);
 const RETRY_MAX: Duration = Duration::from_millis(64);
-/// The same for a parked request, which is called when its lock is free: an attempt before that only
-/// looks for a deadlock.
+/// The same for a parked request, which is woken when its lock is granted: an attempt before that
+/// only checks for a deadlock.
 const PARKED_MIN: Duration = Duration::from_millis(10);
 const PARKED_MAX: Duration = Duration::from_secs(1);
 
-/// Memory that an idle connection may keep for each direction.
+/// Size of the buffer that an idle connection may keep for each direction.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
-/// A connection that an I/O thread has.
+/// A connection of an I/O thread.
 #[derive(Debug)]
 pub struct ClientConnection {
     stream: Arc<TcpStream>,
@@ -39,10 +39,10 @@ pub struct ClientConnection {
     output: Vec<u8>,
     /// Bytes of `output` that were written.
     written: usize,
-    /// The socket may take more.
+    /// The socket may accept more bytes.
     is_writable: bool,
     phase: Phase,
-    /// When to try again for a lock that its request waits for, and the pause after that.
+    /// When to try again to take the lock for which its request waits, and the pause after that.
     pub retry_at: Option<Instant>,
     retry: Duration,
     /// When a request was last begun or completed, or a reply was taken.
@@ -55,14 +55,14 @@ enum SessionPlace {
     Here(Box<Session>),
     /// In a batch.
     Away {
-        /// It was called: its request can go on.
+        /// The session was woken: its request can continue.
         is_called: bool,
-        /// The connection has something to do as soon as it is back.
+        /// The connection has work to do as soon as the session is back.
         is_awaited: bool,
     },
 }
 
-/// What the socket may have to read.
+/// What may be read from the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Incoming {
     /// Nothing, until an event says so.
@@ -75,13 +75,13 @@ enum Incoming {
     Ended,
 }
 
-/// The life of a connection.
+/// The phases of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
     /// The last reply is in the output.
     Closing,
-    /// The socket is broken, or a limit was passed: nothing can be written any more.
+    /// The socket failed, or a limit was exceeded: nothing more can be written.
     Broken,
 }
 
@@ -134,13 +134,13 @@ impl ClientConnection {
             Ok(0) => {
                 self.incoming = Incoming::Ended;
                 if self.retry_at.is_some() {
-                    // The client whose request waits for a lock is gone.
+                    // The client has closed the connection while its request waits for a lock.
                     self.set_broken();
                 }
             }
             Ok(bytes) => {
-                // Fewer than asked for: the next event says when there is more. But there is none
-                // after the end was reported: it is met by reading on.
+                // Fewer bytes than requested: the next event reports when there are more. After the
+                // end was reported there is no further event: reading continues until it.
                 if bytes < scratch.len() && self.incoming == Incoming::Bytes {
                     self.incoming = Incoming::Nothing;
                 }
@@ -184,12 +184,12 @@ impl ClientConnection {
         matches!(self.session, SessionPlace::Here(_))
     }
 
-    /// Its session was called: a parked request can go on.
+    /// Its session was woken: a parked request can continue.
     pub fn call(&mut self, now: Instant) {
         match &mut self.session {
             SessionPlace::Away { is_called, .. } => *is_called = true,
             SessionPlace::Here(_) if self.retry_at.is_some() => self.retry_at = Some(now),
-            SessionPlace::Here(_) => {} // an earlier call, or a pause that was over, came first
+            SessionPlace::Here(_) => {} // an earlier wake-up, or the end of a pause, came first
         }
     }
 
@@ -236,7 +236,7 @@ impl ClientConnection {
         }
     }
 
-    /// The session, if it is here; it is away afterwards.
+    /// The session, for a batch, if it is here; it is away afterwards.
     pub fn send_session(&mut self) -> Option<Box<Session>> {
         if !self.has_session() {
             return None;
@@ -258,8 +258,8 @@ impl ClientConnection {
         may_write.then(|| Arc::clone(&self.stream))
     }
 
-    /// Whether it has something to do as soon as its session is back. True once for each time that
-    /// the session is away.
+    /// Whether the connection has work to do as soon as its session is back. Records that it waits
+    /// for the session, and returns true only once for each time that the session is away.
     pub fn begins_to_await(&mut self) -> bool {
         let has_more = self.has_unparsed || self.input.len() > self.submitted;
         let has_ended = self.incoming == Incoming::Ended || self.phase == Phase::Broken;
@@ -271,7 +271,7 @@ impl ClientConnection {
         }
     }
 
-    /// Takes its session back, with replies. Returns whether it was awaited.
+    /// Takes its session back, with replies. Returns whether the connection has waited for it.
     pub fn take_back(&mut self, returned: Returned, now: Instant) -> bool {
         let here = SessionPlace::Here(returned.session);
         let (is_called, is_awaited) = match std::mem::replace(&mut self.session, here) {
@@ -287,7 +287,8 @@ impl ClientConnection {
         let progress = returned.progress;
         self.input.drain(..progress.consumed);
         if progress.consumed < self.submitted {
-            // The parser has passed requests that were not executed: it begins again.
+            // The parser is behind requests that were not executed: it starts again at the first
+            // one.
             self.parser = Parser::default();
             self.has_unparsed = true;
         }
@@ -337,7 +338,7 @@ impl ClientConnection {
         self.output.len() - self.written
     }
 
-    /// Writes replies as far as the socket takes them.
+    /// Writes replies until the socket accepts no more.
     pub fn write(&mut self, now: Instant) {
         while self.is_writable && self.phase != Phase::Broken && self.unwritten() > 0 {
             match (&*self.stream).write(&self.output[self.written..]) {
@@ -359,7 +360,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether another turn would do something.
+    /// Whether another turn would have work to do.
     pub fn wants_turn(&self, limits: &ConnectionLimits, now: Instant) -> bool {
         self.has_session() && (self.can_read(limits) || self.can_go_on(limits, now))
     }
@@ -368,7 +369,7 @@ impl ClientConnection {
         self.has_unparsed && self.may_execute(limits, now)
     }
 
-    /// Whether nothing is left to do but to close it.
+    /// Whether the connection can be closed, because nothing else is left to do.
     pub fn is_over(&self, limits: &ConnectionLimits, now: Instant) -> bool {
         let all_written = self.unwritten() == 0 && self.has_session();
         match self.phase {
@@ -381,7 +382,7 @@ impl ClientConnection {
         }
     }
 
-    /// Whether it has kept half a request, or unread replies, for too long.
+    /// Whether a request is incomplete, or replies are unread, for too long.
     pub fn is_stalled(&self, limits: &ConnectionLimits, now: Instant) -> bool {
         let half = !self.input.is_empty() && self.has_session() && self.retry_at.is_none();
         let unread = self.unwritten() > 0;

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Clients of the whole server since its start.
 #[derive(Debug)]
 pub struct Clients {
-    /// Most clients at the same time that are allowed.
+    /// Maximum number of connected clients.
     pub max: u64,
-    /// Most clients that were there at the same time.
+    /// Highest number of clients that were connected at the same time.
     pub peak: AtomicU64,
     pub accepted: AtomicU64,
     /// Clients that were refused because there were too many.
     pub refused: AtomicU64,
-    /// Clients that were closed because they stalled.
+    /// Connections that were closed because their clients stalled.
     pub closed_by_limits: AtomicU64,
 }
 
-/// What one I/O thread has done.
+/// The counters of one I/O thread.
 #[derive(Debug, Default)]
 pub struct ThreadCounters {
-    /// Connections that it was given.
+    /// Connections that were assigned to it.
     pub connections: AtomicU64,
     /// Those of them that are open.
     pub open: AtomicU64,
@@ -37,7 +37,7 @@ impl Clients {
         }
     }
 
-    /// Counts a client that came while so many were connected. Returns its number; `None` if there
+    /// Admits a client while `connected` clients are connected. Returns its number; `None` if there
     /// are too many.
     pub fn admit(&self, connected: u64) -> Option<u64> {
         if connected >= self.max {

@@ -1,7 +1,8 @@
-//! How engines that are processes share clients: the engine that accepts a client hands it over to the
-//! engine with the fewest, through a socket that was opened before the engines were forked.
+//! How engine processes share clients: the engine that accepts a client hands it over to the engine
+//! with the fewest clients, through a socket that was opened before the engines were forked.
 //!
-//! Clients on their way are in the kernel: the replacement of an engine that died receives them.
+//! The kernel stores clients that are not received yet. If their engine dies, its replacement
+//! receives them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,9 +21,10 @@ use crate::net::clients::ThreadCounters;
 /// The sockets through which engines hand over clients.
 #[derive(Debug)]
 pub struct ConnectionHandover {
-    /// For each engine, the end to send to it and the end where it receives.
+    /// For each engine, the end at which others send to it and the end at which it receives.
     pairs: Box<[(OwnedFd, OwnedFd)]>,
-    /// Guards the counts of clients, so that a client that is counted for an engine is also sent to it.
+    /// Guards the counts of clients, so that a client that is counted for an engine is also sent to
+    /// it.
     latch: Mutex<()>,
 }
 
@@ -34,7 +36,7 @@ impl ConnectionHandover {
         let pairs: Result<_, _> = (0..engines).map(pair).collect();
         Ok(Self {
             pairs: pairs?,
-            // The name is shown to users, as that of a class of latches.
+            // INFO shows this name of the class of latches.
             latch: Class::named("reception").mutex(()),
         })
     }
@@ -55,7 +57,7 @@ impl ConnectionHandover {
         let _latch = self.latch.lock();
         let open = |at: &usize| (engines[*at].open.load(Relaxed), *at != engine);
         let to = (0..engines.len()).min_by_key(open).unwrap_or(engine);
-        // If the socket is full, that engine has enough to do: the calling one keeps the client.
+        // If the socket is full, that engine is busy: the calling engine keeps the client.
         let is_sent = to != engine && self.send(to, &client, id).is_ok();
         let has_it = if is_sent { to } else { engine };
         engines[has_it].open.fetch_add(1, Relaxed);
@@ -98,7 +100,8 @@ impl ConnectionHandover {
         Some((client?.into(), u64::from_ne_bytes(bytes)))
     }
 
-    /// The clients that were on their way to an engine that died. Those that it had are lost.
+    /// Receives the clients that were handed over to an engine and not received before it died, for
+    /// its replacement. The clients that it had received are lost.
     pub fn inherit(&self, engine: usize, engines: &[ThreadCounters]) -> Vec<(TcpStream, u64)> {
         let _latch = self.latch.lock();
         let clients: Vec<_> = std::iter::from_fn(|| self.receive(engine)).collect();
@@ -135,7 +138,7 @@ mod tests {
         assert_eq!(id, 1, "its own came first");
         first.write_all(b"x").unwrap();
         clients[1].read_exact(&mut [0]).unwrap();
-        // It dies with that one; the other one is on its way.
+        // Its client is lost with that engine; the other one is not received yet.
         drop(first);
         let inherited = handover.inherit(1, &engines);
         assert_eq!(inherited.iter().map(|it| it.1).collect::<Vec<_>>(), [3]);

@@ -1,4 +1,4 @@
-//! Messages for an I/O thread. It is woken only if it sleeps.
+//! Messages for an I/O thread. A message wakes the thread only if it sleeps.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,32 +14,33 @@ use crate::net::poller::Waker;
 /// A message for an I/O thread.
 #[derive(Debug)]
 pub enum Message {
-    /// A client, and its number.
+    /// A new client, and its number.
     Connection(TcpStream, u64),
-    /// A batch of its own that was executed.
+    /// A batch of this I/O thread that was executed.
     Executed(Batch),
-    /// The session of this connection can go on; or of an earlier one that had its number.
+    /// The session of the connection with this number, or of an earlier one with the same number,
+    /// can continue.
     Called(u32),
 }
 
 pub type IoInbox = Inbox<Message>;
 
-/// Messages for one receiver, which sleeps in a poller that watches the waker. Engines that are
-/// processes send to each other too: the waker was opened before they were forked.
+/// Messages for one receiver, which sleeps in a poller that watches the waker. Engine processes can
+/// send to each other, because the waker was opened before they were forked.
 #[derive(Debug)]
 pub struct Inbox<T> {
     messages: Mutex<Vec<T>>,
     length: AtomicUsize,
-    /// One of [`AWAKE`], [`DOZES`] and [`SLEEPS`].
+    /// One of [`AWAKE`], [`WAITS_FOR_ANY`] and [`WAITS_FOR_URGENT`].
     receiver: AtomicU8,
     waker: Waker,
 }
 
-/// States of the receiver: it takes messages by itself; it sleeps until any message comes; it sleeps
-/// until a message comes that was sent to wake it.
+/// States of the receiver: it is awake and will take messages; it sleeps until any message comes;
+/// it sleeps until a message comes that is not deferred.
 const AWAKE: u8 = 0;
-const DOZES: u8 = 1;
-const SLEEPS: u8 = 2;
+const WAITS_FOR_ANY: u8 = 1;
+const WAITS_FOR_URGENT: u8 = 2;
 
 impl<T> Inbox<T> {
     pub fn new() -> Result<Arc<Self>, Error> {
@@ -61,10 +62,12 @@ impl<T> Inbox<T> {
     }
 
     /// Adds a message, and wakes the receiver only if it sleeps until any message comes. Otherwise
-    /// the message may wait until something else wakes it.
-    pub fn leave(&self, message: T) {
+    /// the message waits until something else wakes the receiver.
+    pub fn send_deferred(&self, message: T) {
         self.push(message);
-        let is_woken = self.receiver.compare_exchange(DOZES, AWAKE, SeqCst, SeqCst);
+        let is_woken = self
+            .receiver
+            .compare_exchange(WAITS_FOR_ANY, AWAKE, SeqCst, SeqCst);
         if is_woken.is_ok() {
             self.waker.wake();
         }
@@ -85,7 +88,7 @@ impl<T> Inbox<T> {
         self.length.load(SeqCst) == 0
     }
 
-    /// Takes all messages; `into` must be empty and lends its memory.
+    /// Moves all messages to `into`, which must be empty and whose memory is used again.
     pub fn take(&self, into: &mut Vec<T>) {
         if self.is_empty() {
             return;
@@ -95,12 +98,17 @@ impl<T> Inbox<T> {
         self.length.store(0, SeqCst);
     }
 
-    /// Sleeps by calling `sleep`, unless a message is there. `lightly`: until any message comes, even
-    /// one that was only left.
-    pub fn sleep_if_empty(&self, lightly: bool, sleep: impl FnOnce()) {
-        // The state is stored before the messages are counted; a sender does it the other way round.
-        // So either it sees the state, or the receiver sees its message.
-        let how = if lightly { DOZES } else { SLEEPS };
+    /// Sleeps by calling `sleep`, unless a message is there. `wakes_for_any`: a deferred message
+    /// ends the sleep, too.
+    pub fn sleep_if_empty(&self, wakes_for_any: bool, sleep: impl FnOnce()) {
+        // The receiver stores its state before it counts the messages, and a sender adds its
+        // message before it reads the state. So either the sender sees the state, or the receiver
+        // the message.
+        let how = if wakes_for_any {
+            WAITS_FOR_ANY
+        } else {
+            WAITS_FOR_URGENT
+        };
         self.receiver.store(how, SeqCst);
         if self.is_empty() {
             sleep();
@@ -133,15 +141,15 @@ mod tests {
             !events.is_empty()
         };
         let mut messages = Vec::new();
-        for (lightly, by_left) in [(false, false), (true, true)] {
-            inbox.sleep_if_empty(lightly, || {
-                inbox.leave(1);
-                assert_eq!(is_woken(), by_left);
+        for (wakes_for_any, is_deferred) in [(false, false), (true, true)] {
+            inbox.sleep_if_empty(wakes_for_any, || {
+                inbox.send_deferred(1);
+                assert_eq!(is_woken(), is_deferred);
                 inbox.send(2);
-                assert_eq!(is_woken(), !by_left, "once for both");
+                assert_eq!(is_woken(), !is_deferred, "once for both");
             });
-            inbox.leave(3);
-            inbox.sleep_if_empty(lightly, || panic!("something is there"));
+            inbox.send_deferred(3);
+            inbox.sleep_if_empty(wakes_for_any, || panic!("something is there"));
             inbox.take(&mut messages);
             assert_eq!(std::mem::take(&mut messages), [1, 2, 3]);
         }
@@ -150,7 +158,7 @@ mod tests {
     const SENDERS: usize = 4;
     const MESSAGES: usize = 20_000;
 
-    /// The receiver sleeps without a time limit: a wake-up that is lost hangs this test.
+    /// The receiver sleeps without a time limit: a lost wake-up hangs this test.
     #[test]
     fn every_message_arrives_and_no_wake_up_is_lost() {
         let inbox = Inbox::new().unwrap();
@@ -163,7 +171,7 @@ mod tests {
                     for number in 0..MESSAGES {
                         match number % 3 {
                             0 => inbox.send((sender, number)),
-                            _ => inbox.leave((sender, number)),
+                            _ => inbox.send_deferred((sender, number)),
                         }
                         if number % 64 == 0 {
                             std::thread::yield_now(); // lets the receiver fall asleep

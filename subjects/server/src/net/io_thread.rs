@@ -1,4 +1,4 @@
-//! An I/O thread beside engines: it has the sockets, puts requests into the run queue, and writes
+//! An I/O thread beside engines: it owns the sockets, puts requests into the run queue, and writes
 //! replies.
 
 use std::ops::ControlFlow;
@@ -10,35 +10,28 @@ use crate::error::Error;
 use crate::net::batch::Batch;
 use crate::net::network::QueuePath;
 use crate::net::run_queue::RunQueue;
-use crate::net::sockets::{ClientSockets, NumberList, Sleep};
+use crate::net::sockets::{ClientSockets, NumberList, Sleep, SocketContext};
 use crate::net::threads::StopSignal;
-use crate::state::SharedState;
 
-/// A batch is sent when it is this large, even if more connections have requests.
+/// A batch of this size is sent, even if more connections have requests.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Batches whose memory is kept for the next ones.
+/// Number of empty batches that are kept, to use their memory again.
 const SPARE_BATCHES: usize = 4;
 
-/// Serves the sockets of the I/O thread of this number, from 0, until the engine ends.
+/// Serves the sockets of an I/O thread until the engine ends.
 ///
 /// # Errors
 /// If the system refuses to wait for sockets.
-pub fn run(
-    state: &SharedState,
-    path: &QueuePath,
-    number: usize,
-    stop: &StopSignal,
-) -> Result<(), Error> {
-    let meter = &state.monitoring.meters.io_threads[number];
-    let mut sockets = ClientSockets::open(state, number, meter, stop)?;
-    let mut dispatch = Dispatch::new(path, number);
-    let (mut batch, mut returned) = (Batch::of(number), Vec::new());
-    meter.begin(CpuClock::of_this_thread());
+pub fn run(server: SocketContext, path: &QueuePath, stop: &StopSignal) -> Result<(), Error> {
+    let mut sockets = ClientSockets::open(server, stop)?;
+    let mut dispatch = Dispatch::new(path, server.number);
+    let (mut batch, mut returned) = (Batch::of(server.number), Vec::new());
+    server.meter.begin(CpuClock::of_this_thread());
     while !stop.is_set() {
         sockets.wait(match batch.is_empty() {
-            true => Sleep::Deeply,
-            false => Sleep::Lightly,
+            true => Sleep::UntilUrgentMessage,
+            false => Sleep::UntilAnyMessage,
         })?;
         let now = Instant::now();
         sockets.take_events(now, &mut returned);
@@ -62,7 +55,7 @@ pub fn run(
 struct Dispatch<'a> {
     queue: &'a RunQueue,
     io_thread: usize,
-    /// Batches that engines or the disk thread have.
+    /// Number of batches that are with engines or with the disk thread.
     away: usize,
     away_max: usize,
     spare: Vec<Batch>,
@@ -70,7 +63,8 @@ struct Dispatch<'a> {
 
 impl<'a> Dispatch<'a> {
     fn new(path: &'a QueuePath, io_thread: usize) -> Self {
-        // One for each engine; with a disk thread one that it makes durable, and the next one.
+        // One for each engine; for the disk thread the batch that it makes durable, and the next
+        // one.
         let at_disk = if path.disk.is_some() { 2 } else { 0 };
         Self {
             queue: &path.requests,
@@ -81,7 +75,7 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// How many of so many connections make a batch, so that each engine gets one.
+    /// How many of these connections make a batch, so that each engine gets one.
     fn share(&self, connections: usize) -> usize {
         connections.div_ceil(self.queue.takers())
     }
@@ -95,8 +89,8 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// Sends a batch, unless so many are away that the engines have enough to do. Then requests
-    /// gather in it: under load each needs fewer messages and wake-ups.
+    /// Sends a batch, unless enough batches are away to keep the engines busy. Then the batch
+    /// collects further requests: under load, a request costs fewer messages and wake-ups.
     fn send_if_due(&mut self, batch: &mut Batch) {
         if self.away < self.away_max && !batch.is_empty() {
             self.send(batch);
@@ -110,7 +104,7 @@ impl<'a> Dispatch<'a> {
         self.queue.send(std::mem::replace(batch, next));
     }
 
-    /// A batch has come back, and is empty: its memory is used again.
+    /// A batch is back and empty: keeps it, to use its memory again.
     fn take_back(&mut self, batch: Batch) {
         self.away -= 1;
         if self.spare.len() < SPARE_BATCHES {

@@ -1,5 +1,5 @@
-//! How clients are accepted: by a thread that gives each to the next I/O thread, or by engines that
-//! are processes.
+//! How clients are accepted: by a thread that assigns each to the next I/O thread, or by engine
+//! processes.
 
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
@@ -53,7 +53,7 @@ pub fn accept(network: &Network, listener: &TcpListener) -> Option<(TcpStream, u
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
-            Err(_) => std::thread::sleep(PAUSE), // aborted, or no descriptor is left
+            Err(_) => std::thread::sleep(PAUSE), // the connection was aborted, or no descriptor is left
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Connections, and the threads that serve them.
+//! Connections, and the threads that process their requests.
 //!
-//! [`ClientSockets`](sockets::ClientSockets) reads and parses requests into a [`Batch`](batch::Batch)
-//! and writes its replies. An engine executes batches: see [`engine`]. In between, by the
-//! [`ThreadModel`](crate::options::ThreadModel), there is nothing (the engine has the sockets), or a
-//! run queue, with I/O threads that have the sockets ([`io_thread`]) and a thread that waits for the
-//! disk. What the threads share is the [`Network`](network::Network).
+//! [`ClientSockets`](sockets::ClientSockets) reads and parses requests into a
+//! [`Batch`](batch::Batch) and writes its replies. An engine executes batches: see [`engine`](crate::engine).
+//! Depending on the [`ThreadModel`](crate::options::ThreadModel), the engine itself owns the
+//! sockets, or I/O threads own them ([`io_thread`]) and a run queue and a thread that waits for the
+//! disk are in between. The threads share the [`Network`](network::Network).
 
 pub mod batch;
 pub mod client_connection;
 pub mod clients;
-pub mod engine;
 pub mod handover;
 pub mod inbox;
 pub mod io_thread;

@@ -1,4 +1,4 @@
-//! What the threads that serve connections share.
+//! The state that the threads of [`net`](super) share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,25 +10,26 @@ use crate::net::inbox::IoInbox;
 use crate::net::run_queue::RunQueue;
 use crate::options::{Replies, ServerOptions, ThreadModel};
 
-/// Clients, I/O threads, and the way of a request between them and the engines.
+/// Clients, I/O threads, and the path of a request from them to the engines.
 #[derive(Debug)]
 pub struct Network {
     pub clients: Clients,
-    /// Of each I/O thread; of each engine, if engines have the sockets.
+    /// The counters of each I/O thread, or of each engine if engines own the sockets.
     pub counters: Box<[ThreadCounters]>,
     /// Messages for each I/O thread, in the same order.
     pub inboxes: Box<[Arc<IoInbox>]>,
     pub path: RequestPath,
 }
 
-/// The way of a request from its socket to an engine: the shared part of a [`ThreadModel`].
+/// The path of a request from its socket to an engine: the shared part of a [`ThreadModel`].
 #[derive(Debug)]
 pub enum RequestPath {
-    /// From an I/O thread through a run queue to any engine.
+    /// The request goes from an I/O thread through a run queue to any engine.
     RunQueue(QueuePath),
-    /// None: the engine has the socket. A listener gives it its clients.
+    /// No path: the engine owns the socket. A listener assigns clients to engines.
     SocketThreads,
-    /// None: the engine has the socket. Engines accept clients and hand them over to each other.
+    /// No path: the engine owns the socket. Engines accept clients and hand them over to each
+    /// other.
     SocketProcesses(ConnectionHandover),
 }
 
@@ -40,14 +41,15 @@ pub struct QueuePath {
     /// From engines to the disk thread, if there is one.
     pub disk: Option<RunQueue>,
     pub replies: Replies,
-    /// Wall time in which engines executed.
+    /// Wall time that engines spent on execution.
     pub busy_ns: AtomicU64,
-    /// Batches that they executed.
+    /// Number of batches that engines executed.
     pub batches: AtomicU64,
 }
 
 impl Network {
-    /// Opens what engines need of each other. To be called before they are forked.
+    /// Opens the descriptors through which engines communicate. To be called before they are
+    /// forked.
     ///
     /// # Errors
     /// If the system has no descriptors left.
@@ -81,12 +83,12 @@ impl Network {
         })
     }
 
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub fn connected(&self) -> u64 {
         self.counters.iter().map(|it| it.open.load(Relaxed)).sum()
     }
 
-    /// Requests that were executed.
+    /// Number of executed requests.
     pub fn requests(&self) -> u64 {
         self.requests_per_io_thread().iter().sum()
     }
@@ -96,7 +98,7 @@ impl Network {
         threads.map(|it| it.requests.load(Relaxed)).collect()
     }
 
-    /// I/O threads that were given a connection.
+    /// Number of I/O threads to which a connection was assigned.
     pub fn active_io_threads(&self) -> usize {
         let threads = self.counters.iter();
         threads

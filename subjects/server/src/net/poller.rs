@@ -1,4 +1,4 @@
-//! Where a thread sleeps until a socket has something for it, or another thread wakes it.
+//! Lets a thread sleep until a socket is ready, or another thread wakes it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,16 +9,16 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-/// Events taken by one call; there are more after the next.
+/// Maximum number of events that one call returns; the next call returns the others.
 const EVENTS: usize = 1024;
 
-/// Numbers that no client has: of wakers, and of descriptors that clients come from.
+/// Numbers that no client has: of wakers, and of descriptors from which clients are accepted.
 const WAKER: u32 = u32::MAX;
 const CLIENTS: u32 = u32::MAX - 1;
 
-/// An edge-triggered epoll: every change is reported once. When a socket is reported as readable, it
-/// must be read until it would block or gives fewer bytes than asked for; when its end is reported,
-/// until that is met.
+/// An edge-triggered epoll: it reports every change once. When it reports a socket as readable, the
+/// caller must read until the socket would block or returns fewer bytes than requested; when it
+/// reports the end, until the end.
 #[derive(Debug)]
 pub struct Poller(OwnedFd);
 
@@ -29,15 +29,15 @@ pub struct Events(Vec<epoll::Event>);
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
     pub number: u32,
-    /// It has bytes, its end, or an error.
+    /// The socket has bytes to read, or its end or an error is to be read.
     pub readable: bool,
     /// Its end or an error, perhaps after bytes; no further event follows.
     pub ended: bool,
     pub writable: bool,
 }
 
-/// Wakes the thread that sleeps in a [`Poller`] that watches it; also from another process if it was
-/// opened before the fork.
+/// Wakes the thread that sleeps in a [`Poller`] that watches it; also from another process if it
+/// was opened before the fork.
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
@@ -48,7 +48,7 @@ impl Waker {
     }
 
     pub fn wake(&self) {
-        // It fails only if the counter is full: then the sleeper was woken 2⁶⁴ times.
+        // It fails only if the counter is full, after 2⁶⁴ wake-ups.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -66,14 +66,14 @@ impl Poller {
 
     /// Watches a [`Waker`], or another descriptor that becomes readable only to wake.
     pub fn watch_waker(&self, waker: impl AsFd) -> io::Result<()> {
-        // Each write is reported once, whatever the counter is: it need not be read.
+        // Each write is reported once, independent of the counter, which therefore is never read.
         let flags = EventFlags::IN | EventFlags::ET;
         epoll::add(&self.0, waker, EventData::new_u64(WAKER.into()), flags)?;
         Ok(())
     }
 
-    /// Watches a descriptor that clients come from. Of several pollers that watch it, one hears of a
-    /// client; and again, until no client is left there.
+    /// Watches a descriptor from which clients are accepted. If several pollers watch it, one of
+    /// them is woken for a client, and again as long as clients are left.
     pub fn watch_clients(&self, from: impl AsFd) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
         epoll::add(&self.0, from, EventData::new_u64(CLIENTS.into()), flags)?;
@@ -113,7 +113,7 @@ impl Events {
         self.0.is_empty()
     }
 
-    /// Whether clients have come.
+    /// Whether clients can be accepted.
     pub fn clients_came(&self) -> bool {
         let mut numbers = self.0.iter().map(|it| it.data.u64() as u32);
         numbers.any(|it| it == CLIENTS)

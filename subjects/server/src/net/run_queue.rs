@@ -1,5 +1,5 @@
-//! Batches that wait for an engine or for the disk thread. Any thread that serves a queue takes the
-//! next ones.
+//! Batches that wait for an engine or for the disk thread. Every thread of a queue takes the next
+//! batches.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -16,12 +16,12 @@ pub struct RunQueue {
     length: AtomicUsize,
     /// A batch was added, or the server ends.
     changed: Condvar,
-    /// Number of threads that take from it.
+    /// Number of threads that take from the queue.
     takers: usize,
 }
 
 impl RunQueue {
-    /// With latches of this class, for so many threads that take from it.
+    /// A queue with latches of this class, from which so many threads take.
     pub fn new(name: &str, takers: usize) -> Self {
         Self {
             batches: Class::named(name).mutex(VecDeque::new()),
@@ -66,9 +66,9 @@ impl RunQueue {
         self.changed.wait_while_for(&mut batches, nothing, most);
     }
 
-    /// Wakes all threads that sleep, so that they see that the server ends.
+    /// Wakes all sleeping threads, so that they notice that the server is stopping.
     pub fn wake_all(&self) {
-        // Latched: a thread that has just found nothing sleeps by then, and is woken.
+        // Under the latch: a thread that has just found the queue empty is asleep, and is woken.
         let _batches = self.batches.lock();
         self.changed.notify_all();
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     const BATCHES: u64 = 20_000;
-    /// Far longer than a test may take: a wake-up that is lost hangs it.
+    /// Far longer than a test may take: a lost wake-up hangs it.
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]

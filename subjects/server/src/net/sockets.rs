@@ -1,4 +1,4 @@
-//! The connections of an I/O thread, or of an engine that has its clients' sockets.
+//! The connections of an I/O thread, or of an engine that owns the sockets of its clients.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -15,46 +15,70 @@ use crate::net::clients::ThreadCounters;
 use crate::net::handover::ConnectionHandover;
 use crate::net::inbox::{IoInbox, Message};
 use crate::net::listener;
+use crate::net::network::Network;
 use crate::net::poller::{Events, Poller};
 use crate::net::threads::{StopSignal, wait_for_work};
-use crate::options::Replies;
+use crate::options::ServerOptions;
+use crate::services::Services;
 use crate::session::Session;
 use crate::slab::Slab;
-use crate::state::SharedState;
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// How often stalled clients are looked for; longest sleep.
+/// The interval between two checks for stalled clients, and the maximum sleep.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Reads requests of many clients into batches, and writes their replies.
 pub struct ClientSockets<'a> {
-    state: &'a SharedState,
-    /// Of the I/O thread, from 0; also of the engine, if it is one.
-    number: usize,
-    counters: &'a ThreadCounters,
-    meter: &'a Meter,
-    replies: Replies,
-    inbox: &'a Arc<IoInbox>,
-    /// Where its clients come from, unless a listener sends them.
+    server: SocketContext<'a>,
+    /// From where the engine accepts clients; `None` if a listener sends them.
     entrance: Option<Entrance<'a>>,
     poller: Poller,
     events: Events,
     messages: Vec<Message>,
     connections: Slab<ClientConnection>,
-    /// Connections that shall have a turn.
+    /// Connections that will have a turn.
     turns: NumberList,
     /// Connections that had a turn, and whose replies are to be written.
     served: Vec<u32>,
     /// Connections that wait for a lock.
     waiting: NumberList,
-    /// How many connections have something to do as soon as their sessions are back.
+    /// How many connections have work to do as soon as their sessions are back.
     awaiting: usize,
     scratch: Box<[u8]>,
     ticked: Instant,
 }
 
-/// Where an engine that is a process takes clients from.
+/// What the connections of an I/O thread need of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct SocketContext<'a> {
+    /// Of the I/O thread, from 0; also of the engine, if it is one.
+    pub number: usize,
+    pub meter: &'a Meter,
+    pub options: &'a ServerOptions,
+    pub network: &'a Network,
+    /// The services whose sessions the connections have.
+    pub services: &'a Services,
+}
+
+impl<'a> SocketContext<'a> {
+    fn counters(self) -> &'a ThreadCounters {
+        &self.network.counters[self.number]
+    }
+
+    fn inbox(self) -> &'a Arc<IoInbox> {
+        &self.network.inboxes[self.number]
+    }
+
+    /// A session for the connection of this number.
+    fn session(self, id: u64) -> Session {
+        let engine = self.options.threads.engine_of_connections(self.number);
+        let needs_password = self.options.password.is_some();
+        Session::new(id, engine, needs_password, self.services)
+    }
+}
+
+/// From where an engine process accepts clients.
 #[derive(Clone, Copy)]
 pub struct Entrance<'a> {
     pub listener: &'a TcpListener,
@@ -64,38 +88,25 @@ pub struct Entrance<'a> {
 /// How long [`ClientSockets::wait`] may sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleep {
-    /// Not at all: there is something to do.
+    /// Not at all: there is work to do.
     No,
     /// Until any message comes.
-    Lightly,
-    /// Until a message comes that was sent to wake it.
-    Deeply,
+    UntilAnyMessage,
+    /// Until a message comes that is not deferred.
+    UntilUrgentMessage,
 }
 
 impl<'a> ClientSockets<'a> {
-    /// Of the I/O thread of this number, from 0.
-    ///
     /// # Errors
     /// If the system has no descriptors left.
-    pub fn open(
-        state: &'a SharedState,
-        number: usize,
-        meter: &'a Meter,
-        stop: &StopSignal,
-    ) -> Result<Self, Error> {
+    pub fn open(server: SocketContext<'a>, stop: &StopSignal) -> Result<Self, Error> {
         let poller = Poller::new().map_err(Error::io("open an epoll"))?;
-        let inbox = &state.network.inboxes[number];
-        let watched = poller.watch_waker(&**inbox);
+        let watched = poller.watch_waker(&**server.inbox());
         watched.map_err(Error::io("watch an eventfd"))?;
         let watched = poller.watch_waker(stop);
-        watched.map_err(Error::io("watch for the end"))?;
+        watched.map_err(Error::io("watch for the request to stop"))?;
         Ok(Self {
-            state,
-            number,
-            counters: &state.network.counters[number],
-            meter,
-            replies: state.options.threads.replies(),
-            inbox,
+            server,
             entrance: None,
             poller,
             events: Events::default(),
@@ -110,34 +121,35 @@ impl<'a> ClientSockets<'a> {
         })
     }
 
-    /// Takes clients itself from now on; first those that were on their way to a predecessor that
-    /// died.
+    /// Accepts clients itself from now on; first receives those that were handed over to a
+    /// predecessor that died.
     ///
     /// # Errors
     /// If the sockets cannot be watched.
     pub fn accept_from(&mut self, entrance: Entrance<'a>) -> Result<(), Error> {
         let watched = self.poller.watch_clients(entrance.listener);
         let watched = watched.and_then(|()| {
-            let receiver = entrance.handover.receiver(self.number);
+            let receiver = entrance.handover.receiver(self.server.number);
             self.poller.watch_clients(receiver)
         });
         watched.map_err(Error::io("watch for clients"))?;
-        let counters = &self.state.network.counters;
-        for (stream, id) in entrance.handover.inherit(self.number, counters) {
+        let counters = &self.server.network.counters;
+        let inherited = entrance.handover.inherit(self.server.number, counters);
+        for (stream, id) in inherited {
             self.admit(stream, id, Instant::now());
         }
         self.entrance = Some(entrance);
         Ok(())
     }
 
-    /// How many connections shall have a turn.
+    /// How many connections will have a turn.
     pub fn turns(&self) -> usize {
         self.turns.numbers.len()
     }
 
     /// Counts requests that were executed.
     pub fn count_requests(&self, executed: u64) {
-        self.counters.requests.fetch_add(executed, Relaxed);
+        self.server.counters().requests.fetch_add(executed, Relaxed);
     }
 
     /// Waits for events of sockets or for messages.
@@ -145,22 +157,24 @@ impl<'a> ClientSockets<'a> {
     /// # Errors
     /// If the system refuses to wait.
     pub fn wait(&mut self, sleep: Sleep) -> Result<(), Error> {
-        let waited = if sleep == Sleep::No || self.turns() > 0 || !self.inbox.is_empty() {
+        let waited = if sleep == Sleep::No || self.turns() > 0 || !self.server.inbox().is_empty() {
             self.poller.wait(&mut self.events, Some(Duration::ZERO))
         } else {
-            self.sleep(sleep == Sleep::Lightly || self.awaiting > 0)
+            self.sleep(sleep == Sleep::UntilAnyMessage || self.awaiting > 0)
         };
         waited.map_err(Error::io("wait for sockets"))
     }
 
-    fn sleep(&mut self, lightly: bool) -> io::Result<()> {
+    fn sleep(&mut self, wakes_for_any: bool) -> io::Result<()> {
         let mut result = Ok(());
-        let (poller, events, inbox) = (&self.poller, &mut self.events, self.inbox);
+        let (poller, events, inbox) = (&self.poller, &mut self.events, self.server.inbox());
         let (waiting, connections) = (&self.waiting, &self.connections);
-        wait_for_work(self.state.options.idle, self.meter, |sleep| {
+        wait_for_work(self.server.options.idle, self.server.meter, |sleep| {
             if sleep {
                 let timeout = timeout(waiting, connections);
-                inbox.sleep_if_empty(lightly, || result = poller.wait(events, Some(timeout)));
+                inbox.sleep_if_empty(wakes_for_any, || {
+                    result = poller.wait(events, Some(timeout))
+                });
             } else {
                 result = poller.wait(events, Some(Duration::ZERO));
             }
@@ -169,8 +183,8 @@ impl<'a> ClientSockets<'a> {
         result
     }
 
-    /// Takes note of events and messages: afterwards it is known which connections shall have a turn.
-    /// Batches that come back are appended to `returned`.
+    /// Processes events and messages, which decide what connections will have a turn. Appends
+    /// batches that are back to `returned`.
     pub fn take_events(&mut self, now: Instant, returned: &mut Vec<Batch>) {
         for ready in self.events.ready() {
             if let Some(connection) = self.connections.get_mut(ready.number) {
@@ -187,7 +201,7 @@ impl<'a> ClientSockets<'a> {
 
     fn take_messages(&mut self, now: Instant, returned: &mut Vec<Batch>) {
         let mut messages = std::mem::take(&mut self.messages);
-        self.inbox.take(&mut messages);
+        self.server.inbox().take(&mut messages);
         for message in messages.drain(..) {
             match message {
                 Message::Connection(stream, id) => self.admit(stream, id, now),
@@ -199,35 +213,34 @@ impl<'a> ClientSockets<'a> {
                 }
             }
         }
-        self.messages = messages; // its memory
+        self.messages = messages; // uses its memory again
     }
 
-    /// Accepts clients, keeps some of them, and takes those that other engines have handed over.
+    /// Accepts clients, keeps some of them, and receives those that other engines have handed over.
     fn take_clients(&mut self, now: Instant) {
         let Some(Entrance { listener, handover }) = self.entrance else {
             return;
         };
-        let network = &self.state.network;
+        let SocketContext {
+            network, number, ..
+        } = self.server;
         while let Some((stream, id)) = listener::accept(network, listener) {
-            if let Some(stream) = handover.place(self.number, stream, id, &network.counters) {
+            if let Some(stream) = handover.place(number, stream, id, &network.counters) {
                 self.admit(stream, id, now);
             }
         }
-        while let Some((stream, id)) = handover.receive(self.number) {
+        while let Some((stream, id)) = handover.receive(number) {
             self.admit(stream, id, now);
         }
     }
 
     fn admit(&mut self, stream: TcpStream, id: u64, now: Instant) {
         let _ = stream.set_nodelay(true);
-        let options = &self.state.options;
-        let engine = options.threads.engine_of_connections(self.number);
-        let needs_password = options.password.is_some();
-        let session = Session::new(id, engine, needs_password, &self.state.services);
-        let connection = ClientConnection::new(stream, Box::new(session), now);
+        let session = Box::new(self.server.session(id));
+        let connection = ClientConnection::new(stream, session, now);
         let at = self.connections.insert(connection);
-        self.counters.connections.fetch_add(1, Relaxed);
-        let (connection, inbox) = (&mut self.connections[at], Arc::clone(self.inbox));
+        self.server.counters().connections.fetch_add(1, Relaxed);
+        let (connection, inbox) = (&mut self.connections[at], Arc::clone(self.server.inbox()));
         if let Some(session) = connection.session_mut() {
             session.on_wakeup(move || inbox.send(Message::Called(at)));
         }
@@ -237,7 +250,7 @@ impl<'a> ClientSockets<'a> {
         self.turns.insert(at);
     }
 
-    /// Gives those a turn whose pause is over.
+    /// Gives connections a turn whose pause is over.
     fn queue_retries(&mut self, now: Instant) {
         let (connections, turns) = (&self.connections, &mut self.turns);
         self.waiting.retain(|at| {
@@ -252,15 +265,16 @@ impl<'a> ClientSockets<'a> {
         });
     }
 
-    /// Gives connections their turn: reads, and parses requests into a batch. `added` is called after
-    /// each; if it breaks, the others have their turn the next time.
+    /// Gives connections their turn: reads their requests and parses them into a batch. Calls
+    /// `added` after each; if it breaks, the other connections have their turn at the next call.
     pub fn read_requests(
         &mut self,
         now: Instant,
         batch: &mut Batch,
         mut added: impl FnMut(&mut Batch) -> ControlFlow<()>,
     ) {
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
+        let replies = self.server.options.threads.replies();
         let mut had_turn = 0;
         for at in &self.turns.numbers {
             had_turn += 1;
@@ -268,7 +282,7 @@ impl<'a> ClientSockets<'a> {
                 continue;
             };
             connection.read(&mut self.scratch, limits, now);
-            connection.submit(*at, batch, self.replies, limits, now);
+            connection.submit(*at, batch, replies, limits, now);
             self.served.push(*at);
             if added(batch).is_break() {
                 break;
@@ -277,7 +291,8 @@ impl<'a> ClientSockets<'a> {
         self.turns.remove_first(had_turn);
     }
 
-    /// Gives sessions and replies of a batch back to their connections, which `on_return` hears of.
+    /// Returns sessions and replies of a batch to their connections, and calls `on_return` for
+    /// each.
     pub fn take_back(
         &mut self,
         batch: &mut Batch,
@@ -295,10 +310,10 @@ impl<'a> ClientSockets<'a> {
         });
     }
 
-    /// Writes replies of the connections that had a turn, and closes those that are over. The ends of
-    /// their sessions are added to `next`.
+    /// Writes replies of the connections that had a turn, and closes those that have ended. Adds
+    /// the ends of their sessions to `next`.
     pub fn write_replies(&mut self, now: Instant, next: &mut Batch) {
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
         let mut served = std::mem::take(&mut self.served);
         for at in served.drain(..) {
             let Some(connection) = self.connections.get_mut(at) else {
@@ -313,7 +328,7 @@ impl<'a> ClientSockets<'a> {
                 self.turns.insert(at);
             }
         }
-        self.served = served; // its memory
+        self.served = served; // uses its memory again
         self.close_stalled(now, next);
     }
 
@@ -322,30 +337,30 @@ impl<'a> ClientSockets<'a> {
             return;
         }
         self.ticked = now;
-        let limits = &self.state.options.limits;
+        let limits = &self.server.options.limits;
         let stalled = self.connections.iter();
         let stalled = stalled.filter(|(_, it)| it.is_stalled(limits, now));
         for at in stalled.map(|(at, _)| at).collect::<Vec<_>>() {
-            let closed = &self.state.network.clients.closed_by_limits;
+            let closed = &self.server.network.clients.closed_by_limits;
             closed.fetch_add(1, Relaxed);
             self.connections[at].set_broken();
             self.close(at, next);
         }
     }
 
-    /// Closes a connection and ends its session; later, if the session is away.
+    /// Closes a connection and ends its session, as soon as the session is here.
     fn close(&mut self, at: u32, next: &mut Batch) {
         let Some(session) = self.connections[at].send_session() else {
             return;
         };
         self.connections.remove(at);
         self.turns.retain(|it| it != at);
-        self.counters.open.fetch_sub(1, Relaxed);
+        self.server.counters().open.fetch_sub(1, Relaxed);
         next.add_close(at, session);
     }
 }
 
-/// Until the next attempt for a lock, or the next look for stalled clients.
+/// The time until the next attempt to take a lock, or the next check for stalled clients.
 fn timeout(waiting: &NumberList, connections: &Slab<ClientConnection>) -> Duration {
     let now = Instant::now();
     let retries = waiting.numbers.iter().filter_map(|at| {

@@ -1,5 +1,5 @@
-//! What the threads of an engine have in common: how long they run, how they wait for work, and that
-//! all of them end when one does.
+//! The threads of an engine: how they are stopped, and how they wait for work. When one of them
+//! ends, all end.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::monitor::meter::{Meter, State};
 use crate::options::Idle;
 
-/// Tells the threads of an engine to end: the engine is to stop, or one of them has ended.
+/// Stops the threads of an engine: because the engine is to stop, or because one of them has ended.
 #[derive(Debug)]
 pub struct StopSignal<'a> {
     engine: &'a Engine,
@@ -31,7 +31,7 @@ impl<'a> StopSignal<'a> {
         self.is_set.load(SeqCst) || self.engine.is_stopping()
     }
 
-    /// Ends the engine, within half a second.
+    /// Stops the threads, within half a second.
     pub fn set(&self) {
         self.is_set.store(true, SeqCst);
     }
@@ -44,8 +44,8 @@ impl AsFd for StopSignal<'_> {
     }
 }
 
-/// Waits for work, and keeps the meter. `seek` returns whether there is work: at once if called with
-/// `false`; with `true` it sleeps for it.
+/// Waits for work, and updates the meter. `seek` returns whether there is work: at once if called
+/// with `false`; called with `true`, it sleeps until there is.
 pub fn wait_for_work(idle: Idle, meter: &Meter, mut seek: impl FnMut(bool) -> bool) {
     if let Idle::Spin(time) = idle
         && meter.during(State::Spinning, || spin(time, || seek(false)))
@@ -111,8 +111,8 @@ pub fn run_together(
     })
 }
 
-/// Stops the other threads when its thread returns or panics: an engine cannot serve without one of
-/// its threads.
+/// Stops the other threads when its thread returns or panics, because an engine needs all of its
+/// threads.
 struct StopOnDrop<'a>(&'a StopSignal<'a>);
 
 impl Drop for StopOnDrop<'_> {

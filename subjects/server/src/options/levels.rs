@@ -1,4 +1,4 @@
-//! The levels that options of the command line take.
+//! The values of the options that take one of several.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use concurve_latch::Spin;
 use crate::backup;
 use crate::error::Error;
 
-/// The name of a level on the command line.
+/// The name of a value on the command line.
 pub fn name_of(value: impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |it| it.get_name().to_owned())
 }
 
-/// An option or a level that the chosen service or thread model does not have.
+/// The error for an option or a value that the chosen service or thread model does not have.
 pub(super) fn refused(option: &str, why: &str) -> Error {
     Error::Usage(format!("{option} is not for {why}"))
 }
 
-/// What the server serves.
+/// The service for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Service {
     /// The lock service of an enqueue server, and the keys that Redlock clients need
     Locks,
     /// Files of records with keys, and transactions over them
     Records,
-    /// Prepared statements over such files, with their caches
+    /// Prepared statements over files of records, with statement caches
     Statements,
 }
 
 /// What an engine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineKind {
-    /// Threads that take requests from a run queue, or that have sockets of their own
+    /// Threads: they take requests from a run queue, or each has sockets of its own
     Threads,
     /// Processes over shared memory; each accepts, reads, executes and answers its own clients
     Processes,
@@ -46,11 +46,11 @@ pub enum Latching {
     Global,
     /// Records: one latch for each file
     File,
-    /// Latches as small as the data that they protect
+    /// A latch for each small part of the data
     Record,
 }
 
-/// What an answered request survives.
+/// What an acknowledged request survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Durability {
     /// Locks: the end of the process
@@ -87,9 +87,9 @@ impl Durability {
 /// Which threads execute requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Execution {
-    /// Engines execute what I/O threads have read and parsed; by default one engine
+    /// Engines execute the requests that I/O threads have read and parsed
     Worker,
-    /// Each I/O thread is an engine and executes what it has read
+    /// Each I/O thread is an engine and executes the requests that it has read
     Inline,
 }
 
@@ -98,20 +98,20 @@ pub enum Execution {
 pub enum Replies {
     /// The I/O thread that read the request
     IoThread,
-    /// The engine or the disk thread, where it would have to wake the I/O thread for one client
+    /// The engine or the disk thread, if it would have to wake the I/O thread for one client only
     Engine,
 }
 
 /// How a thread without work waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// It sleeps at once, until it is woken.
+    /// The thread sleeps at once, until it is woken.
     Block,
-    /// It polls for work for this long before it sleeps.
+    /// The thread polls for work for this long before it sleeps.
     Spin(Duration),
 }
 
-/// Longest time to spin: a thread that never sleeps would starve the others on a small machine.
+/// Maximum time to spin: a thread that never sleeps would starve the others on a small machine.
 const SPIN_US_MAX: u64 = 1_000_000;
 
 impl std::str::FromStr for Idle {
@@ -140,10 +140,10 @@ impl std::fmt::Display for Idle {
     }
 }
 
-/// How statements' plans are found by their text.
+/// The kind of the statement cache, which maps the text of a statement to its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StatementCaching {
-    /// No cache: every execution compiles
+    /// No cache: every execution compiles the statement
     Off,
     /// One latch for the whole cache
     Single,
@@ -151,7 +151,7 @@ pub enum StatementCaching {
     Striped,
 }
 
-/// How a thread waits for the latch of the procedure cache's common part.
+/// How a thread waits for the latch of the shared part of the procedure cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spinning(pub Spin);
 

@@ -15,24 +15,26 @@ use clap::Parser;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::Error;
+use crate::locks::service::LockOptions;
+use crate::records::RecordOptions;
 use crate::resp::parser::Limits;
 
 pub use levels::{
     Durability, EngineKind, Execution, Idle, Latching, Replies, Service, StatementCaching, name_of,
 };
 pub use password::{PASSWORD_VARIABLE, Password};
-pub use services::{LockOptions, RecordOptions, StatementOptions};
+pub use services::StatementOptions;
 pub use threads::ThreadModel;
 
 use levels::refused;
 use services::{LockArgs, RecordArgs, StatementArgs};
 use threads::ThreadArgs;
 
-/// Clients at the same time unless the command line says otherwise.
+/// Default of `--clients-max`.
 const CLIENTS_MAX: u64 = 10_000;
 
-/// Descriptors of other things than clients, beside four for each I/O thread: listener, backup
-/// file, standard streams.
+/// Descriptors for everything but clients and I/O threads (which need four each): the listener,
+/// the backup file, the standard streams.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// A small server whose concurrency architecture is set by options; any Redis client can use it
@@ -50,31 +52,32 @@ const OTHER_DESCRIPTORS: u64 = 64;
 
 Stops at SIGTERM or SIGINT.")]
 pub struct ServerArgs {
-    /// What it serves
+    /// The service for clients
     #[arg(long, value_enum, default_value = "locks")]
     service: Service,
 
-    /// Address to listen on; other than loopback needs a password
+    /// Address to listen on; any address but loopback requires a password
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
 
-    /// Port; 0: any free one, reported as the fact `port`
+    /// Port to listen on; 0 takes any free port and reports it as the fact `port`
     #[arg(long, default_value_t = 7379)]
     port: u16,
 
-    /// What executes requests
+    /// Whether the engines, which execute requests, are threads or processes
     #[arg(long, value_enum, default_value = "threads")]
     engines: EngineKind,
 
-    /// Number of engines [default: 1; with --execution inline each I/O thread is one]
+    /// Number of engines [default: 1; with --execution inline each I/O thread is an engine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     engine_count: Option<u16>,
 
-    /// Threads that read, parse and answer [default: 1; processes do that themselves]
+    /// Threads that read and parse requests and write replies [default: 1; engine processes do
+    /// that themselves]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     io_threads: Option<u16>,
 
-    /// Which threads execute requests [default: worker; of processes: inline]
+    /// Which threads execute requests [default: worker; with --engines processes: inline]
     #[arg(long, value_enum)]
     execution: Option<Execution>,
 
@@ -82,7 +85,7 @@ pub struct ServerArgs {
     #[arg(long, value_enum)]
     replies: Option<Replies>,
 
-    /// Size of the memory that the engines share; what is not used costs nothing
+    /// Address space for the memory that the engines share; unused pages are never allocated
     #[arg(long, value_name = "MIB", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(16..=65_536))]
     shared_memory: u32,
 
@@ -90,12 +93,13 @@ pub struct ServerArgs {
     #[arg(long, value_enum, default_value = "global")]
     latching: Latching,
 
-    /// How a thread without work waits: block, or spin:µs to poll for so long before it sleeps
+    /// How a thread without work waits: block (sleep at once), or spin:µs (poll for that time, then
+    /// sleep)
     #[arg(long, value_name = "HOW", default_value = "block")]
     idle: Idle,
 
-    /// What an answered request survives: for locks with BACKUP [default: process]; for records
-    /// [default: group]
+    /// What an acknowledged request survives: a lock with BACKUP [default: process], a commit of
+    /// records [default: group]
     #[arg(long, value_enum)]
     durability: Option<Durability>,
 
@@ -103,27 +107,29 @@ pub struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Clients at the same time [default: 10000, or as many as the limit of descriptors allows]
+    /// Maximum number of connected clients [default: 10000, or as many as the limit of descriptors
+    /// allows]
     #[arg(long, value_name = "N")]
     clients_max: Option<u32>,
 
-    /// Largest request
+    /// Maximum size of a request
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 28))]
     request_bytes_max: u32,
 
-    /// Most arguments of one request
+    /// Maximum number of arguments of a request
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     arguments_max: u32,
 
-    /// Most requests of one client that are executed before other clients have their turn
+    /// Maximum number of pipelined requests of a client that are executed in one turn
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pipeline_max: u32,
 
-    /// Unread replies of one client beyond which its requests wait
+    /// Maximum size of the unread replies of a client; while it is exceeded, its requests wait
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..))]
     output_bytes_max: u32,
 
-    /// A client that leaves half a request, or replies unread, for this long is closed
+    /// Close a connection on which a request stays incomplete, or replies stay unread, for this
+    /// long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     stalled_s: u32,
 
@@ -137,7 +143,7 @@ pub struct ServerArgs {
     statements: StatementArgs,
 }
 
-/// What the command line means.
+/// The options of the server, after all checks.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     pub service: Service,
@@ -148,24 +154,24 @@ pub struct ServerOptions {
     pub idle: Idle,
     pub durability: Durability,
     pub locks: LockOptions,
-    /// Of the services that keep records: all but locks.
+    /// Options of the record engine; `None` for the lock service, which has none.
     pub records: Option<RecordOptions>,
-    /// Of the statement service.
+    /// Options of the statement service.
     pub statements: Option<StatementOptions>,
     pub password: Option<Password>,
     pub clients_max: u64,
     pub limits: ConnectionLimits,
 }
 
-/// What one client may use.
+/// Limits on what one client may use.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     pub request: Limits,
-    /// Requests that are taken in one turn.
+    /// Maximum number of requests that are taken from a client in one turn.
     pub pipeline_max: usize,
-    /// Bytes of unread replies beyond which nothing more is executed.
+    /// While the unread replies exceed this many bytes, no further request is executed.
     pub output_bytes_max: usize,
-    /// How long half a request, or an unread reply, may stay.
+    /// How long a request may stay incomplete, or a reply unread.
     pub stalled: Duration,
 }
 
@@ -263,14 +269,14 @@ impl ServerArgs {
         }
     }
 
-    /// This service, and the one that has the option.
+    /// The end of a message: names this service, and the service that has the option.
     fn instead(&self, other: &str) -> String {
         format!("{}: say --service {other}", name_of(self.service))
     }
 }
 
-/// How many clients there may be. Each needs a descriptor, and raises the limit of those if it is
-/// too low: it is better to refuse to start than to refuse clients later.
+/// The maximum number of clients. Raises the limit of descriptors to what they need. If the hard
+/// limit is too low, the server refuses to start, so that it does not refuse clients later.
 fn clients_max(asked: Option<u32>, io_threads: usize) -> Result<u64, Error> {
     let limit = getrlimit(Resource::RLIMIT_NOFILE);
     let (soft, hard) = limit.map_err(Error::io("read the limit of descriptors"))?;

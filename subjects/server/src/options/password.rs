@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// Environment variable with the password, where there is no file.
+/// The environment variable with the password, if no file is named.
 pub const PASSWORD_VARIABLE: &str = "CONCURVE_PASSWORD";
 
 /// A password; its debug output does not show it.
@@ -48,8 +48,8 @@ impl Password {
         Self(text.to_owned())
     }
 
-    /// Compares in constant time: digests of equal length are compared to their end, so the time
-    /// tells neither how much agrees nor how long the password is.
+    /// Compares in constant time: it compares all bytes of two digests of equal length, so the time
+    /// reveals neither the length of the password nor how many bytes agree.
     pub fn is(&self, offered: &[u8]) -> bool {
         use sha1::{Digest, Sha1};
         use subtle::ConstantTimeEq;

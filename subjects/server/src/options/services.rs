@@ -6,36 +6,28 @@ use concurve_latch::Spin;
 use concurve_statements::PAGE_BYTES;
 
 use super::levels::{Durability, Latching, Service, Spinning, StatementCaching, name_of, refused};
-use crate::backup;
 use crate::error::Error;
-use crate::locks::latched;
-use crate::locks::mode::Rules;
+use crate::lock_table::latched;
+use crate::lock_table::mode::Rules;
+use crate::locks::service::LockOptions;
+use crate::records::RecordOptions;
 
 /// The lock service on the command line.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Locks")]
 #[group(id = "locks")]
 pub struct LockArgs {
-    /// Locks that the table may hold, and keys of SET [default: 1000000]
+    /// Maximum number of locks in the table, and of keys of SET [default: 1000000]
     #[arg(long, value_name = "LOCKS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     capacity: Option<u64>,
 
-    /// Whether another owner's O excludes E and X [default: true]
+    /// Whether an optimistic lock (O) of another owner excludes E and X [default: true]
     #[arg(long, value_name = "YES", action = clap::ArgAction::Set)]
     optimistic_blocks_exclusive: Option<bool>,
 
-    /// Keep locks that are taken with BACKUP in this file
+    /// File that keeps locks with BACKUP over a restart of the server
     #[arg(long, value_name = "FILE")]
     backup: Option<PathBuf>,
-}
-
-/// How locks are kept.
-#[derive(Debug, Clone)]
-pub struct LockOptions {
-    pub latching: latched::Latching,
-    pub capacity: u64,
-    pub rules: Rules,
-    pub backup: Option<(PathBuf, backup::Durability)>,
 }
 
 impl LockArgs {
@@ -85,20 +77,13 @@ pub struct RecordArgs {
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// Memory for pages of records [default: 64]
+    /// Size of the page cache [default: 64]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     cache_mib: Option<u32>,
 
-    /// How much the log of records grows between checkpoints [default: 64]
+    /// Growth of the write-ahead log after which a checkpoint is made [default: 64]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     checkpoint_mib: Option<u32>,
-}
-
-/// Where records are kept, and how.
-#[derive(Debug, Clone)]
-pub struct RecordOptions {
-    pub folder: PathBuf,
-    pub engine: concurve_records::EngineOptions,
 }
 
 impl RecordArgs {
@@ -153,18 +138,18 @@ impl RecordArgs {
 #[command(next_help_heading = "Statements")]
 #[group(id = "statements")]
 pub struct StatementArgs {
-    /// How plans are found by the text of their statement [default: striped]
+    /// The statement cache, which maps the text of a statement to its plan [default: striped]
     #[arg(long, value_enum)]
     statement_cache: Option<StatementCaching>,
 
-    /// Memory for plans: half of it in parts of the engines, the rest behind one latch [default:
-    /// 16384]
+    /// Size of the procedure cache, which holds the plans: half of it is divided among the engines,
+    /// all engines share the rest behind one latch [default: 16384]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(2..=1 << 22))]
     procedure_cache: Option<u32>,
 
-    /// How often a thread tries for that latch before it sleeps; only: it never sleeps
-    /// [default: 1000]
-    #[arg(long, value_name = "LOOKS|only")]
+    /// How often a thread checks the latch of the shared part before it sleeps; only: it never
+    /// sleeps [default: 1000]
+    #[arg(long, value_name = "CHECKS|only")]
     spin: Option<Spinning>,
 }
 
@@ -197,8 +182,8 @@ impl StatementArgs {
 
 impl StatementOptions {
     /// The caches of `concurve-statements` for so many engines.
-    pub fn caches(&self, engines: usize) -> concurve_statements::StatementOptions {
-        concurve_statements::StatementOptions {
+    pub fn caches(&self, engines: usize) -> concurve_statements::CacheOptions {
+        concurve_statements::CacheOptions {
             caching: match self.caching {
                 StatementCaching::Off => concurve_statements::Caching::Off,
                 StatementCaching::Single => concurve_statements::Caching::Single,

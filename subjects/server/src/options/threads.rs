@@ -6,17 +6,18 @@ use crate::error::Error;
 /// Which threads read, execute, wait for the disk and write replies. Chosen once, at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadModel {
-    /// I/O threads read, and engines that are threads execute what they find in a run queue.
+    /// I/O threads read requests into a run queue, from which engine threads take and execute them.
     RunQueue {
         engines: usize,
         io_threads: usize,
         replies: Replies,
-        /// A thread of its own waits for the disk.
+        /// A separate thread waits for the disk.
         has_disk_thread: bool,
     },
-    /// Engines are threads; each reads, executes and answers for the clients that it is given.
+    /// Engines are threads. A listener assigns each client to an engine, which reads, executes and
+    /// answers the requests of that client.
     SocketThreads { engines: usize },
-    /// Engines are processes; each also accepts clients.
+    /// Engines are processes, each of which also accepts clients.
     SocketProcesses { engines: usize },
 }
 
@@ -31,8 +32,7 @@ pub(super) struct ThreadArgs {
 }
 
 impl ThreadModel {
-    /// The model that the options describe together. `needs_disk`: requests wait for the disk
-    /// before they are answered.
+    /// The thread model that results from the options. `needs_disk`: replies wait for the disk.
     pub(super) fn new(args: ThreadArgs, needs_disk: bool) -> Result<Self, Error> {
         let count = |given: Option<u16>| usize::from(given.unwrap_or(1));
         let usage = |text: &str| Err(Error::Usage(text.to_owned()));
@@ -80,7 +80,7 @@ impl ThreadModel {
         }
     }
 
-    /// Threads that read and answer, whether they are engines or not.
+    /// Number of threads that read requests and write replies, including engines that do so.
     pub fn io_threads(self) -> usize {
         match self {
             ThreadModel::RunQueue { io_threads, .. } => io_threads,
@@ -106,7 +106,8 @@ impl ThreadModel {
         }
     }
 
-    /// Without a run queue the engine answers; that is shown under the name of the default.
+    /// Which thread writes replies. Without a run queue the engine itself does, which is also the
+    /// I/O thread, so the default is reported.
     pub fn replies(self) -> Replies {
         match self {
             ThreadModel::RunQueue { replies, .. } => replies,
@@ -116,8 +117,8 @@ impl ThreadModel {
         }
     }
 
-    /// The engine, from 0, whose death ends the connections of an I/O thread. Threads die with the
-    /// whole server, so one number stands for all of them.
+    /// The engine, from 0, whose death ends the connections of an I/O thread. Engine threads die
+    /// together with the server, so all of them have the same number here.
     pub fn engine_of_connections(self, io_thread: usize) -> usize {
         match self.engine_kind() {
             EngineKind::Threads => 0,

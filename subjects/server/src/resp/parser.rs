@@ -6,31 +6,31 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub arguments_max: usize,
-    /// Of the whole request, with its framing.
+    /// Maximum length of a request, with its framing.
     pub bytes_max: usize,
 }
 
-/// A malformed request. The connection cannot go on.
+/// A malformed request. The connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProtocolError {
     #[error("expected '*' or a command in plain text, not byte {0:#04x}")]
     Start(u8),
     #[error("expected '$' before argument {0}")]
     Bulk(usize),
-    #[error("a length is no decimal number without sign, or lacks its CR LF")]
+    #[error("a length is not an unsigned decimal number, or lacks its CR LF")]
     Length,
     #[error("an argument is not followed by CR LF")]
     Terminator,
-    #[error("{0} arguments are more than the {1} allowed (--arguments-max)")]
+    #[error("the request has {0} arguments, and {1} are allowed (--arguments-max)")]
     TooManyArguments(usize, usize),
-    #[error("a request of more than {0} bytes (--request-bytes-max)")]
+    #[error("the request has more than {0} bytes (--request-bytes-max)")]
     TooLong(usize),
 }
 
 /// Start and end of an argument in the buffer.
 pub type Span = (u32, u32);
 
-/// Parses requests in a growing buffer; reads no byte of an argument twice.
+/// Parses requests in a growing buffer; never reads a byte of an argument twice.
 ///
 /// Positions count from the start of the request: the caller removes the bytes of each complete
 /// request from the front.
@@ -74,7 +74,7 @@ impl Parser {
         Ok(done.then(|| std::mem::take(&mut self.at)))
     }
 
-    /// `*2\r\n$4\r\nPING\r\n$1\r\nx\r\n`: whether it is complete.
+    /// Parses `*2\r\n$4\r\nPING\r\n$1\r\nx\r\n`; returns whether it is complete.
     fn parse_array(&mut self, buffer: &[u8], limits: Limits) -> Result<bool, ProtocolError> {
         let announced = match self.announced {
             Some(announced) => announced,
@@ -147,7 +147,8 @@ impl Parser {
     }
 }
 
-/// The decimal number with its CR LF from `at` on, and where it ends; `None` if some of it is missing.
+/// The decimal number with its CR LF from `at` on, and where it ends; `None` if some of it is
+/// missing.
 fn length(buffer: &[u8], at: usize) -> Result<Option<(usize, usize)>, ProtocolError> {
     let rest = &buffer[at.min(buffer.len())..];
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

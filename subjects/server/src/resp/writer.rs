@@ -30,7 +30,7 @@ impl<'a> Writer<'a> {
         self.out.push(b'-');
         self.out.extend_from_slice(code.as_bytes());
         self.out.push(b' ');
-        // What a client sent may be quoted in it: keep it on one line.
+        // The message may quote bytes of the client: keep it on one line.
         let plain = |byte: u8| if byte < b' ' { b'?' } else { byte };
         self.out.extend(message.bytes().map(plain));
         self.out.extend_from_slice(b"\r\n");

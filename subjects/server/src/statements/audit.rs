@@ -1,4 +1,4 @@
-//! Sums over whole files, to check their consistency after a load.
+//! Sums over whole files, which check their consistency after a load.
 //!
 //! Pages are read without locks: to be used while no session changes the files.
 
@@ -43,7 +43,7 @@ impl Sums<'_> {
     }
 }
 
-/// How many groups have sums in two files that differ; one that is not there has the sum 0.
+/// The number of groups whose sums differ between two files; a missing group has the sum 0.
 ///
 /// # Errors
 /// If there is no such file or field, or a sum does not fit into 64 bits.

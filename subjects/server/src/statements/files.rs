@@ -9,12 +9,13 @@ use super::catalogue::Catalogue;
 use super::layout::{field, key, record, set_field};
 use super::refusal::Refusal;
 
-/// What a session keeps of files between statements.
+/// The state of a session about files, between statements.
 #[derive(Debug, Default)]
 pub struct Opened {
     /// By the catalogue's number.
     handles: Vec<Option<FileHandle>>,
-    /// What a statement had done when it met a lock. It is executed again when the lock is free.
+    /// The progress of a statement that waits for a lock. It is executed again when the lock is
+    /// free.
     midway: Option<Midway>,
     /// The record that is being changed.
     scratch: Vec<u8>,
@@ -22,15 +23,15 @@ pub struct Opened {
 
 #[derive(Debug, Clone, Copy)]
 enum Midway {
-    /// The record is found, and locked.
+    /// The record was found and locked.
     Found,
-    /// So many records were met, with this sum of a field.
+    /// So many records were read, with this sum of a field.
     Scan { count: Value, sum: Value },
-    /// The transaction is begun that fills a file.
+    /// The transaction that fills a file has begun.
     Filling,
 }
 
-/// The files, as a session may use them.
+/// The files, for the statements of a session.
 pub struct RecordFiles<'a> {
     pub catalogue: &'a Catalogue,
     pub session: &'a mut Session,
@@ -130,7 +131,7 @@ impl RecordFiles<'_> {
             set_field(&mut record, 0, number);
             match self.session.insert(file, &record) {
                 Ok(()) => {}
-                // Only the first one can: it locks the file.
+                // Only the first insert can wait: it locks the file.
                 Err(Status::Waiting) => {
                     self.opened.midway = Some(Midway::Filling);
                     return Err(Status::Waiting.into());
@@ -156,7 +157,7 @@ impl RecordFiles<'_> {
         Ok(handle)
     }
 
-    /// Finds a record that will be changed, locks it, and copies it; false if there is none.
+    /// Finds and locks a record that will be changed, and copies it; false if there is none.
     fn lock(&mut self, file: FileHandle, at: Value) -> Result<bool, Refusal> {
         if let Some(Midway::Found) = self.opened.midway {
             return Ok(true);
@@ -186,7 +187,7 @@ impl RecordFiles<'_> {
         }
     }
 
-    /// Releases the lock on a record that is not changed after all; in a transaction it stays.
+    /// Releases the lock on a record that will not be changed; a transaction keeps it.
     fn leave(&mut self, file: FileHandle, why: Refusal) -> Refusal {
         match self.session.unlock(file) {
             Ok(()) => why,

@@ -1,5 +1,5 @@
-//! The bytes of a record: 8 for each field, the lowest first; the key is the first field. Zeros fill it
-//! up to the length of the file's records.
+//! The bytes of a record: 8 for each field, little-endian; the key is the first field. Zeros pad it
+//! to the length of the file's records.
 
 use concurve_records::{FileDefinition, Key, SegmentKind};
 use concurve_statements::Value;
@@ -15,7 +15,7 @@ pub fn definition(record_bytes: u16) -> FileDefinition {
     }
 }
 
-/// A key as the record engine takes it.
+/// A key in the form of the record engine.
 pub fn key(value: Value) -> [u8; FIELD_BYTES] {
     value.to_le_bytes()
 }

@@ -7,15 +7,13 @@
 
 mod audit;
 mod catalogue;
-mod client;
 mod files;
 mod layout;
 mod refusal;
-mod service;
+mod state;
 
 pub use audit::{Sums, differing};
 pub use catalogue::{Catalogue, View};
-pub use client::{Client, PREPARED_MAX};
 pub use files::RecordFiles;
 pub use refusal::Refusal;
-pub use service::StatementService;
+pub use state::{Client, PREPARED_MAX, StatementService};

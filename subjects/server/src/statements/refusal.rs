@@ -19,7 +19,7 @@ pub enum Refusal {
     #[error("there is no statement named {0}: PREPARE it first")]
     NoStatement(String),
     /// An earlier statement of the transaction was refused.
-    #[error("a statement of the transaction was refused, so none of it can be done: ABORT it")]
+    #[error("an earlier statement of the transaction was refused: send ABORT")]
     Failed,
 }
 

@@ -69,7 +69,7 @@ pub fn join(kind: Kind, at: &str) -> Result<Box<dyn Database>, Error> {
 fn new_folder(at: &str) -> Result<PathBuf, Error> {
     let folder = Path::new(at);
     fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
-    let mut entries = fs::read_dir(folder).map_err(Error::io("look into", folder))?;
+    let mut entries = fs::read_dir(folder).map_err(Error::io("read the folder", folder))?;
     if entries.next().is_some() {
         let text = format!("{at} is not empty: name a new folder for the database");
         return Err(Error::Usage(text));

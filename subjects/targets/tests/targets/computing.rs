@@ -82,7 +82,7 @@ fn busy_until_stopped_ends_with_its_parent() {
     until("a worker", || (thread_names(pid).len() == 2).then_some(()));
     drop(shell.stdin.take());
     shell.wait().unwrap();
-    // It is our child now, and a zombie when it has ended.
+    // This process is its parent now, so it is a zombie when it has ended.
     let ended = until("the competitor's end", || {
         let status = waitpid(Pid::from_raw(pid as i32), Some(WaitPidFlag::WNOHANG));
         status.ok().filter(|it| *it != WaitStatus::StillAlive)

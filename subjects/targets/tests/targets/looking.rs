@@ -1,4 +1,4 @@
-//! What the kernel says of programs while they run.
+//! Reads what the kernel reports about running programs.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use crate::program::{PATIENCE, Program};
 
-/// Waits for something that is bound to happen; gives up after a time that no machine needs.
+/// Waits until `look` returns a value; fails after a time that suffices on any machine.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

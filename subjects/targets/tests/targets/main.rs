@@ -1,5 +1,5 @@
-//! Every target once, for real and small: what it does and what it says, never how long it
-//! takes.
+//! Runs every target once with little work, and checks its effects and its output, but not how long
+//! it takes.
 
 mod computing;
 mod looking;

@@ -44,7 +44,7 @@ fn fork_leaves_orphans_that_work_on() {
 }
 
 #[test]
-fn crash_ends_as_told() {
+fn crash_ends_as_requested() {
     for (how, signal) in [
         ("KILL", 9),
         ("SEGV", 11),
@@ -63,7 +63,7 @@ fn crash_ends_as_told() {
     assert_eq!(target("crash --exit-code 37").run().status.code(), Some(37));
     let ended = target("crash --panic --after-ms 1").run();
     assert_eq!(ended.status.code(), Some(101));
-    assert!(ended.stderr.contains("as told"));
+    assert!(ended.stderr.contains("requested by --panic"));
 }
 
 #[test]

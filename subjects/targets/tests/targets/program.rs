@@ -1,4 +1,4 @@
-//! A target as a child process, and what it left behind.
+//! A target as a child process, and its results.
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-targets-under-test");
 /// Longer than anything here takes on any machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program whose report channel is a file. The file is its stdin: that is a descriptor which
-/// can be handed down without unsafe code, and the channel is opened anew through it anyway.
+/// A program whose report channel is a file. The file is its stdin, because that descriptor can be
+/// passed to a child without unsafe code; the reporter opens the channel anew through it.
 pub struct Program {
     pub command: Command,
     pub report: NamedTempFile,
 }
 
-/// What a program left behind.
+/// The results of a program that has ended.
 pub struct Ended {
     pub status: ExitStatus,
     pub stdout: String,
@@ -60,7 +60,7 @@ impl Program {
         }
     }
 
-    /// Waits for the end, and sees to it that it comes.
+    /// Waits for the end of the program; kills it after a time limit.
     pub fn finish(&self, mut child: Child) -> Ended {
         let deadline = Instant::now() + PATIENCE;
         while child.try_wait().unwrap().is_none() {

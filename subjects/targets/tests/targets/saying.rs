@@ -1,4 +1,4 @@
-//! What programs write, on the report channel and beside it, and what they refuse.
+//! The output of programs, on the report channel and elsewhere, and their refusals.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -105,7 +105,7 @@ fn a_channel_that_cannot_be_opened_is_an_error() {
 }
 
 #[test]
-fn nothing_is_reported_without_a_channel() {
+fn without_a_channel_nothing_is_reported() {
     let mut program = target("sleep --ms 1");
     program.command.env_remove("CONCURVE_REPORT");
     let ended = program.run().ok();

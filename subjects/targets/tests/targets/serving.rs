@@ -29,7 +29,7 @@ fn a_server_answers_each_request_of_its_clients_and_ends_when_stopped() {
         ));
         client.run().ok().measured(20.0, 2);
     }
-    // One that stays connected must not keep the server.
+    // A client that stays connected must not keep the server from ending.
     let port: u16 = fs::read_to_string(&port_file)
         .unwrap()
         .trim()

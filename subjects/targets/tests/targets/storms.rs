@@ -1,4 +1,4 @@
-//! Storms of threads, and the limits that stop them.
+//! Thread storms, and the limits that stop them.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -68,8 +68,8 @@ fn thread_storm_survives_rlimit_nproc() {
     }
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let program = directory.path().join("targets");
-    // By another process: a fork of another test would inherit the descriptor that this one
-    // writes through, and nothing that is open for writing may be executed.
+    // `cp` writes the copy: if this process wrote it, a child that another test forks would inherit
+    // the descriptor, and a file that is open for writing cannot be executed.
     let copied = Command::new("cp").arg(PROGRAM).arg(&program).status();
     assert!(copied.unwrap().success());
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

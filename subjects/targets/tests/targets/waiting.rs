@@ -79,7 +79,7 @@ fn shared_counter_loses_no_count() {
 
 #[test]
 fn switch_switches_voluntarily() {
-    // On one CPU a thread must sleep before the other can run; this test's thread alone is bound.
+    // On one CPU a thread must sleep before the other can run. Only this test's thread is bound.
     let me = Pid::from_raw(0);
     let allowed = sched_getaffinity(me).unwrap();
     let first = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap());

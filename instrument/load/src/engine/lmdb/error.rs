@@ -53,7 +53,7 @@ impl LmdbError {
             Self::Unsupported(_) => "take a workload of a database",
             Self::Lmdb(heed::Error::Io(_)) => "is the folder there? --init makes it",
             Self::Lmdb(heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch)) => {
-                "name a folder of this LMDB's, or one that is not there"
+                "name a folder with data of this version of LMDB, or a new folder"
             }
             Self::Lmdb(_) => "does another program use it with other settings?",
         }

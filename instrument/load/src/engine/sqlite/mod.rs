@@ -72,9 +72,9 @@ impl SqliteAddress {
             Some(ErrorCode::CannotOpen) => {
                 "is its folder there? --init makes the data of a workload"
             }
-            Some(ErrorCode::NotADatabase) => "name a file of SQLite's, or one that is not there",
+            Some(ErrorCode::NotADatabase) => "name a file that SQLite has created, or a new file",
             Some(ErrorCode::DatabaseBusy) => "does another program use it?",
-            _ => "see what SQLite says of this, and whether the data is the workload's",
+            _ => "see SQLite's message, and check whether the data belongs to the workload",
         };
         EngineError {
             engine: self.name(),
@@ -205,7 +205,7 @@ impl EngineSession for Session<'_> {
 impl Session<'_> {
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
-            // Some errors roll the transaction back themselves; then this fails.
+            // This fails if the error has already rolled the transaction back.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }

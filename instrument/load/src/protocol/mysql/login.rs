@@ -43,7 +43,7 @@ pub fn parse_url(rest: &str) -> Result<(Endpoint, Login), String> {
             "socket" => socket = Some(PathBuf::from(value)),
             "ssl" | "ssl-mode" | "sslmode" => return Err("TLS is not supported".to_owned()),
             _ if is_variable(&name) => login.variables.push((name, value)),
-            _ => return Err(format!("{name:?} is no variable of a server")),
+            _ => return Err(format!("{name:?} is not a variable of the server")),
         }
     }
     let endpoint = match socket {

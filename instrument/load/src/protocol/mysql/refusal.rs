@@ -13,9 +13,11 @@ pub fn of_login(error: &ServerError) -> ProtocolError {
         1044 | 1049 => {
             "name a database that this user may use in mysql://USER@HOST:PORT/DATABASE, or none"
         }
-        1129 => "mariadb-admin flush-hosts lets this host in again",
+        1129 => "mariadb-admin flush-hosts unblocks this host",
         1130 => "this user may not come from this host: CREATE USER name@host",
-        1698 => "this user is known by the system's name for it: run as that, over the Unix socket",
+        1698 => {
+            "the server identifies this user by the operating-system user: run as that user, over the Unix socket"
+        }
         3159 => {
             "TLS is not supported: SET GLOBAL require_secure_transport = OFF, or the Unix socket"
         }
@@ -32,7 +34,7 @@ pub fn of_login(error: &ServerError) -> ProtocolError {
 pub fn of_plugin(name: &[u8]) -> ProtocolError {
     let name = String::from_utf8_lossy(name);
     ProtocolError::Login(
-        format!("it wants the password by {name}"),
+        format!("it requires the authentication method {name}"),
         "mysql_native_password and caching_sha2_password are known here: ALTER USER name \
          IDENTIFIED VIA mysql_native_password USING PASSWORD('…') on MariaDB",
     )
@@ -41,7 +43,7 @@ pub fn of_plugin(name: &[u8]) -> ProtocolError {
 /// The server requests the password in clear text over TCP.
 pub fn of_whole_password() -> ProtocolError {
     ProtocolError::Login(
-        "caching_sha2_password wants the password itself, which is not sent over TCP without TLS"
+        "caching_sha2_password requires the password in clear text, which is not sent over TCP without TLS"
             .to_owned(),
         "connect by the Unix socket, or log in once with another client: the server remembers it \
          until it is restarted",

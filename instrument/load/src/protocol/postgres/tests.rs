@@ -207,7 +207,7 @@ fn several_trips_under_way_are_answered_in_their_order() {
 }
 
 #[test]
-fn what_a_dying_server_leaves_is_in_doubt() {
+fn requests_in_flight_are_in_doubt_when_the_server_dies() {
     let mut conversation = connected();
     conversation.request(0..1, &parameters(), &mut Vec::new());
     let input = error("SFATAL|VFATAL|C57P01|Mterminating connection");

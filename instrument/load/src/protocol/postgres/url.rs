@@ -49,7 +49,7 @@ fn endpoint(host: &str, port: Option<u16>) -> Result<Endpoint, String> {
 }
 
 fn number(port: &str) -> Result<u16, String> {
-    port.parse().map_err(|_| format!("{port:?} is no port"))
+    port.parse().map_err(|_| format!("{port:?} is not a port"))
 }
 
 #[cfg(test)]

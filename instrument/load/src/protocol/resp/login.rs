@@ -58,8 +58,8 @@ impl Login {
             }
         }
         if self.service != Service::Keys && commands.is_empty() {
-            // What follows may take as long as it needs; the answer to this shows that the server is
-            // there.
+            // What follows may take as long as it needs; the answer to this shows that the server
+            // is there.
             commands.push(vec!["PING"]);
         }
         commands
@@ -112,7 +112,7 @@ pub fn parse_url(scheme: &str, rest: &str) -> Result<(Endpoint, Login), String> 
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     if !path.is_empty() {
         let number = path.parse::<u32>();
-        login.database = number.map_err(|_| "the database is no number")?;
+        login.database = number.map_err(|_| "the database is not a number")?;
     }
     let (host, user) = host_and_user(host)?;
     login.user = user;

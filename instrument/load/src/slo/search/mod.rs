@@ -1,12 +1,12 @@
-//! The search for the greatest rate that keeps objectives. Pure: it says which rate to try next,
-//! and judges what was seen; see `docs/decisions/0012-rate-under-objectives.md`.
+//! The search for the highest rate that meets objectives. Pure: it decides which rate to try next,
+//! and evaluates the measurements; see `docs/decisions/0012-rate-under-objectives.md`.
 
 use super::fit::{Count, Root, root};
 
 /// Probability that the interval misses the rate, at most.
 pub const MISS: f64 = 0.05;
 
-/// What the load is put on.
+/// The system whose rate is searched.
 pub trait SystemUnderTest {
     type Error;
 
@@ -48,7 +48,7 @@ pub enum Outcome {
     NeverKept { rate: f64, objective: usize },
     /// Kept at all rates up to this one, which is more than the sessions can ask for.
     AlwaysKept { rate: f64 },
-    /// The windows do not say.
+    /// The windows do not decide it.
     Undecided,
 }
 
@@ -60,8 +60,8 @@ const NARROW: f64 = 1.25;
 const SETTLES: usize = 3;
 /// Windows farther from the root, in logs of the share, are left out of the fit.
 const NEAR: f64 = 5.0;
-/// Distance from the root at which windows are placed, in logs of the share, and its limits relative
-/// to the rate: so near, the curve is nearly straight.
+/// Distance from the root at which windows are placed, in logs of the share, and its limits
+/// relative to the rate: so near, the curve is nearly straight.
 const SHIFT_LOGS: f64 = 1.3;
 const SHIFT: (f64, f64) = (0.01, 0.10);
 
@@ -106,7 +106,8 @@ impl Search {
         }
     }
 
-    /// A narrow pair of rates, one kept and one missed; `None` if there is none: the outcome says why.
+    /// A narrow pair of rates, one kept and one missed; `None` if there is none: the outcome says
+    /// why.
     fn bracket<S: SystemUnderTest>(
         &mut self,
         system: &mut S,

@@ -41,7 +41,7 @@ impl std::str::FromStr for Keys {
         };
         let count = |part: &str| {
             let number = part.parse::<u64>().ok().filter(|number| *number > 0);
-            number.ok_or_else(|| wrong(&format!("{part:?} is no number of keys above 0")))
+            number.ok_or_else(|| wrong(&format!("{part:?} is not a number of keys above 0")))
         };
         let float = |part: &str| {
             let number = part.parse::<f64>().ok().filter(|it| it.is_finite());
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, why) in [
-            ("uniform:0", "no number of keys"),
+            ("uniform:0", "not a number of keys"),
             ("uniform", "not understood"),
             ("zipf:10:-1", "below 0"),
             ("zipf:10:x", "no number"),

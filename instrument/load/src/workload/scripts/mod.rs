@@ -21,8 +21,8 @@ const KEY: usize = 0;
 const SESSION: usize = 1;
 const COUNT: usize = 2;
 
-/// Scripts that have a name: their commands, and whether an answer that nothing was found refuses the
-/// transaction.
+/// Scripts that have a name: their commands, and whether an answer that nothing was found refuses
+/// the transaction.
 const NAMED: [(&str, &[&str], bool); 5] = [
     ("ping", &["PING"], false),
     ("get", &["GET {key}"], false),
@@ -39,16 +39,16 @@ const DEFAULT: &str = "get";
 /// Options of scripts.
 #[derive(Debug, clap::Args)]
 pub struct ScriptOptions {
-    /// A command of a transaction of your own; repeat it for several, one after the other
+    /// A command of your own; repeat the option for a transaction of several commands
     #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
     command: Vec<String>,
-    /// Named workloads with their weights
+    /// Mix of named workloads, with their weights
     #[arg(long, value_name = "get=9,set=1")]
     mix: Option<String>,
-    /// uniform:N, zipf:N:S, hot:N:K:SHARE or session
+    /// Distribution of the keys: uniform:N, zipf:N:S, hot:N:K:SHARE or session
     #[arg(long, default_value = "uniform:100000")]
     keys: String,
-    /// Bytes of {value}
+    /// Length of {value} in bytes
     #[arg(long, value_name = "B", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1 << 26))]
     value_bytes: u32,
 }

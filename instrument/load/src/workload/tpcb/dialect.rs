@@ -22,23 +22,23 @@ pub trait Dialect: Debug + Send + Sync {
     /// Where the data is in a database, as messages name it.
     fn location(&self) -> &'static str;
 
-    /// Asks how many objects are at this location, ours or not.
+    /// Asks how many objects are at this location, including those of other programs.
     fn count_objects(&self) -> String;
 
-    /// Asks how many metadata tables are among them: 1 if the data may be ours.
+    /// Asks how many metadata tables are among them: 1 if this program may have created the data.
     fn count_metadata_tables(&self) -> String;
 
     /// Asks for an entry of the metadata: `format`, `workload`, `scale`, `accounts` or `files`. No
     /// number is answered if it is missing.
     fn read_metadata(&self, name: &str) -> String;
 
-    /// Drops all that is ours, complete or not.
+    /// Drops all data that this program has created, complete or not.
     fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send>;
 
     /// Makes the data: the metadata entry `format` first, the other entries last.
     fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send>;
 
-    /// What must hold of the data, whatever transactions were committed.
+    /// The invariants of the data, which every committed transaction preserves.
     fn checks(&self, data: BankData) -> Vec<Check>;
 
     /// Questions whose answers add up to the number of transactions that were ever committed; empty

@@ -17,13 +17,13 @@ const HEADING: &str = "Databases (TPC-B)";
 
 #[derive(Debug, clap::Args)]
 pub struct TpcbOptions {
-    /// Branches, each with 10 tellers
+    /// Number of branches, each with 10 tellers
     #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SCALE_MAX)))]
     scale: u32,
-    /// Accounts of each branch, fewer than the standard's for small data
+    /// Number of accounts of each branch; fewer than the standard's for small data
     #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = ACCOUNTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ACCOUNTS)))]
     accounts: u32,
-    /// Sets of the four files; a session keeps to one of them
+    /// Number of sets of the four files; each session uses one set
     #[arg(long, help_heading = HEADING, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(FILES_MAX)))]
     files: u32,
     /// A round trip for each statement of a transaction, or one for all of them
@@ -36,7 +36,7 @@ pub struct TpcbOptions {
         value_name = "each|one"
     )]
     round_trips: RoundTrips,
-    /// Share of the transactions whose statements are all texts that were never seen before
+    /// Share of the transactions whose statements are new texts, which no cache contains
     #[arg(long, help_heading = HEADING, value_name = "0..1", default_value_t = 0.0, value_parser = share)]
     new_statements: f64,
 }

@@ -47,7 +47,7 @@ pub const MYSQL: Sql = Sql {
     begin: "BEGIN",
     end: "COMMIT",
     create: Some("CREATE DATABASE IF NOT EXISTS concurve"),
-    // It would drop tables that are not ours, too.
+    // `DROP DATABASE` would also drop tables that this program has not created.
     drop: None,
     count_objects: "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'concurve'",
     count_metadata_tables: "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'concurve' AND table_name = 'marks'",

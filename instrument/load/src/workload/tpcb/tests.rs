@@ -62,7 +62,7 @@ fn rw3_reads_and_updates_three_files_and_inserts_in_a_fourth() {
 }
 
 #[test]
-fn of_new_texts_none_is_prepared_and_each_is_another_one() {
+fn new_texts_are_not_prepared_and_all_differ() {
     let made = |share| {
         let data = data(Profile::Loop, 2);
         Tpcb::new(data, &statements::STATEMENTS, RoundTrips::Each, share).unwrap()
@@ -95,7 +95,7 @@ fn each_set_of_files_has_statements_of_its_own() {
 }
 
 #[test]
-fn what_was_read_is_written_back_with_the_delta() {
+fn the_balance_that_was_read_is_written_back_with_the_delta() {
     let tpcb = Tpcb::new(data(Profile::Rw3, 1), &sql::SQLITE, RoundTrips::Each, 0.0).unwrap();
     let mut generator = tpcb.generator(0);
     let mut parameters = generator.begin(0, &mut SmallRng::seed_from_u64(1));
@@ -105,7 +105,7 @@ fn what_was_read_is_written_back_with_the_delta() {
 }
 
 #[test]
-fn only_reading_does_without_data_of_its_own() {
+fn a_reading_workload_can_use_the_data_of_another_one() {
     let like = data(Profile::Like, 1);
     assert!(like.serves(&like) && like.serves(&data(Profile::Read, 1)));
     assert!(!like.serves(&data(Profile::Strict, 1)));

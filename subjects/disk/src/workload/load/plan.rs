@@ -1,4 +1,4 @@
-//! What is loaded: the document's figures, and what is assumed beside them.
+//! The parameters of the load: the document's figures, and the assumptions.
 
 use crate::page_cache::PageCacheTunables;
 use crate::time::{Time, milliseconds};
@@ -40,7 +40,7 @@ impl Load {
 pub enum Writing {
     /// Through the page cache of the host, then `fsync`
     Cached,
-    /// Around it, so many requests at a time for each volume
+    /// With direct I/O, bypassing the page cache, with several requests in flight for each volume
     Direct,
 }
 

@@ -13,7 +13,7 @@ enum State {
     Idle,
     /// Into the page cache, a part at a time.
     Writing(Changed),
-    /// Around it.
+    /// With direct I/O, bypassing the page cache.
     Direct(Changed),
     Done,
 }
@@ -25,9 +25,9 @@ pub struct Writer {
     state: State,
 }
 
-/// Sectors that are written to the page cache before it is looked at again.
+/// Sectors that are written to the page cache between two checks of its limits.
 const CACHED_SECTORS: u64 = 16 * 1024;
-/// Sectors of a request around the page cache.
+/// Sectors of a direct request.
 const DIRECT_SECTORS: u64 = 1024;
 
 impl Writer {
@@ -54,7 +54,8 @@ impl Writer {
         Step::Wait { below: 1 }
     }
 
-    /// Writes a part to the page cache; above the limit, writes out pages itself. At the end, `fsync`.
+    /// Writes a part to the page cache; above the limit, writes out pages itself. At the end,
+    /// `fsync`.
     fn write(&mut self, now: Time, mut changed: Changed, actions: &mut Actions) -> Step {
         let mut database = self.database.borrow_mut();
         let mut part = 0;
@@ -117,7 +118,7 @@ pub struct WriteBack {
     database: Shared,
 }
 
-/// What is written before it looks again (`MAX_WRITEBACK_PAGES`, 1024 pages of 4 KiB).
+/// Sectors that are written between two checks (`MAX_WRITEBACK_PAGES`, 1024 pages of 4 KiB).
 const WRITE_BACK_SECTORS: u64 = 8 * 1024;
 
 impl WriteBack {

@@ -88,19 +88,22 @@ fn files_are_defined_by_words() {
 #[test]
 fn messages_say_what_is_wrong() {
     for (text, why) in [
-        ("", "ends where an operation is needed"),
-        ("FETCH f", "'FETCH' is no operation"),
+        ("", "ends where an operation is expected"),
+        ("FETCH f", "'FETCH' is not an operation"),
         ("GET SAME f", "GET 'SAME': it is one of EQUAL"),
         ("GET EQUAL f x v", "'x' is not the number of a key"),
-        ("GET EQUAL f 0", "ends where a key value is needed"),
-        ("GET EQUAL f 0 v COUNT 3", "'COUNT' is one word too many"),
+        ("GET EQUAL f 0", "ends where a key value is expected"),
+        (
+            "GET EQUAL f 0 v COUNT 3",
+            "unexpected 'COUNT' after the end",
+        ),
         ("GET NEXT f COUNT 0", "'0' is not a number of records"),
         ("GET NEXT f FIELD 0 21", "'21' is not the length of a field"),
-        ("INSERT f", "ends where a record is needed"),
-        ("END now", "'now' is one word too many"),
+        ("INSERT f", "ends where a record is expected"),
+        ("END now", "unexpected 'now' after the end"),
         (
             "CREATE f 9 KEY 0:4",
-            "'0:4' is no key: write offset:bytes:kind",
+            "'0:4' is not a key: write offset:bytes:kind",
         ),
         (
             "CREATE f 99999999",

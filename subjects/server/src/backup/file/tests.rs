@@ -1,7 +1,7 @@
 //! Backup files, whole, torn and damaged.
 
 use super::*;
-use crate::locks::mode::Mode;
+use crate::lock_table::mode::Mode;
 
 fn record(argument: &str, count: u32) -> Record<'_> {
     Record {

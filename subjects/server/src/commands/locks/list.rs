@@ -1,16 +1,16 @@
 //! Lists of locks, a page at a time.
 
 use crate::commands::call::{Call, Fault, number, shown};
-use crate::locks::argument::overlap;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::Mode;
-use crate::locks::request::{Counts, Listed};
+use crate::lock_table::argument::overlap;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::{Counts, Listed};
 use crate::locks::service::LockService;
 use crate::request::Flow;
 
-/// The most locks on a page.
+/// Maximum number of locks on a page.
 const PAGE_MAX: u64 = 1000;
-/// Places looked at for a page, however few of them match.
+/// Maximum number of places that are examined for a page, even if few of them match the filter.
 const LOOKED_AT_MAX: usize = 100_000;
 
 /// Which locks a list shows.
@@ -24,7 +24,7 @@ struct Filter<'a> {
 
 fn held_mode(letter: &[u8]) -> Result<Mode, Fault> {
     let mode = Mode::from_letter(letter);
-    mode.ok_or_else(|| Fault::usage(format!("mode '{}' is none of S, E, X, O", shown(letter))))
+    mode.ok_or_else(|| Fault::usage(format!("mode '{}' is not one of S, E, X, O", shown(letter))))
 }
 
 pub fn list(call: &mut Call<LockService>) -> Result<Flow, Fault> {
@@ -45,7 +45,7 @@ pub fn list(call: &mut Call<LockService>) -> Result<Flow, Fault> {
                 let option = shown(option);
                 let allowed = "CURSOR, COUNT, TABLE, ARGUMENT, OWNER, MODE";
                 return Err(Fault::usage(format!(
-                    "option '{option}' is none of {allowed}"
+                    "option '{option}' is not one of {allowed}"
                 )));
             }
         }
@@ -76,8 +76,9 @@ pub fn list(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     Ok(Flow::Done)
 }
 
-/// Calls with locks from a cursor on, until `page` of them were taken or enough were looked at.
-/// Returns the next cursor, 0 at the end: the number of a partition, and of a place in it.
+/// Calls `take` with the locks from a cursor on, until it accepted `page` of them or enough places
+/// were examined. Returns the next cursor (the numbers of a partition and of a place in it), 0 at
+/// the end.
 fn walk(
     call: &Call<LockService>,
     cursor: u64,

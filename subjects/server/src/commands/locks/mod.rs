@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Fault, number, shown};
-use crate::locks::argument::LENGTH_MAX;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::argument::LENGTH_MAX;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::{Mode, Scope};
+use crate::lock_table::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::owners::Part;
-use crate::locks::request::{Counts, Holder, Refusal, Request, Subject};
 use crate::locks::service::LockService;
 use crate::request::Flow;
 
-/// Longest wait for a lock.
+/// Maximum time to wait for a lock.
 const WAIT_MS_MAX: u64 = 60_000;
 
-/// Most owners that one connection may speak for.
+/// Maximum number of owners that one connection may act for.
 const OWNERS_MAX: usize = 1024;
 
 struct Asked<'a> {
@@ -54,7 +54,9 @@ pub fn lock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
 pub fn unlock(call: &mut Call<LockService>) -> Result<Flow, Fault> {
     let asked = parse(call)?;
     if asked.promote {
-        return Err(Fault::usage("R is no mode that is held: unlock O or E"));
+        return Err(Fault::usage(
+            "R asks for a promotion and is not a mode of a lock: unlock O or E",
+        ));
     }
     let service = call.service;
     match service.unlock(&asked.request) {
@@ -79,7 +81,10 @@ fn parse<'a>(call: &mut Call<'a, LockService>) -> Result<Asked<'a>, Fault> {
     let mode = match promote {
         true => Mode::Exclusive,
         false => Mode::from_letter(letter).ok_or_else(|| {
-            Fault::usage(format!("mode '{}' is none of S, E, X, O, R", shown(letter)))
+            Fault::usage(format!(
+                "mode '{}' is not one of S, E, X, O, R",
+                shown(letter)
+            ))
         })?,
     };
     let (owner, part) = call.session.locks.owner(call.service);
@@ -111,7 +116,7 @@ fn parse<'a>(call: &mut Call<'a, LockService>) -> Result<Asked<'a>, Fault> {
         } else {
             let option = shown(option);
             return Err(Fault::usage(format!(
-                "option '{option}' is none of SCOPE, WAIT, BACKUP"
+                "option '{option}' is not one of SCOPE, WAIT, BACKUP"
             )));
         }
     }
@@ -129,7 +134,7 @@ fn check_backup(call: &Call<LockService>, request: &Request) -> Result<(), Fault
     }
     if !request.scope.update {
         return Err(Fault::usage(
-            "BACKUP keeps the update task's part, and SCOPE 1 has none: use SCOPE 2 or 3",
+            "BACKUP keeps the part of the update task, which SCOPE 1 excludes: use SCOPE 2 or 3",
         ));
     }
     Ok(())
@@ -143,7 +148,7 @@ fn text<'a>(text: &'a [u8], what: &str) -> Result<&'a [u8], Fault> {
     if text.len() > LENGTH_MAX {
         let length = text.len();
         return Err(Fault::usage(format!(
-            "the {what} has {length} bytes; {LENGTH_MAX} are allowed"
+            "the {what} has {length} bytes; at most {LENGTH_MAX} are allowed"
         )));
     }
     Ok(text)
@@ -176,7 +181,7 @@ fn refused(call: &Call<LockService>, refusal: Refusal, asked: &Asked) -> Fault {
             count(&service.counters.full);
             service.note_overflow();
             let capacity = service.usage.capacity();
-            let remedy = "OVERFLOWS says who holds most; --capacity makes it larger";
+            let remedy = "OVERFLOWS lists the owners of most locks; --capacity raises the limit";
             Fault::new(
                 "FULL",
                 format!("the table holds {capacity} locks; {remedy}"),
@@ -217,7 +222,7 @@ pub fn unlock_all(call: &mut Call<LockService>) -> Result<Flow, Fault> {
                 let option = shown(option);
                 let allowed = "DIALOG, UPDATE, BOTH, OWNER";
                 return Err(Fault::usage(format!(
-                    "option '{option}' is none of {allowed}"
+                    "option '{option}' is not one of {allowed}"
                 )));
             }
         }
@@ -263,8 +268,19 @@ pub fn owner(call: &mut Call<LockService>) -> Result<Flow, Fault> {
             "this connection holds locks of {OWNERS_MAX} owners; UNLOCKALL for some of them first"
         )));
     }
-    call.session.locks.speak_for(name, part, call.service);
+    call.session.locks.act_for(name, part, call.service);
     call.reply.status("OK");
+    Ok(Flow::Done)
+}
+
+/// The counts of the lock table.
+pub fn statistics(call: &mut Call<LockService>) -> Result<Flow, Fault> {
+    let figures = call.service.figures();
+    call.reply.map(figures.len());
+    for (name, value) in figures {
+        call.reply.bulk(name.as_bytes());
+        call.reply.integer(value as i64);
+    }
     Ok(Flow::Done)
 }
 

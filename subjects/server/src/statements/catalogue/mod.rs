@@ -1,8 +1,8 @@
-//! Which files there are, and what their fields are called.
+//! The catalogue: the files, and the names of their fields.
 //!
-//! The names of fields are records of a file of their own ([`fields`]). They are written before the
-//! file is created and removed after it was dropped. A file exists if both are there, whatever a crash
-//! has left.
+//! The names of fields are records of a separate file ([`fields`]). They are written before the
+//! file is created and removed after it was dropped. A file exists only if both exist, so the
+//! catalogue is consistent after a crash.
 
 mod fields;
 #[cfg(test)]
@@ -39,8 +39,8 @@ pub struct Catalogue {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// By the names of the database and of the file. Its hasher has keys of its own, so that processes
-    /// forked from this one hash alike.
+    /// By the names of the database and of the file. The keys of the hasher are stored in it, so
+    /// that processes forked from this one hash alike.
     by_name: HashMap<String, Arc<File>, RandomState>,
     /// By number; dropped files stay.
     files: Vec<Arc<File>>,
@@ -71,7 +71,7 @@ impl Catalogue {
             .map_err(|status| Fault::Stopped("the catalogue cannot be read".to_owned(), status))?;
         let mut known = Known::default();
         for (name, fields) in all {
-            // Names without a file were left by a crash.
+            // A crash can leave names without a file: they are ignored.
             if let Some(definition) = there.remove(&name) {
                 known.add(name, fields, usize::from(definition.record_bytes));
             }
@@ -107,7 +107,7 @@ impl Catalogue {
         }
         if engine.files().iter().any(|it| it.0 == name) {
             return Err(Refusal::Usage(format!(
-                "{name} is a file of records that is not the statement service's: take another name"
+                "{name} is a file that the statement service has not created: use another name"
             )));
         }
         let mut session = engine.session();
@@ -231,7 +231,7 @@ impl concurve_statements::Catalogue for View<'_> {
     }
 }
 
-/// Refuses a text that is no name; `of` says of what.
+/// Refuses a text that is not a valid name; `of` says of what.
 pub fn check_name(name: &str, of: &str) -> Result<(), Refusal> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_';
     if (1..=NAME_BYTES).contains(&name.len()) && name.chars().all(is_plain) {
@@ -239,7 +239,7 @@ pub fn check_name(name: &str, of: &str) -> Result<(), Refusal> {
     }
     let shown: String = name.chars().take(NAME_BYTES).collect();
     Err(Refusal::Usage(format!(
-        "'{shown}' is no name of {of}: take 1 to {NAME_BYTES} letters, digits or _"
+        "'{shown}' is not a valid name of {of}: use 1 to {NAME_BYTES} letters, digits or _"
     )))
 }
 

@@ -47,7 +47,7 @@ fn files_are_there_again_after_another_start_with_their_fields_in_order() {
 }
 
 #[test]
-fn what_a_crash_left_of_a_file_is_none_and_is_replaced() {
+fn an_incomplete_file_after_a_crash_does_not_exist_and_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
     Catalogue::open(&engine).unwrap();
@@ -64,7 +64,7 @@ fn what_a_crash_left_of_a_file_is_none_and_is_replaced() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_leaves_nothing() {
+fn invalid_definitions_are_refused_and_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, _) = Engine::open(folder.path(), EngineOptions::default()).unwrap();
     engine.create_file("records", &definition(8)).unwrap();
@@ -72,8 +72,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     for (name, fields, why) in [
         ("a", &["id", "x", "id"][..], "two fields are named id"),
         ("a", &[], "0 fields: a file has 1 to 64"),
-        ("a", &["id", "a b"], "'a b' is no name of a field"),
-        ("records", &["id"], "is not the statement service's"),
+        ("a", &["id", "a b"], "'a b' is not a valid name of a field"),
+        ("records", &["id"], "the statement service has not created"),
     ] {
         let refusal = create(&catalogue, &engine, name, fields);
         assert!(refusal.contains(why), "{refusal}");

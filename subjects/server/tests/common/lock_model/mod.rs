@@ -1,4 +1,4 @@
-//! The lock table beside a model that is obviously right.
+//! Compares the lock table with a simple model.
 
 mod model;
 mod steps;
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use concurve_engines::Mode as Engines;
-use concurve_server::locks::latched::{Latching, LockTable};
-use concurve_server::locks::mode::{Mode, Rules, Scope};
-use concurve_server::locks::request::{Counts, Journal, Refusal, Subject};
-use concurve_server::locks::usage::TableUsage;
+use concurve_server::lock_table::latched::{Latching, LockTable};
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::request::{Counts, Journal, Refusal, Subject};
+use concurve_server::lock_table::usage::TableUsage;
 
 use crate::schedule::Compared;
 use model::{Answer, CAPACITY, Key, Model};
 use steps::OWNERS;
 pub use steps::{Step, step};
 
-/// Both, and what the table wrote to its journal.
+/// Both, and the changes that the table wrote to its journal.
 pub struct Beside {
     table: LockTable,
     usage: Arc<TableUsage>,
@@ -48,7 +48,7 @@ impl Beside {
 impl Compared for Beside {
     type Step = Step;
 
-    /// Owners are not bound to engines: the engine whose turn it is acts for any owner.
+    /// Owners do not belong to engines: each step's engine may act for any owner.
     fn step(&mut self, _: u32, step: &Step) {
         let expected = self.model.step(step);
         let found = real_step(&self.table, step, &mut self.kept);

@@ -1,9 +1,9 @@
-//! The lock table as a list of locks, looked through whole: obviously right.
+//! The model: a list of locks that is searched completely.
 
 use std::collections::BTreeMap;
 
-use concurve_server::locks::argument::overlap;
-use concurve_server::locks::mode::{Mode, Rules, Scope};
+use concurve_server::lock_table::argument::overlap;
+use concurve_server::lock_table::mode::{Mode, Rules, Scope};
 
 use super::steps::{Asked, Step};
 
@@ -24,13 +24,13 @@ pub struct Held {
 pub struct Model {
     pub rules: Rules,
     pub held: Vec<Held>,
-    /// What a restart would bring back.
+    /// The locks that a restart would restore.
     pub kept: BTreeMap<Key, u32>,
 }
 
 pub type Key = (String, String, Mode, u32);
 
-/// Grants, or says why not.
+/// The counts that were granted, or the reason of the refusal.
 pub type Answer = Result<(u32, u32), &'static str>;
 
 impl Model {

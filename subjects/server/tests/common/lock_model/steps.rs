@@ -1,7 +1,7 @@
-//! What is asked of the lock table, at random.
+//! Random requests to the lock table.
 
-use concurve_server::locks::mode::{Mode, Scope};
-use concurve_server::locks::request::{Request, Subject};
+use concurve_server::lock_table::mode::{Mode, Scope};
+use concurve_server::lock_table::request::{Request, Subject};
 use proptest::prelude::*;
 
 /// Owners are numbered from 0.
@@ -46,7 +46,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         1 => Just(Scope::UPDATE),
         2 => Just(Scope::BOTH)
     ];
-    // Few letters and lengths, so that arguments meet; long ones go to the heap.
+    // Few letters and lengths, so that arguments overlap; long ones are stored on the heap.
     let argument = prop_oneof![
         6 => "[ab@]{3}",
         2 => "[ab]{1,2}",

@@ -91,7 +91,7 @@ fn an_error_among_several_statements_is_rolled_back_too() {
 }
 
 #[test]
-fn trips_one_behind_the_other_are_answered_in_turn() {
+fn pipelined_round_trips_are_answered_in_order() {
     let mut conversation = ready();
     request(&mut *conversation, SELECT..SELECT + 1);
     request(&mut *conversation, UPDATE..SELECT + 1);
@@ -104,7 +104,7 @@ fn trips_one_behind_the_other_are_answered_in_turn() {
 }
 
 #[test]
-fn a_server_that_takes_its_leave_leaves_in_doubt_what_was_under_way() {
+fn transactions_in_flight_are_in_doubt_when_the_server_closes_the_connection() {
     let mut conversation = ready();
     request(&mut *conversation, COMMIT..COMMIT + 1);
     assert_eq!(say(&mut *conversation, &packet(1, KILLED)).0, []);

@@ -43,7 +43,7 @@ fn the_server_may_ask_for_the_password_in_another_way() {
 }
 
 #[test]
-fn caching_sha2_sends_the_password_only_where_nobody_reads_along() {
+fn caching_sha2_sends_the_password_only_over_a_local_socket() {
     let mut known = conversation(login("secret"));
     say(&mut *known, &mysql());
     let said = packets(2, &[&[1, 3], &ok(2)]);
@@ -121,7 +121,7 @@ fn another_service_is_noticed_by_its_first_bytes() {
 }
 
 #[test]
-fn a_statement_that_the_server_does_not_take_is_named() {
+fn a_statement_that_the_server_refuses_is_named() {
     let mut conversation = conversation(login(""));
     say(&mut *conversation, &mariadb());
     say(&mut *conversation, &packet(2, &ok(2)));
@@ -138,7 +138,7 @@ fn a_statement_that_the_server_does_not_take_is_named() {
 }
 
 #[test]
-fn a_statement_with_values_that_nobody_gives_is_named() {
+fn a_statement_with_unknown_parameters_is_named() {
     let mut conversation = conversation(login(""));
     say(&mut *conversation, &mariadb());
     say(&mut *conversation, &packet(2, &ok(2)));
@@ -149,7 +149,7 @@ fn a_statement_with_values_that_nobody_gives_is_named() {
 }
 
 #[test]
-fn what_cannot_be_prepared_is_sent_as_text() {
+fn statements_that_cannot_be_prepared_are_sent_as_text() {
     let mut conversation = conversation(login(""));
     say(&mut *conversation, &mariadb());
     say(&mut *conversation, &packet(2, &ok(2)));

@@ -88,7 +88,7 @@ final class Arguments {
     }
 
     static Failure usage(String message) {
-        // In one line: a run quotes the last one of a program that failed.
+        // In one line: concurve quotes the last line of a program that failed.
         return Failure.usage("error: " + message + "; --help lists all options");
     }
 

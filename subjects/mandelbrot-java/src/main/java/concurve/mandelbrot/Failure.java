@@ -12,7 +12,7 @@ final class Failure extends Exception {
     /** Exit code of anything but wrong usage. */
     static final int FAILED = 1;
 
-    /** Exit code of a command line that cannot be meant. */
+    /** Exit code of wrong usage. */
     static final int USAGE = 2;
 
     private final int exitCode;

@@ -14,7 +14,7 @@ abstract class Handout {
     /** No more units. */
     static final int NONE = -1;
 
-    /** How the threads agree on who computes what. */
+    /** How units of work are assigned to threads. */
     enum Sync {
         /** Static shares, dealt before the start; nothing is shared while computing. */
         NONE,
@@ -73,7 +73,7 @@ abstract class Handout {
         private int next;
         private long pixels;
 
-        /** The progress that a user would be shown; kept because that is what the lock guards. */
+        /** The progress that a user would see; kept because it is the data that the lock guards. */
         @SuppressWarnings("unused")
         private long percent;
 

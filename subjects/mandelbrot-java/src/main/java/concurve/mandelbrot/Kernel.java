@@ -38,8 +38,8 @@ final class Kernel {
      * <p>The recurrence is a chain: the next z waits for this one. Doubles of both parts are carried
      * along, as in the native kernel. HotSpot for x86 has no instruction for a negated product: the
      * one negation is shared, and done beside the test. Doubling and negation are exact, so the values
-     * are those of the plain recurrence. Beware: every other shape that was tried is slower; {@code
-     * benches/jvm.py} tells.
+     * are those of the plain recurrence. Every other form that was tried is slower: measure a change
+     * with {@code benches/jvm.py}.
      */
     static int escapeTime(double re0, double im0, int limit) {
         double re02 = re0 + re0;

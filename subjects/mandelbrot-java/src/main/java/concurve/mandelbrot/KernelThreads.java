@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The kernel's threads of this process, told apart by their names.
+ * The kernel's threads of this process, distinguished by their names.
  *
  * @param workers those that carry a worker's name: one each for platform threads
  * @param carriers those that run virtual threads

@@ -60,7 +60,7 @@ record Location(
         }
     }
 
-    /** The bookmark in the jar. */
+    /** The built-in bookmark, from the jar. */
     static Location builtIn() {
         try (InputStream file = Location.class.getResourceAsStream("/benchmark-location.toml")) {
             return parse(new String(file.readAllBytes(), StandardCharsets.UTF_8));

@@ -17,26 +17,26 @@ record Options(
 
     static final String HELP =
             """
-            Compute a picture of the Mandelbrot set with threads of the JVM, and say how long it took
+            Compute a picture of the Mandelbrot set with threads of the JVM, and print the time that it took
 
             Example: java -jar concurve-mandelbrot.jar --threads 2 --sync cas --computations 5
 
             Usage: concurve-mandelbrot.jar [OPTIONS]
 
             Options:
-                  --threads <N>        Worker threads; 0: none, to see what the JVM has of its own
+                  --threads <N>        Number of workers; 0: none, to observe the JVM's own threads
                                        [default: 1]
-                  --kind <KIND>        What the workers are [default: platform]
+                  --kind <KIND>        Kind of the workers [default: platform]
                                        [possible values: platform, virtual, forkjoin, parallel-stream]
                   --priority <P>       Java priority of the workers, 1 to 10 [default: 5]
-                  --create <WHEN>      Create them before the clock starts, or anew for each
+                  --create <WHEN>      Create workers before the clock starts, or anew for each
                                        computation while it runs [default: start]
                                        [possible values: start, run]
-                  --after-loop <HOW>   A worker that is done sleeps, or busy-waits as those of JOMP did
+                  --after-loop <HOW>   When no work is left, workers sleep, or busy-wait as in JOMP
                                        [default: park] [possible values: park, spin]
-                  --sync <SYNC>        How the threads agree on who computes what [default: none]
+                  --sync <SYNC>        How units of work are assigned to threads [default: none]
                                        [possible values: none, method, object, cas]
-                  --grain <GRAIN>      How much work one hand-out gives [default: line]
+                  --grain <GRAIN>      How much work a thread gets at a time [default: line]
                                        [possible values: pixel, line, tile]
                   --tile-size <PIXELS> Side of a tile in pixels, with --grain tile [default: 32]
                   --location <FILE>    Bookmark file with region, picture size and depths
@@ -46,9 +46,9 @@ record Options(
                   --iterations <N>     Iteration depth, instead of that of the bookmark file
                   --width <PIXELS>     Pixels per line, instead of that of the bookmark file
                   --height <PIXELS>    Lines, instead of those of the bookmark file
-                  --computations <N>   Computations in this process, one after the other; the first
-                                       and the others are told apart (also --repeat) [default: 1]
-                  --hold-ms <MS>       Keep the workers alive so long when all is computed [default: 0]
+                  --computations <N>   Number of computations in this process, one after the other; the
+                                       first is reported separately (also --repeat) [default: 1]
+                  --hold-ms <MS>       Keep the workers alive for this time at the end [default: 0]
                   --png <FILE>         Write the picture to a PNG file, after the clock has stopped
                   --listing            Print the lines of the document's Listing 1 instead of
                                        `key value` lines

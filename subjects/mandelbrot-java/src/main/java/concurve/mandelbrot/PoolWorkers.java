@@ -27,7 +27,7 @@ final class PoolWorkers implements Workers {
     /** A ForkJoinPool can have 32767. */
     private static final int THREADS_MAX = 32_000;
 
-    /** How often the main thread checks whether a worker died. */
+    /** Interval at which the main thread checks whether a worker died. */
     private static final long LOOK_AFTER_MS = 200;
 
     /** How long to wait for the end of a pool. */
@@ -62,7 +62,7 @@ final class PoolWorkers implements Workers {
             setPriority(options.priority());
         }
 
-        /** A thread that could not start another one dies of it. */
+        /** A thread that cannot start another one ends with the error. */
         @Override
         protected void onTermination(Throwable death) {
             if (death != null) {
@@ -139,7 +139,7 @@ final class PoolWorkers implements Workers {
     private Failure failure(Throwable death) {
         broken = true;
         for (Throwable cause = death; cause != null; cause = cause.getCause()) {
-            // The library wraps what a thread died of in an error of the same kind without a text.
+            // The library wraps the error of a thread in an error of the same class without a message.
             if (cause instanceof OutOfMemoryError && cause.getMessage() != null) {
                 long alive = snapshot().stream().filter(Thread::isAlive).count();
                 return Limits.refused(options.threads(), alive, cause);
@@ -187,7 +187,7 @@ final class PoolWorkers implements Workers {
         }
     }
 
-    /** Waits for the loop. It may never end if a thread died, so deaths are checked meanwhile. */
+    /** Waits for the loop. If a thread died it may never end, so this checks for deaths as well. */
     private void await(ForkJoinTask<?> loop) throws Failure {
         while (true) {
             try {

@@ -7,9 +7,9 @@ import java.util.concurrent.locks.LockSupport;
  * A reusable barrier at which the workers wait for a computation to start and the main thread for it
  * to end.
  *
- * <p>The barriers and latches of the library do not do: the main thread must know that all workers
- * wait <em>before</em> it starts the clock, must be able to end the workers that were created, and
- * must be told when one dies. Workers pass without a lock.
+ * <p>The barriers and latches of the library are not sufficient: the main thread must know that all
+ * workers wait <em>before</em> it starts the clock, must be able to end the workers that were
+ * created, and must be notified when one dies. Workers pass without a lock.
  */
 final class StartBarrier {
     /** Spins of a busy-waiting worker before it yields its CPU. */

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Properties;
 import org.junit.jupiter.api.Test;
 
-/** Every options gives the same picture. */
+/** All options give the same picture. */
 class WorkersTest {
     private static final Duration LONG = Duration.ofMinutes(2);
 

@@ -1,21 +1,22 @@
 //! Generic arguments of one length, found by what an exact request has at their fixed positions.
 //!
-//! A pattern is a set of wild positions. With `@` put there, a request's argument is the one
-//! generic argument of this pattern that it overlaps with, so one probe of a hash table says
-//! whether that is held. The probes do not depend on each other, and one byte of the hash table mostly
-//! suffices to see that an argument is not held: some nanoseconds for each pattern.
+//! A pattern is a set of wildcard positions. With `@` at these positions, the argument of a request
+//! becomes the only generic argument of this pattern that overlaps with it, so one probe of a hash
+//! table shows whether that argument has locks. The probes are independent of each other, and one
+//! byte of the hash table mostly suffices to exclude an argument: some nanoseconds for each
+//! pattern.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::ControlFlow;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::{LENGTH_MAX, WILDCARD};
+use crate::lock_table::argument::{LENGTH_MAX, WILDCARD};
 
-/// Words of eight bytes that the longest argument fills.
+/// Number of eight-byte words of the longest argument.
 const WORDS_MAX: usize = LENGTH_MAX.div_ceil(8);
 
-/// A word of wildcards alone.
+/// A word of eight wildcards.
 const WILD: u64 = u64::from_ne_bytes([WILDCARD; 8]);
 
 /// Most patterns that are probed one by one.
@@ -25,7 +26,7 @@ pub const PATTERNS_MAX: usize = 1024;
 pub struct Patterns {
     /// Words of an argument of this length.
     words: usize,
-    /// For each pattern so many words, with all bits set in the bytes that are wild.
+    /// For each pattern `words` words, with all bits set in the bytes of wildcard positions.
     masks: Vec<u64>,
     /// For each pattern the number of arguments held.
     counts: Vec<u32>,
@@ -34,7 +35,7 @@ pub struct Patterns {
     hasher: DefaultHashBuilder,
 }
 
-/// An argument as words; the last one is filled up with zeros.
+/// An argument as words; the last word is padded with zeros.
 struct Words([u64; WORDS_MAX]);
 
 impl Words {
@@ -104,7 +105,7 @@ impl Patterns {
         visit: &mut impl FnMut(u32) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let words = Words::new(exact).0;
-        // Usual lengths have a loop of their own, with a number of words that the compiler knows.
+        // Usual lengths have a loop with a constant number of words, which the compiler unrolls.
         match self.words {
             1 => self.probe(&words, arrays::<1>(&self.masks), visit),
             2 => self.probe(&words, arrays::<2>(&self.masks), visit),
@@ -169,7 +170,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     fn found(patterns: &Patterns, exact: &str) -> Vec<u32> {
         let mut found = Vec::new();

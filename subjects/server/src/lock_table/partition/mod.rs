@@ -1,9 +1,9 @@
 //! A part of the lock table, or all of it: which locks are held, and which may be granted. Pure: no
 //! clock, no threads, no files.
 //!
-//! An exact argument is found by its hash, and so are the generic ones that an exact request
-//! overlaps with (`locks::patterns`). What a generic request overlaps with is found in a trie.
-//! Locks of an argument and locks of an owner are chained through the entries.
+//! An exact argument is found by its hash, and so are the generic arguments that overlap with an
+//! exact request (`lock_table::patterns`). The arguments that overlap with a generic request are found
+//! in a trie. The locks of an argument and the locks of an owner are chained through the entries.
 
 mod collision;
 mod find;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::locks::argument::Text;
-use crate::locks::entry::{Entries, Groups, OwnerId};
-use crate::locks::index::Index;
-use crate::locks::mode::{Mode, Rules, Scope};
-use crate::locks::request::{Counts, Journal, Refusal, Request};
-use crate::locks::usage::TableUsage;
+use crate::lock_table::argument::Text;
+use crate::lock_table::entry::{Entries, Groups, OwnerId};
+use crate::lock_table::index::Index;
+use crate::lock_table::mode::{Mode, Rules, Scope};
+use crate::lock_table::request::{Counts, Journal, Refusal, Request};
+use crate::lock_table::usage::TableUsage;
 use crate::slab::{NONE, Slab};
 use length_index::LengthIndex;
 
@@ -181,8 +181,9 @@ impl Partition {
         self.own_lock(&Request { mode, ..*asked }).is_some()
     }
 
-    /// Makes the owner's O an E, with its counts. Others' O on what overlaps must then be ended
-    /// ([`Partition::end_optimistic`]), and nothing may exclude it ([`Partition::promotion_collision`]).
+    /// Makes the owner's O an E, with its counts. To be called if nothing excludes it
+    /// ([`Partition::promotion_collision`]); afterwards the caller must end the O of other owners
+    /// on all arguments that overlap ([`Partition::end_optimistic`]).
     pub fn promote(
         &mut self,
         asked: &Request,
@@ -216,7 +217,7 @@ impl Partition {
         Ok(entry.counts())
     }
 
-    /// Ends the other owners' O on everything that overlaps; returns how many.
+    /// Ends the O of other owners on all arguments that overlap; returns how many it ended.
     pub fn end_optimistic(&mut self, asked: &Request, journal: &mut dyn Journal) -> u64 {
         let ended: Vec<u32> = self
             .overlapping(asked.subject)

@@ -3,9 +3,9 @@
 use std::hash::{BuildHasher, Hash};
 
 use super::{Chain, Partition};
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::Mode;
-use crate::locks::request::{Listed, Request, Subject};
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::{Listed, Request, Subject};
 use crate::slab::NONE;
 
 impl Partition {

@@ -8,7 +8,7 @@ use crate::units::parse_positive_time;
 /// At most a share of the requests may be bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
-    /// As the user wrote it.
+    /// The text of the user.
     pub text: String,
     pub bad: Bad,
     /// Share of the requests that may be bad, above 0 and below 1.
@@ -59,8 +59,8 @@ impl Objective {
         match self.bad {
             Bad::Error => ended.failed(),
             Bad::Slower { ns } => {
-                // The histogram counts the whole bucket of the limit, which is exact to three digits.
-                // A request that was never answered is slower than any limit.
+                // The histogram counts the whole bucket of the limit, which is exact to three
+                // digits. A request that was never answered is slower than any limit.
                 let within = ended.latency_ns.count_between(0, ns);
                 ended.ended() - within
             }

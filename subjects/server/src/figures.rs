@@ -31,7 +31,7 @@ pub fn snapshot(state: &SharedState) -> Snapshot {
     }
 }
 
-/// CPU time of this process, or of all living engines if they are processes.
+/// CPU time of this process, or of all running engines if they are processes.
 fn cpu_ns(kind: EngineKind, engines: &[(String, Reading)]) -> u64 {
     match kind {
         EngineKind::Threads => process_cpu_ns(),
@@ -67,12 +67,6 @@ fn work(requests: u64, services: &Services) -> Vec<(&'static str, u64)> {
     work
 }
 
-/// The figures of the lock table: LOCKSTAT, a section of INFO, and indicators of the report.
-pub fn lock_figures(state: &SharedState) -> Vec<(&'static str, u64)> {
-    let error_replies = state.error_replies.load(Relaxed);
-    state.services.locks.figures(error_replies)
-}
-
 /// The options of the server, and its clients: a section of INFO.
 pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
     let (options, network) = (&state.options, &state.network);
@@ -81,7 +75,7 @@ pub fn server_figures(state: &SharedState) -> Vec<(&'static str, String)> {
     let memory = concurve_engines::memory::usage();
     let memory_used = memory.map_or(0, |it| it.used_bytes);
     vec![
-        // Clients of Redis look for it.
+        // Redis clients expect it.
         ("redis_version", "7.0.0".to_owned()),
         ("concurve_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("process_id", std::process::id().to_string()),

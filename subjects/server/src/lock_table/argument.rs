@@ -8,7 +8,7 @@ pub const WILDCARD: u8 = b'@';
 /// Longest argument, and longest table name, in bytes.
 pub const LENGTH_MAX: usize = 255;
 
-/// Bytes kept inside the value, so that usual arguments need no memory of their own.
+/// Bytes stored inside the value, so that arguments of usual length need no heap memory.
 const INLINE: usize = 30;
 
 /// A stored argument or name: 32 bytes in place, longer ones on the heap.
@@ -50,7 +50,8 @@ pub fn is_generic(argument: &[u8]) -> bool {
     argument.contains(&WILDCARD)
 }
 
-/// Whether two arguments overlap: as long as each other, and equal or wild at every position.
+/// Whether two arguments overlap: they have the same length, and at every position their bytes are
+/// equal or one of them is the wildcard.
 pub fn overlap(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| bytes_overlap(*a, *b))
 }

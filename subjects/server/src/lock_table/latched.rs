@@ -11,19 +11,19 @@ use std::sync::Arc;
 use concurve_latch::{Class, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use hashbrown::DefaultHashBuilder;
 
-use crate::locks::argument::is_generic;
-use crate::locks::entry::OwnerId;
-use crate::locks::mode::{Rules, Scope};
-use crate::locks::partition::Partition;
-use crate::locks::request::{Counts, Journal, Listed, Refusal, Request, Subject};
-use crate::locks::usage::TableUsage;
+use crate::lock_table::argument::is_generic;
+use crate::lock_table::entry::OwnerId;
+use crate::lock_table::mode::{Rules, Scope};
+use crate::lock_table::partition::Partition;
+use crate::lock_table::request::{Counts, Journal, Listed, Refusal, Request, Subject};
+use crate::lock_table::usage::TableUsage;
 
 /// Latches of the exact arguments under `Record`.
 const STRIPES: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latching {
-    /// One latch around everything
+    /// One latch for the whole table
     Global,
     /// A latch for each small part of the table
     Record,
@@ -62,7 +62,7 @@ impl LockTable {
         }
     }
 
-    /// Asks for a lock, granted at once or refused.
+    /// Grants a lock at once or refuses it.
     pub fn lock(&self, asked: &Request, journal: &mut dyn Journal) -> Result<Counts, Refusal> {
         match self {
             LockTable::Global(partition) => partition.lock().lock(asked, journal),
@@ -82,7 +82,7 @@ impl LockTable {
         }
     }
 
-    /// Promotes an O to E; says how many optimistic locks of others that ended.
+    /// Promotes an O to E; returns how many optimistic locks of other owners that ended.
     pub fn promote(
         &self,
         asked: &Request,
@@ -104,7 +104,7 @@ impl LockTable {
         }
     }
 
-    /// Ends all holds of the parts in `scope` of an owner; says how many locks that freed.
+    /// Ends all holds of the parts in `scope` of an owner; returns how many locks that freed.
     pub fn release_all(&self, owner: OwnerId, scope: Scope, journal: &mut dyn Journal) -> u64 {
         let mut freed = 0;
         self.each_partition(|partition| freed += partition.release_all(owner, scope, journal));
@@ -118,7 +118,8 @@ impl LockTable {
         holds
     }
 
-    /// Calls with every lock, one latch after the other. Linear: for tests and small tables.
+    /// Calls `call` with every lock, latching one partition after the other. Takes linear time: for
+    /// tests and small tables.
     pub fn each(&self, call: &mut dyn FnMut(Listed)) {
         self.each_partition(|partition| {
             let places = 0..partition.places() as u32;
@@ -128,7 +129,7 @@ impl LockTable {
         });
     }
 
-    /// Calls with each partition in turn; only that one is latched.
+    /// Calls `call` with each partition in turn, which alone is latched.
     pub fn each_partition(&self, mut call: impl FnMut(&mut Partition)) {
         match self {
             LockTable::Global(partition) => call(&mut partition.lock()),

@@ -1,8 +1,8 @@
 //! Engines, and the one loop in which they execute requests.
 //!
 //! An engine gets batches of requests from a `BatchPort`: from the sockets of its clients, or from
-//! the run queue. What it executed is made durable here, or by the disk thread, which runs the same
-//! loop.
+//! the run queue. It makes commits durable itself, or leaves that to the disk thread, which runs
+//! the same loop.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,10 +24,11 @@ use crate::request::{Arguments, Flow};
 use crate::session::Session;
 use crate::state::SharedState;
 
-/// Longest sleep of a thread that takes from a queue, before it looks whether the server ends.
+/// Maximum sleep of a thread that takes from a queue; then it checks whether the server is
+/// stopping.
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 
-/// Bytes of requests after which no more are read before these are executed.
+/// After reading this many bytes of requests, an engine executes them before it reads more.
 const BATCH_BYTES: usize = 256 * 1024;
 
 /// Serves the run queue as the engine of this number, from 0, until it ends.
@@ -67,8 +68,8 @@ pub fn serve_queue(
     })
 }
 
-/// Makes durable what engines executed, until the engine ends. Batches that come while it waits for
-/// the disk share the next wait.
+/// Makes commits of the engines durable, until the engine ends. Batches that arrive while it waits
+/// for the disk share the next write.
 ///
 /// # Errors
 /// If the backup file cannot be written.
@@ -84,7 +85,7 @@ pub fn serve_disk_queue(
     };
     let mut port = QueuePort {
         queue: disk,
-        idle: Idle::Block, // most of its waiting is for the disk
+        idle: Idle::Block, // it mostly waits for the disk
         meter: thread.meter,
         stop,
         network: &state.network,
@@ -93,8 +94,8 @@ pub fn serve_disk_queue(
     serve(&mut port, stop, |batches| thread.make_durable(batches))
 }
 
-/// Serves the sockets of its clients as the engine of this number, from 0, until it ends. `entrance`:
-/// the engine is a process, and accepts clients.
+/// Serves the sockets of its clients as the engine of this number, from 0, until it ends. With an
+/// `entrance`, the engine is a process, and accepts clients.
 ///
 /// # Errors
 /// If the system refuses to wait for sockets, or the backup file cannot be written.
@@ -109,7 +110,7 @@ pub fn serve_sockets(
         number,
         meter: &state.monitoring.meters.engines[number],
     };
-    let mut sockets = ClientSockets::open(state, number, engine.meter, stop)?;
+    let mut sockets = ClientSockets::open(state.socket_context(number, engine.meter), stop)?;
     engine.meter.begin(match entrance {
         None => CpuClock::of_this_thread(),
         Some(_) => CpuClock::of_this_process(),
@@ -128,12 +129,13 @@ pub fn serve_sockets(
     })
 }
 
-/// Where an engine gets batches from, and where they go afterwards.
+/// The source of an engine's batches, to which they return after their execution.
 trait BatchPort {
-    /// Waits for requests, and appends batches of them; perhaps none.
+    /// Waits for requests, and appends batches of them; may append none.
     fn receive(&mut self, batches: &mut Vec<Batch>) -> Result<(), Error>;
 
-    /// Counts and answers batches that were executed and are durable. They are gone afterwards.
+    /// Counts batches that were executed and are durable, and sends their replies. Leaves `batches`
+    /// empty.
     fn reply(&mut self, batches: &mut Vec<Batch>);
 }
 
@@ -152,7 +154,7 @@ fn serve(
     Ok(())
 }
 
-/// What an engine, or the disk thread, does with batches.
+/// Executes batches, or makes them durable: for an engine or the disk thread.
 struct BatchProcessor<'a> {
     state: &'a SharedState,
     /// Of the engine, from 0.
@@ -167,7 +169,8 @@ impl BatchProcessor<'_> {
         }
     }
 
-    /// Makes everything durable that the replies tell of. All commits share the wait for the disk.
+    /// Makes all commits and locks durable on which the replies depend. All commits share one
+    /// write.
     fn make_durable(&self, batches: &mut [Batch]) -> Result<(), Error> {
         self.state.services.commit(self.meter)?;
         for batch in batches {
@@ -179,8 +182,8 @@ impl BatchProcessor<'_> {
         Ok(())
     }
 
-    /// Hands batches over to the disk thread, but for those whose replies tell of nothing that is not
-    /// durable yet: of no commit, and of no lock that is only noted.
+    /// Passes batches to the disk thread, except those whose replies depend on nothing that is not
+    /// durable yet: neither on a commit nor on a recorded lock.
     fn leave_to(&self, disk: &RunQueue, batches: &mut Vec<Batch>) {
         let services = &self.state.services;
         let waits = |batch: &mut Batch| batch.is_unconfirmed() || services.has_pending_notes();
@@ -198,7 +201,7 @@ impl Executor for BatchProcessor<'_> {
     }
 }
 
-/// Batches from a queue, which go back to their I/O threads.
+/// Batches from a queue, which return to their I/O threads.
 struct QueuePort<'a> {
     queue: &'a RunQueue,
     idle: Idle,
@@ -223,8 +226,9 @@ impl BatchPort for QueuePort<'_> {
     }
 
     /// Writes the replies itself if the I/O thread would have to be woken for a single client, and
-    /// lets it sleep if nothing is left to do. Otherwise the I/O thread writes them: one that is awake
-    /// needs no wake-up, and replies to many clients are written while the engine goes on.
+    /// lets that thread sleep if nothing is left to do. Otherwise the I/O thread writes them: it
+    /// needs no wake-up if it is awake, and it writes replies to many clients while the engine
+    /// continues.
     fn reply(&mut self, batches: &mut Vec<Batch>) {
         for mut batch in batches.drain(..) {
             let requests = &self.network.counters[batch.io_thread].requests;
@@ -233,7 +237,7 @@ impl BatchPort for QueuePort<'_> {
             let is_done = batch.connections() == 1 && inbox.sleeps() && batch.write();
             let message = Message::Executed(batch);
             if is_done {
-                inbox.leave(message);
+                inbox.send_deferred(message);
             } else {
                 inbox.send(message);
             }
@@ -244,7 +248,7 @@ impl BatchPort for QueuePort<'_> {
 /// Batches from sockets, whose replies are written to them.
 struct SocketPort<'a> {
     sockets: ClientSockets<'a>,
-    /// The next batch; empty but for sessions to be closed.
+    /// The next batch; contains only sessions to be closed.
     next: Batch,
     /// When the requests were read.
     now: Instant,
@@ -253,7 +257,7 @@ struct SocketPort<'a> {
 impl BatchPort for SocketPort<'_> {
     fn receive(&mut self, batches: &mut Vec<Batch>) -> Result<(), Error> {
         self.sockets.wait(match self.next.is_empty() {
-            true => Sleep::Deeply,
+            true => Sleep::UntilUrgentMessage,
             false => Sleep::No,
         })?;
         self.now = Instant::now();
@@ -273,7 +277,7 @@ impl BatchPort for SocketPort<'_> {
         for mut batch in batches.drain(..) {
             self.sockets.count_requests(batch.executed());
             self.sockets.take_back(&mut batch, self.now, |_, _| ());
-            self.next = batch; // its memory
+            self.next = batch; // uses its memory again
         }
         self.sockets.write_replies(self.now, &mut self.next);
     }

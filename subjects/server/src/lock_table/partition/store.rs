@@ -3,10 +3,10 @@
 use std::hash::BuildHasher;
 
 use super::{Chain, Partition, Table};
-use crate::locks::argument::{Text, is_generic};
-use crate::locks::entry::{Entry, Group, OwnerId};
-use crate::locks::mode::Mode;
-use crate::locks::request::{Counts, Journal};
+use crate::lock_table::argument::{Text, is_generic};
+use crate::lock_table::entry::{Entry, Group, OwnerId};
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::{Counts, Journal};
 use crate::slab::NONE;
 
 impl Partition {

@@ -1,4 +1,4 @@
-//! How much of the lock table is in use, counted over all its parts.
+//! How much of the lock table is in use, counted over all partitions.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -63,7 +63,8 @@ impl TableUsage {
 
     /// Counts one more lock, if the capacity allows it; false if not.
     pub fn reserve_lock(&self) -> bool {
-        // Read first: a full table must not lift the high-water mark above its capacity.
+        // Checked before the increment: a full table must not raise the high-water mark above its
+        // capacity.
         let taken = self.locks.now.fetch_update(Relaxed, Relaxed, |now| {
             (now < self.capacity).then_some(now + 1)
         });

@@ -1,31 +1,59 @@
-//! The prepared statements of a connection, and how it executes them.
+//! The state of the statement service: what all sessions share, and what a connection has prepared,
+//! with how it executes that.
 
 use std::ops::RangeInclusive;
 
-use concurve_latch::Section;
+use concurve_latch::{Class, Section};
 use concurve_records::Session;
-use concurve_statements::{Answer, SessionOptions, Value};
+use concurve_statements::{Answer, CacheOptions, SessionOptions, Statements, Value};
 use hashbrown::HashMap;
 
-use super::catalogue::{View, check_name};
+use super::catalogue::{Catalogue, View, check_name};
 use super::files::{Opened, RecordFiles};
 use super::refusal::Refusal;
-use super::service::StatementService;
+use crate::error::Error;
+use crate::records::RecordService;
 
 /// Most statements that a connection may have prepared.
 pub const PREPARED_MAX: usize = 1000;
 
+/// The caches of statements and their plans, the catalogue, and the records below.
+#[derive(Debug)]
+pub struct StatementService {
+    pub statements: Statements,
+    pub catalogue: Catalogue,
+    pub records: RecordService,
+    /// The section in which a plan is in use: the plan and its pages are lost if the engine dies.
+    executing: Class,
+}
+
+impl StatementService {
+    /// Reads which files there are.
+    ///
+    /// # Errors
+    /// If the records cannot be read.
+    pub fn open(caches: &CacheOptions, records: RecordService) -> Result<Self, Error> {
+        let catalogue = Catalogue::open(&records.engine);
+        Ok(Self {
+            statements: Statements::new(caches),
+            catalogue: catalogue.map_err(|fault| Error::RecordsStopped(fault.to_string()))?,
+            records,
+            executing: Class::named("statement in execution"),
+        })
+    }
+}
+
 /// The statements of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    /// Texts by name. Each execution looks its plan up: the cache may drop it in between.
+    /// Texts by name. Each execution searches for the plan, because the cache may have dropped it.
     prepared: HashMap<Box<[u8]>, Box<str>>,
     executor: Executor,
     /// A statement of its transaction was refused.
     pub has_failed: bool,
     /// The answer that follows when the transaction is durable.
     pub answer: Option<Answer>,
-    /// The values of a statement; kept to use their memory again.
+    /// The values of a statement; kept so that their memory is used again.
     pub values: Vec<Value>,
 }
 
@@ -64,8 +92,8 @@ impl Client {
         Ok(())
     }
 
-    /// Gives a text a name, and returns how many values it takes. An older text of this name is
-    /// replaced.
+    /// Prepares a text under a name, and returns how many values it takes. Replaces an older text
+    /// of this name.
     ///
     /// # Errors
     /// If the text is no statement, or too many are prepared.

@@ -3,16 +3,16 @@
 use std::ops::ControlFlow;
 
 use super::Partition;
-use crate::locks::argument::{is_generic, overlap};
-use crate::locks::mode::{Mode, Rules};
-use crate::locks::request::{Holder, Refusal, Request, Subject};
+use crate::lock_table::argument::{is_generic, overlap};
+use crate::lock_table::mode::{Mode, Rules};
+use crate::lock_table::request::{Holder, Refusal, Request, Subject};
 
-/// How far a chain is followed to name one of the locks that exclude a request.
+/// Number of locks of a chain that are examined to name one that excludes a request.
 const NAMED_WITHIN: usize = 64;
 
 impl Partition {
-    /// Makes the index that [`Partition::collision`] needs for a generic request: a trie of the exact
-    /// arguments, at the first such request in a table and length.
+    /// Updates the index that [`Partition::collision`] needs for a generic request: a trie of the
+    /// exact arguments, which the first such request for a table and a length creates.
     pub fn prepare(&mut self, subject: Subject) {
         let length = subject.argument.len();
         if !is_generic(subject.argument) {
@@ -27,7 +27,8 @@ impl Partition {
         self.tries_made += u64::from(made);
     }
 
-    /// The refusal of a request that a lock excludes. Generic requests: after [`Partition::prepare`].
+    /// The refusal of a request that a lock excludes. Generic requests: after
+    /// [`Partition::prepare`].
     pub fn collision(&self, asked: &Request) -> Option<Refusal> {
         self.collision_under(asked, self.rules)
     }
@@ -81,8 +82,8 @@ impl Partition {
         found
     }
 
-    /// Whether a lock on one argument excludes a request. Counts decide, so that many shared locks
-    /// cost no more than one.
+    /// Whether a lock on one argument excludes a request. Only counts are compared, so that many
+    /// shared locks cost no more than one.
     fn collision_in(&self, group: u32, asked: &Request, rules: Rules) -> Option<Refusal> {
         let held = &self.groups[group].held;
         for mode in Mode::ALL {

@@ -1,14 +1,15 @@
-//! The index of arguments of one length in one table. It exists once one of them had a wildcard.
+//! The index of arguments of one length in one table. The first argument with a wildcard creates
+//! it.
 
 use std::ops::ControlFlow;
 
-use crate::locks::argument::is_generic;
-use crate::locks::entry::Groups;
-use crate::locks::patterns::{PATTERNS_MAX, Patterns};
-use crate::locks::trie::Trie;
+use crate::lock_table::argument::is_generic;
+use crate::lock_table::entry::Groups;
+use crate::lock_table::patterns::{PATTERNS_MAX, Patterns};
+use crate::lock_table::trie::Trie;
 
-/// Exact arguments that may wait to be put into the trie. The locks on many of them are released
-/// before, and those never cost the trie anything.
+/// Maximum number of exact arguments that wait for their insertion into the trie. Locks on many of
+/// them are released before, which saves the insertion.
 const RECENT_MAX: usize = 256;
 
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(super) struct LengthIndex {
 #[derive(Debug, Default)]
 struct Exact {
     trie: Trie,
-    /// Arguments that may have been added since. A number may be in it twice, or belong to another
+    /// Arguments that were added since. A number may be listed twice, or may belong to another
     /// argument by now.
     recent: Vec<u32>,
 }
@@ -65,8 +66,8 @@ impl LengthIndex {
         }
     }
 
-    /// Adds all exact arguments, as a generic request needs. True if that took a pass over all locks:
-    /// it does so the first time.
+    /// Adds all exact arguments, for a generic request. True if that took a pass over all locks, as
+    /// the first call does.
     pub(super) fn prepare(&mut self, table: u32, groups: &mut Groups) -> bool {
         let is_first = self.exact.is_none();
         let exact = self.exact.get_or_insert_default();
@@ -119,7 +120,7 @@ impl Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     const LENGTH: usize = 11;
 

@@ -1,8 +1,8 @@
 //! A hash table of numbers.
 //!
-//! Linear probing over slots of eight bytes: a search mostly reads one cache line, where a table with
-//! separate control bytes reads two. A slot has 32 bits of the hash, so a search looks at few other
-//! entries, and growing at none.
+//! Linear probing over slots of eight bytes: a search mostly reads one cache line, where a table
+//! with separate control bytes reads two. A slot contains 32 bits of the hash, so a search compares
+//! few other entries, and growing compares none.
 
 use concurve_probe::huge_pages;
 
@@ -13,8 +13,8 @@ const SLOTS_MIN: usize = 16;
 
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Each has the hash in its upper half and the number in its lower half. Their count is a power of
-    /// two; at most three quarters are in use.
+    /// A slot has the hash in its upper half and the number in its lower half. The number of slots
+    /// is a power of two; at most three quarters are in use.
     slots: Vec<u64>,
     length: usize,
 }
@@ -28,7 +28,7 @@ fn hash_of(slot: u64) -> u32 {
 }
 
 impl Index {
-    /// The number that was inserted with this hash and is the one sought.
+    /// The number that was inserted with this hash and for which `is_it` is true.
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let at = self.position(hash, &mut is_it)?;
         Some(number(self.slots[at]))
@@ -43,12 +43,12 @@ impl Index {
         self.put(hash & !u64::from(u32::MAX) | u64::from(number));
     }
 
-    /// Takes out a number that was inserted with this hash.
+    /// Removes a number that was inserted with this hash.
     pub fn remove(&mut self, hash: u64, number: u32) {
         let Some(mut hole) = self.position(hash, &mut |it| it == number) else {
             return;
         };
-        // The slots behind it move up, but none to before its place.
+        // Moves up the slots that follow, but none to before the place of its hash.
         let last = self.slots.len() - 1;
         let mut at = hole;
         loop {

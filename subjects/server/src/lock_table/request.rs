@@ -1,7 +1,7 @@
 //! Requests to the lock table, its answers, and the journal that records its changes.
 
-use crate::locks::entry::{Entry, OwnerId};
-use crate::locks::mode::{Mode, Scope};
+use crate::lock_table::entry::{Entry, OwnerId};
+use crate::lock_table::mode::{Mode, Scope};
 
 /// What is locked.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Request<'a> {
     pub mode: Mode,
     pub owner: OwnerId,
     pub scope: Scope,
-    /// The update part shall survive a crash.
+    /// The update part must survive a crash.
     pub backup: bool,
 }
 
@@ -38,7 +38,7 @@ impl Counts {
 /// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Another lock excludes it; one such lock, if it was found soon.
+    /// Another lock excludes it; names one such lock, if it was found quickly.
     Collision(Option<Holder>),
     /// The table holds as many locks as its capacity.
     Full,
@@ -53,7 +53,7 @@ pub struct Holder {
     pub mode: Mode,
 }
 
-/// Hears of each change to a lock that outlives a crash.
+/// Receives each change of a lock that must survive a crash.
 pub trait Journal {
     /// The update part of `owner` now holds the lock `count` times; 0: no longer.
     fn held(&mut self, subject: Subject, mode: Mode, owner: OwnerId, count: u32);

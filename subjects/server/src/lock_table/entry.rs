@@ -1,14 +1,14 @@
 //! What a lock table stores: arguments, and the locks on each.
 
-use crate::locks::argument::Text;
-use crate::locks::mode::Mode;
-use crate::locks::request::Counts;
+use crate::lock_table::argument::Text;
+use crate::lock_table::mode::Mode;
+use crate::lock_table::request::Counts;
 use crate::slab::Slab;
 
-/// Number of an owner in [`super::owners::Owners`].
+/// Number of an owner in [`Owners`](crate::locks::owners::Owners).
 pub type OwnerId = u32;
 
-/// An argument of a table that has locks. It fills one cache line.
+/// An argument of a table, with the locks on it. It fills one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Group {
@@ -18,7 +18,7 @@ pub struct Group {
     pub head: u32,
     /// Locks by mode, in the order of the discriminants.
     pub held: [u32; 4],
-    /// It is in the trie of exact arguments.
+    /// The argument is in the trie of exact arguments.
     pub in_trie: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Entry {
     pub owner_previous: u32,
     /// How often the dialog part of the owner holds it.
     pub dialog: u32,
-    /// How often its update part holds it.
+    /// How often the update part of the owner holds it.
     pub update: u32,
     pub mode: Mode,
     /// The update part is written to the backup file.

@@ -9,7 +9,7 @@ pub enum Mode {
     Exclusive,
     /// Exclusive, and not even its owner may take it again.
     Sole,
-    /// Optimistic: shared now, meant to be promoted to exclusive when the data is written.
+    /// Optimistic: shared now, to be promoted to exclusive when the data is written.
     Optimistic,
 }
 
@@ -26,7 +26,7 @@ impl Mode {
         }
     }
 
-    /// Reads a letter in either case. `R` is no mode: a promotion is a request of its own.
+    /// Reads a letter in either case. `R` is not a mode: it is the request for a promotion.
     pub fn from_letter(letter: &[u8]) -> Option<Self> {
         match letter {
             [b'S' | b's'] => Some(Mode::Shared),
@@ -71,7 +71,8 @@ impl Default for Rules {
     }
 }
 
-/// For which of its two parts an owner acts: dialog (`Owner_1`), update task (`Owner_2`) or both.
+/// The parts of an owner that a request concerns: dialog (`Owner_1`), update task (`Owner_2`) or
+/// both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     pub dialog: bool,

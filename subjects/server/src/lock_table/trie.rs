@@ -1,13 +1,12 @@
 //! Arguments of one length, found position by position.
 //!
-//! A compressed trie. A request follows at most two branches at each position, its own byte and
-//! the wildcard, or all of them where it is wild itself. So it pays for the stored arguments that
-//! agree with its beginning, not for all of them, and not for each pattern of wildcards that
-//! occurs.
+//! A compressed trie. A request follows at most two branches at each position (its own byte and the
+//! wildcard), or all branches where it has a wildcard itself. So its cost depends on the stored
+//! arguments that agree with its beginning, not on all arguments or on the number of patterns.
 
 use std::ops::ControlFlow;
 
-use crate::locks::argument::{Text, WILDCARD, bytes_overlap};
+use crate::lock_table::argument::{Text, WILDCARD, bytes_overlap};
 
 /// Arguments of equal length, each with a number.
 #[derive(Debug, Default)]
@@ -16,10 +15,10 @@ pub struct Trie {
     count: usize,
 }
 
-/// A node's label is in the node, so that a search reads each array of children and little else.
+/// A node contains its label, so that a search reads the arrays of children and little else.
 #[derive(Debug)]
 struct Node {
-    /// Never empty, but for the one argument of length 0.
+    /// Never empty, except for the only argument of length 0.
     label: Text,
     below: Below,
 }
@@ -88,7 +87,7 @@ fn insert(nodes: &mut Vec<Node>, argument: &[u8], number: u32) {
     }
 }
 
-/// Puts the end of a node's label into a node of its own below it.
+/// Splits a node's label: moves its end into a new child node.
 fn split(node: &mut Node, at: usize) {
     let label = node.label.clone();
     let (above, beneath) = label.as_bytes().split_at(at);
@@ -171,7 +170,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::locks::argument::overlap;
+    use crate::lock_table::argument::overlap;
 
     fn found(trie: &Trie, asked: &[u8]) -> Vec<u32> {
         let mut found = Vec::new();
