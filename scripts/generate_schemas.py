@@ -23,10 +23,10 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from concurve.fields import ALWAYS_KEY
-from concurve.report.json import Export
 from concurve.report.json.campaign import CampaignExport
 from concurve.report.json.comparison import ComparisonExport
 from concurve.report.json.explanation import Explained
+from concurve.report.json.export import Export
 from concurve.report.json.fit import FitExport
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.run_head import RunHead

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from concurve import exports
 from concurve.analysis.comparison import compare_runs
 from concurve.analysis.comparison.options import EFFECT, Options
-from concurve.analysis.run import findings_of
+from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import EFFORTS, Hooks, Study
@@ -24,7 +24,7 @@ from concurve.explain import explain_run
 from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import draw_seed, new_head
 from concurve.measuring.laboratory import Runner
@@ -46,9 +46,9 @@ class Run:
         self.id = id_
 
     @property
-    def findings(self) -> Findings:
-        """What its figures say, with an interval for each."""
-        return findings_of(self._store, self._store.find_run(self.id))
+    def findings(self) -> TrialFindings:
+        """What its figures say, with an interval for each, and the figures of each trial."""
+        return trial_findings_of(self._store, self._store.find_run(self.id))
 
     def best(self, indicator: str = "") -> BestFinding | None:
         """The settings that cannot be distinguished from the best over all cells, and the smallest
@@ -56,7 +56,7 @@ class Run:
         indicator without a better direction, and where the study's conditions differ among the
         cells: then ``findings.best`` has the settings under each of them."""
         row = self._store.find_run(self.id)
-        return findings_of(self._store, row, indicator, dots=False).best_overall
+        return findings_of(self._store, row, indicator).best_overall
 
     def explain(self) -> Explanation:
         """Where the time of an operation goes in each cell, and what limits it; as

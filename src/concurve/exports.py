@@ -7,13 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+from concurve.analysis.run import findings_of, trial_findings_of
+from concurve.assemble import RawRecords, campaign_of, raw_trials, report_of
 from concurve.errors import ConcurveError
-from concurve.findings.campaign import CampaignFindings
+from concurve.findings.campaign import CampaignReport
 from concurve.findings.run import Report
+from concurve.report.csv import cells
 from concurve.report.document import Document
 from concurve.report.sections.campaign import campaign_document
 from concurve.report.sections.run import run_document
-from concurve.reporting import RawRecords, campaign_of, figures_of, raw_trials, report_of
 from concurve.store import Store
 from concurve.store.rows import CampaignRow, RunRow
 from concurve.wire import decode_record
@@ -90,9 +92,10 @@ def write(path: Path, content: bytes) -> None:
 
 def export_run(store: Store, row: RunRow, kind: Format) -> bytes:
     """A run in a format; in all but CSV with scaling models and what limits it."""
+    if kind == "csv":
+        return cells(findings_of(store, row)).encode()
     raw = RawRecords() if kind == "json" else None
-    report = figures_of(store, row) if kind == "csv" else report_of(store, row, raw)
-    return render(report, kind, raw)
+    return render(report_of(store, row, raw), kind, raw)
 
 
 def write_run(
@@ -103,9 +106,11 @@ def write_run(
     if not files and charts is None:
         return []
     row = store.find_run(run)
+    if set(files) == {"csv"} and charts is None:
+        write(files["csv"], export_run(store, row, "csv"))
+        return [files["csv"]]
     raw = RawRecords() if "json" in files else None
-    is_table = set(files) == {"csv"} and charts is None
-    report = figures_of(store, row) if is_table else report_of(store, row, raw)
+    report = report_of(store, row, raw)
     for kind, path in files.items():
         write(path, render(report, kind, raw))
     drawn = [] if charts is None else _write_charts(run_document(report), charts)
@@ -115,13 +120,11 @@ def write_run(
 def render(report: Report, kind: Format, raw: RawRecords | None = None) -> bytes:
     """The report of a run in a format; ``raw`` records are for JSON."""
     if kind == "json":
-        from concurve.report.json import to_json
+        from concurve.report.json.export import to_json
 
         return to_json(report, raw.of(report) if raw is not None else ()) + b"\n"
     if kind == "csv":
-        from concurve.report import csv
-
-        return csv.cells(report).encode()
+        return cells(report).encode()
     return _rendered(run_document(report), kind)
 
 
@@ -133,7 +136,7 @@ def export_hdr(store: Store, row: RunRow) -> bytes:
     """
     from concurve import hdr_log
 
-    findings = figures_of(store, row, dots=True)
+    findings = trial_findings_of(store, row)
     labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
     trials = raw_trials(findings, store.records(row.id))
     used = ((labels[cell], decode_record(raw)) for cell, _, _, ok, _, raw in trials if ok)
@@ -180,16 +183,18 @@ def write_campaign(
 
 
 def render_campaign(
-    findings: CampaignFindings, kind: Format, raw: dict[str, RawRecords] | None = None
+    findings: CampaignReport, kind: Format, raw: dict[str, RawRecords] | None = None
 ) -> bytes:
     """A campaign in a format; ``raw`` trials by run are for JSON."""
     check_campaign_format(kind)
     if kind == "json":
         from concurve.report.json.campaign import to_campaign_json
+        from concurve.report.json.export import to_json
 
-        runs = [study.run for study in findings.studies if study.run is not None]
-        trials = {run.run.id: raw[run.run.id].of(run) for run in runs} if raw else {}
-        return to_campaign_json(findings, trials) + b"\n"
+        def run_json(run: Report) -> bytes:
+            return to_json(run, raw[run.run.id].of(run) if raw else ())
+
+        return to_campaign_json(findings, run_json) + b"\n"
     return _rendered(campaign_document(findings), kind)
 
 
@@ -204,6 +209,6 @@ def _rendered(document: Document, kind: Format) -> bytes:
 
 
 def _write_charts(document: Document, folder: Path) -> list[Path]:
-    from concurve.report.charts import write_charts
+    from concurve.report.charts.image import write_charts
 
     return write_charts(document.charts(), folder)

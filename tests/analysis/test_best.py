@@ -15,7 +15,7 @@ from concurve.analysis.run import findings_of
 from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.findings.run import Findings
-from concurve.report.json import to_json
+from concurve.report.json.export import to_json
 from concurve.stats.best import best_mean, best_set, trials_to_tell
 from concurve.stats.welch import log_ratio
 from concurve.store import Store

@@ -17,7 +17,7 @@ from concurve.analysis.comparison.options import Options
 from concurve.definition.study import Rules
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.report.json.comparison import to_json
 from concurve.report.sections.comparison import comparison_document
@@ -146,7 +146,7 @@ def pair(
     slower: Callable[[int], float],
     rules: Rules | None = None,
     **more: object,
-) -> tuple[Findings, Findings]:
+) -> tuple[TrialFindings, TrialFindings]:
     base, new = (
         made_run(
             store,

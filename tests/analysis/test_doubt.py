@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.run import findings_of
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
@@ -16,10 +17,8 @@ from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.report.document import Detail
-from concurve.report.sections.run import run_document
+from concurve.report.sections.run import brief_run_document
 from concurve.report.terminal import lines
-from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
@@ -131,10 +130,10 @@ def test_a_run_beside_others_says_so_instead_of_judging(store: Store) -> None:
     )
     head = new_head(study, "normal", 1, "concurve run …")
     Runner(head, store, engine, clock=FakeClock(0.001)).start()
-    findings = figures_of(store, store.find_run(head.id))
+    findings = findings_of(store, store.find_run(head.id))
     (found,) = findings.claims
     assert found.verdict == "undecided"
-    shown = " ".join(line.plain for line in lines(run_document(findings, Detail.BRIEF), 200))
+    shown = " ".join(line.plain for line in lines(brief_run_document(findings), 200))
     assert "the machine was not quiet: refuted by all trials" in shown.split("claims of")[1]
 
 

@@ -22,6 +22,7 @@ from concurve.findings.explanation import Explanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.charts.composition import composition
+from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
 from concurve.report.sections.limits import bar_of, explanation_document
 from concurve.report.terminal import bar, lines
@@ -212,7 +213,7 @@ def test_charts_without_a_work_factor_and_of_several(store: Store) -> None:
     for work, drawn in ((None, "threads=1 sync=none"), ("threads", "sync=none")):
         found = msgspec.structs.replace(explained(store, factors=factors.factors), work=work)
         chart = composition(found)
-        assert chart is not None and drawn in chart.to_svg()
+        assert chart is not None and drawn in to_svg(chart)
     nothing = msgspec.structs.replace(found, cells=())
     assert composition(nothing) is None
 

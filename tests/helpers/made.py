@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
-from concurve.findings.run import Report
+from concurve.findings.run import Report, TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.reporting import figures_of
 from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -49,4 +49,9 @@ def made_run(
         return seconds(*spec.roles[0].argv[1:]) * rng.lognormvariate(0, cv)
 
     Runner(head, store, FakeEngine(wall), clock=FakeClock(0.001)).start()
-    return figures_of(store, store.find_run(head.id), dots=True)
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def figures_alone(findings: TrialFindings) -> Report:
+    """A report of a run of which nothing but its figures is known."""
+    return Report.whole(findings, scaling=(), explanation=None, facts=(), shares=None)

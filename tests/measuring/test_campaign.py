@@ -14,18 +14,17 @@ import pytest
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.campaign.summary import summary
+from concurve.analysis.run import findings_of, trial_findings_of
 from concurve.definition.campaign_file import load_campaign
 from concurve.engine import Problem
 from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
-from concurve.findings.campaign import CampaignFindings
+from concurve.findings.campaign import CampaignReport
 from concurve.host.lock import measurement_lock
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head
 from concurve.report import terminal
-from concurve.report.document import Detail
-from concurve.report.sections.campaign import campaign_document
-from concurve.reporting import figures_of
+from concurve.report.sections.campaign import brief_campaign_document
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.database import STORE_FORMAT
@@ -33,6 +32,7 @@ from concurve.store.rows import CampaignRow, MemberRow
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.fakes import FakeClock, FakeEngine
+from tests.helpers.made import figures_alone
 from tests.helpers.postgres import Server
 
 SCHEMA = Path(__file__).parents[2] / "schema"
@@ -84,18 +84,20 @@ def runner(
     return CampaignRunner(head, store, using, tell, clock=FakeClock(0.001))
 
 
-def ran(folder: Path) -> tuple[Store, CampaignFindings]:
+def ran(folder: Path) -> tuple[Store, CampaignReport]:
     """A campaign whose second study cannot run here."""
     store, head = Store(), head_of(folder, ("true", "no-such-program"))
     using = MissingProgram(lambda spec, rng: seconds(spec) * rng.gauss(1, 0.002))
     runner(head, store, using).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    return store, campaign_findings(store, row, lambda run: figures_of(store, run, dots=True))
+    return store, campaign_findings(
+        store, row, lambda run: figures_alone(trial_findings_of(store, run))
+    )
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> CampaignFindings:
+def findings(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
     """Findings of such a campaign, for the tests of the views."""
     folder = tmp_path_factory.mktemp("campaign")
     with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +193,7 @@ def test_a_machine_that_was_not_quiet_is_told_in_the_summary(tmp_path: Path) -> 
     runner(head, store, engine(steal_of=lambda spec: 10**9)).start()
     row = store.find_campaign(head.id)
     assert row is not None
-    said = campaign_findings(store, row, lambda run: figures_of(store, run)).summary[-1]
+    said = campaign_findings(store, row, lambda run: findings_of(store, run)).summary[-1]
     assert said.kind == "warning"
     assert said.sentence.startswith("The machine was not quiet: 40 of ")
 
@@ -277,7 +279,7 @@ def keeps_campaigns(store: Store) -> None:
 # -- published figures --------------------------------------------------------------------------
 
 
-def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignFindings) -> None:
+def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignReport) -> None:
     run = findings.studies[0].run
     assert run is not None
     degree, cpu = run.published
@@ -304,7 +306,7 @@ def test_published_figures_stand_beside_ours_as_ratios(findings: CampaignFinding
 # -- what is said -------------------------------------------------------------------------------
 
 
-def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: CampaignFindings) -> None:
+def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: CampaignReport) -> None:
     said = [item.sentence for item in findings.summary]
     assert said[0].startswith("1 of 2 studies are done: 20 trials in ")
     assert said[1] == (
@@ -319,7 +321,7 @@ def test_the_summary_counts_verdicts_and_names_what_is_refuted(findings: Campaig
 
 
 def test_the_summary_names_cells_that_errors_took_out(
-    tmp_path: Path, findings: CampaignFindings
+    tmp_path: Path, findings: CampaignReport
 ) -> None:
     study = findings.studies[0]
     assert study.run is not None
@@ -335,20 +337,20 @@ def test_the_summary_names_cells_that_errors_took_out(
     )
 
 
-def test_deviations_name_what_did_not_run(findings: CampaignFindings) -> None:
+def test_deviations_name_what_did_not_run(findings: CampaignReport) -> None:
     missing = [item for item in findings.deviations if item.kind == "missing"]
     assert [item.study for item in missing] == ["tc02"]
     assert "no-such-program" in missing[0].says or "not found" in missing[0].says
 
 
-def test_the_procedure_is_that_which_was_run(findings: CampaignFindings) -> None:
+def test_the_procedure_is_that_which_was_run(findings: CampaignReport) -> None:
     how = findings.studies[0].procedure
     assert how is not None and findings.studies[1].procedure is None
     assert (how.cells, how.blocks, how.repeats_min, how.repeats_max) == (4, 5, 5, 5)
     assert (how.precision, how.redo_max, how.trials) == (0.05, 2, 20)
 
 
-def test_markdown_is_a_test_document(findings: CampaignFindings) -> None:
+def test_markdown_is_a_test_document(findings: CampaignReport) -> None:
     text = render_campaign(findings, "markdown").decode()
     sections = [line for line in text.splitlines() if line.startswith("## ")]
     assert sections == [
@@ -378,9 +380,7 @@ def test_markdown_is_a_test_document(findings: CampaignFindings) -> None:
     assert "- Table N1 Test case 1: claims of the source" in index
 
 
-def test_html_is_a_test_document_whose_index_leads_to_each_table(
-    findings: CampaignFindings,
-) -> None:
+def test_html_is_a_test_document_whose_index_leads_to_each_table(findings: CampaignReport) -> None:
     from html.parser import HTMLParser
 
     page = render_campaign(findings, "html").decode()
@@ -413,7 +413,7 @@ def test_html_is_a_test_document_whose_index_leads_to_each_table(
     assert page.count("<svg") >= 5, "the chart of table 11, and those of the run"
 
 
-def test_json_is_as_its_schema_says(findings: CampaignFindings) -> None:
+def test_json_is_as_its_schema_says(findings: CampaignReport) -> None:
     export = json.loads(render_campaign(findings, "json"))
     schema = json.loads((SCHEMA / "campaign.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -427,8 +427,8 @@ def test_json_is_as_its_schema_says(findings: CampaignFindings) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 100])
-def test_the_terminal_is_never_too_narrow(findings: CampaignFindings, width: int) -> None:
-    lines = list(terminal.lines(campaign_document(findings, Detail.BRIEF), width))
+def test_the_terminal_is_never_too_narrow(findings: CampaignReport, width: int) -> None:
+    lines = list(terminal.lines(brief_campaign_document(findings), width))
     assert all(len(line.plain) <= width for line in lines)
     text = " ".join(line.plain.strip() for line in lines)
     assert "tc02 not run" in text and "claims: 1 supported, 1 refuted" in text

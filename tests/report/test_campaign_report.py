@@ -13,22 +13,26 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.analysis.campaign import campaign_findings
+from concurve.analysis.run import trial_findings_of
+from concurve.assemble import campaign_of
 from concurve.cli import app
 from concurve.definition.campaign_file import load_campaign
 from concurve.errors import ConcurveError
 from concurve.exports import export_campaign, render_campaign
-from concurve.findings.campaign import CampaignFindings
+from concurve.findings.campaign import CampaignReport
+from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head
+from concurve.report.document import Caption, walk
 from concurve.report.sections.campaign import campaign_document
-from concurve.reporting import campaign_of, figures_of
 from concurve.store import Store
 from concurve.store.rows import CampaignRow
 from concurve.wire.spec import TrialSpec
 from tests.helpers.campaigns import write_campaign
 from tests.helpers.explaining import WALL, record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine
+from tests.helpers.made import figures_alone
 
 SCHEMA = Path(__file__).parents[2] / "schema"
 
@@ -83,20 +87,20 @@ def row(stored: Store) -> CampaignRow:
 
 
 @pytest.fixture(scope="module")
-def plain(stored: Store, row: CampaignRow) -> CampaignFindings:
-    return campaign_findings(stored, row, lambda run: figures_of(stored, run, dots=True))
+def plain(stored: Store, row: CampaignRow) -> CampaignReport:
+    return campaign_findings(stored, row, lambda run: figures_alone(trial_findings_of(stored, run)))
 
 
 @pytest.fixture(scope="module")
-def findings(stored: Store, row: CampaignRow) -> CampaignFindings:
+def findings(stored: Store, row: CampaignRow) -> CampaignReport:
     return campaign_of(stored, row)
 
 
-def runs(findings: CampaignFindings) -> list[Report]:
+def runs(findings: CampaignReport) -> list[Report]:
     return [study.run for study in findings.studies if study.run is not None]
 
 
-def test_each_run_has_its_models_and_what_limits_it(findings: CampaignFindings) -> None:
+def test_each_run_has_its_models_and_what_limits_it(findings: CampaignReport) -> None:
     first, second = runs(findings)
     assert [item.group for item in first.scaling] == [{"cpus": 1}, {"cpus": 2}]
     assert first.explanation is not None
@@ -106,7 +110,7 @@ def test_each_run_has_its_models_and_what_limits_it(findings: CampaignFindings) 
     assert second.explanation is None, "where nothing is to be faster, nothing limits"
 
 
-def test_the_summary_names_the_causes_once(findings: CampaignFindings) -> None:
+def test_the_summary_tells_the_causes_once(findings: CampaignReport) -> None:
     says = (
         "What limits test case 1: lock in 2 of 6 cells, cpu in 1; in the other 3 nothing is found."
     )
@@ -116,9 +120,9 @@ def test_the_summary_names_the_causes_once(findings: CampaignFindings) -> None:
 
 
 def test_the_models_curves_are_in_the_campaigns_charts(
-    plain: CampaignFindings, findings: CampaignFindings
+    plain: CampaignReport, findings: CampaignReport
 ) -> None:
-    def curves(findings: CampaignFindings) -> int:
+    def curves(findings: CampaignReport) -> int:
         specs = [json.dumps(c.spec.to_dict()) for c in campaign_document(findings).charts()]
         return sum('"kind": "curve"' in spec for spec in specs)
 
@@ -126,7 +130,7 @@ def test_the_models_curves_are_in_the_campaigns_charts(
     assert curves(findings) > 0
 
 
-def test_markdown_says_why(findings: CampaignFindings) -> None:
+def test_markdown_says_why(findings: CampaignReport) -> None:
     text = render_campaign(findings, "markdown").decode()
     results = text[text.index("## 6.") : text.index("## 7.")]
     assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
@@ -146,7 +150,7 @@ def test_markdown_says_why(findings: CampaignFindings) -> None:
     assert "| cpus | 2" not in reported, "a level is no news"
 
 
-def test_html_says_why_and_every_link_has_its_place(findings: CampaignFindings) -> None:
+def test_html_says_why_and_every_link_has_its_place(findings: CampaignReport) -> None:
     page = render_campaign(findings, "html").decode()
     assert re.search(r"<th[^>]*>what limits it</th>", page)
     assert "<td>lock: With cpus=1 threads=2 an operation takes" in page
@@ -178,7 +182,7 @@ def test_json_has_both_as_their_schemas_say(stored: Store, row: CampaignRow) -> 
     ]  # fmt: skip
 
 
-def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: CampaignFindings) -> None:
+def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: CampaignReport) -> None:
     campaign, db = plain.campaign.id, f"--db={stored._engine.url.database}"
     shown = CliRunner().invoke(app, ["show", campaign, "--json", "--models", db])
     assert len(json.loads(shown.stdout)["studies"][0]["run"]["models"]) == 2
@@ -186,3 +190,20 @@ def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: Campai
         refused = CliRunner().invoke(app, ["show", campaign, option, db])
         assert isinstance(refused.exception, ConcurveError)
         assert "is for runs" in refused.exception.what
+
+
+def test_a_source_s_own_numbers_do_not_shift_the_new_ones(findings: CampaignReport) -> None:
+    def numbers(findings: CampaignReport) -> list[str]:
+        blocks = walk(campaign_document(findings).blocks)
+        return [block.label for block in blocks if isinstance(block, Caption) and block.label]
+
+    first, second = findings.studies
+    assert first.run is not None
+    named = PublishedTable(number="Ninth", title="Times", rows=(), columns=(), figures=())
+    run = msgspec.structs.replace(first.run, published=(named,))
+    studies = (msgspec.structs.replace(first, run=run), second)
+    new = [label for label in numbers(findings) if label.startswith("Table N")]
+    assert new == [f"Table N{number + 1}" for number in range(len(new))]
+    with_named = numbers(msgspec.structs.replace(findings, studies=studies))
+    assert "Table Ninth" in with_named
+    assert [label for label in with_named if label in new] == new

@@ -16,7 +16,7 @@ import pytest
 
 from concurve.estimate import Estimate
 from concurve.report import csv
-from concurve.report.json import to_json
+from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
 from concurve.report.sections.run import run_document
 from tests.report import samples

@@ -12,7 +12,8 @@ import pytest
 
 from concurve.definition.study import Rules
 from concurve.findings.run import Report
-from concurve.report.charts import charts, write_charts
+from concurve.report.charts import charts
+from concurve.report.charts.image import to_svg, write_charts
 from concurve.report.document import Chart
 from concurve.report.html import to_html
 from concurve.report.sections.run import run_document
@@ -135,7 +136,7 @@ def test_intervals_are_drawn_in_the_unit_of_the_axis() -> None:
     assert figure.low is not None
     assert rows[0]["value"] == pytest.approx(figure.value * 1000)
     assert rows[0]["low"] == pytest.approx(figure.low * 1000)
-    assert "ms" in chart.to_svg()
+    assert "ms" in to_svg(chart)
 
 
 def test_a_missing_cell_breaks_its_curve() -> None:
@@ -187,7 +188,7 @@ def test_a_level_of_zero_and_negative_figures_are_drawn() -> None:
         msgspec.structs.replace(findings.factors[1], levels=(0, 1, 2, 8, 32, 128, 512)),
     )
     odd = msgspec.structs.replace(findings, cells=cells, factors=factors)
-    assert all("<svg" in chart.to_svg() for chart in charts(odd))
+    assert all("<svg" in to_svg(chart) for chart in charts(odd))
 
 
 def test_static_charts_are_written(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from concurve.findings.run import Report
-from concurve.report.document import Chart, Detail
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
-from concurve.report.sections.run import run_document
+from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
 from tests.report import samples
 
@@ -26,7 +25,8 @@ NAMES = ("thread_scaling", "text_factor", "single_cell", "troubled", "judged")
 
 
 def terminal(report: Report) -> str:
-    return "".join(f"{line.plain}\n" for line in lines(run_document(report, Detail.BRIEF), 100))
+    document = brief_run_document(report, report.scaling, report.explanation)
+    return "".join(f"{line.plain}\n" for line in lines(document, 100))
 
 
 def whole_terminal(report: Report) -> str:
@@ -54,7 +54,7 @@ VIEWS: dict[str, Callable[[Report], str]] = {
 def empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes a second, and its result belongs to another program's version."""
     empty = '<svg width="1" viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr(Chart, "to_svg", lambda _: empty)
+    monkeypatch.setattr("concurve.report.html.to_svg", lambda _: empty)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from concurve.findings.run import Report
 from concurve.report import terminal
-from concurve.report.document import Detail
-from concurve.report.sections.run import run_document
+from concurve.report.document import Document
+from concurve.report.sections.run import brief_run_document
 from tests.report import samples
 
 
@@ -23,16 +23,21 @@ class Screen(io.StringIO):
         return True
 
 
+def brief(report: Report) -> Document:
+    """With all that a brief report may be asked for."""
+    return brief_run_document(report, report.scaling, report.explanation)
+
+
 def printed(found: Report, report: str | None = None) -> str:
     out = io.StringIO()
-    terminal.show(run_document(found, Detail.BRIEF), out, report)
+    terminal.show(brief(found), out, report)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("name", samples.ALL)
 @pytest.mark.parametrize("width", [30, 45, 80, 132])
 def test_fits_its_width(name: str, width: int) -> None:
-    for line in terminal.lines(run_document(samples.ALL[name](), Detail.BRIEF), width):
+    for line in terminal.lines(brief(samples.ALL[name]()), width):
         assert cell_len(line.plain) <= width, line.plain
 
 
@@ -53,7 +58,7 @@ def test_colours_on_a_terminal_only_and_not_against_no_color(
 
     def on_screen() -> str:
         screen = Screen()
-        terminal.show(run_document(samples.troubled(), Detail.BRIEF), screen)
+        terminal.show(brief_run_document(samples.troubled()), screen)
         return screen.getvalue()
 
     assert "\x1b[33m" in on_screen()
@@ -98,7 +103,7 @@ def test_says_what_happened() -> None:
 def test_ascii_streams_get_ascii() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    terminal.show(run_document(samples.text_factor(), Detail.BRIEF), stream)
+    terminal.show(brief_run_document(samples.text_factor()), stream)
     stream.flush()
     assert b"+-" in raw.getvalue()
     assert all(len(line) <= 80 for line in raw.getvalue().splitlines())

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from concurve.analysis.run import findings_of
+from concurve.analysis.run import trial_findings_of
+from concurve.assemble import raw_trials
 from concurve.estimate import Estimate
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.planning.plan import plan_of
 from concurve.report import csv
-from concurve.reporting import raw_trials
 from concurve.store import Store
 from concurve.store.run_head import RunHead
 from tests.helpers import generate
@@ -29,12 +29,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, RunHead]:
 
 
 @pytest.fixture(scope="module")
-def findings(large: tuple[Lab, RunHead]) -> Findings:
+def findings(large: tuple[Lab, RunHead]) -> TrialFindings:
     store = Store(str(large[0].db))
-    return findings_of(store, store.find_run("last"))
+    return trial_findings_of(store, store.find_run("last"))
 
 
-def test_every_figure_is_right(large: tuple[Lab, RunHead], findings: Findings) -> None:
+def test_every_figure_is_right(large: tuple[Lab, RunHead], findings: TrialFindings) -> None:
     assert findings.run.trials == THREADS * REPEATS
     assert findings.rejects == ()
     base = generate.mean_seconds(plan_of(large[1]).cells[0])
@@ -52,7 +52,7 @@ def narrow(estimate: Estimate) -> bool:
     return estimate.precision is not None and estimate.precision < 0.002
 
 
-def test_every_trial_is_exported(large: tuple[Lab, RunHead], findings: Findings) -> None:
+def test_every_trial_is_exported(large: tuple[Lab, RunHead], findings: TrialFindings) -> None:
     store = Store(str(large[0].db))
     used = sum(trial[3] for trial in raw_trials(findings, store.records(findings.run.id)))
     assert used == THREADS * REPEATS, "each counts in the figures, and the export says so"
@@ -79,5 +79,5 @@ def test_a_generated_run_is_one_that_the_protocol_would_make(tmp_path: Path) -> 
     """Else the analysis would refuse it; and a small one is as right as the large one."""
     head = generate.fill(tmp_path / "s.db", 3, 10)
     store = Store(str(tmp_path / "s.db"))
-    small = findings_of(store, store.find_run(head.id))
+    small = trial_findings_of(store, store.find_run(head.id))
     assert [cell.trials for cell in small.cells] == [10, 10, 10]

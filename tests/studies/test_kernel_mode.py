@@ -18,6 +18,7 @@ from concurve.definition.catalogue import find
 from concurve.findings.workers import CellShares, WorkerShares
 from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
+from concurve.report.charts.image import to_svg
 from concurve.report.charts.workers import bars
 from tests.helpers import real
 from tests.helpers.planned import argv, study_of
@@ -215,4 +216,4 @@ def test_each_client_has_a_bar_in_the_panel_of_its_cell() -> None:
     assert [row["share"] for row in values if row["panel"] == "mode=processes"] == [200, 300, 260]
     assert "mode=threads: 239 to 241" in chart.alternative
     assert "2 of 6 cells." in chart.remarks
-    assert chart.to_svg().startswith("<svg")
+    assert to_svg(chart).startswith("<svg")

@@ -16,7 +16,7 @@ from concurve.analysis.fit import notes_of
 from concurve.errors import ConcurveError
 from concurve.findings.cells import CellFindings
 from concurve.findings.fit import CurvePoint, FitResult, Prediction
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
@@ -42,7 +42,7 @@ class _Group(NamedTuple):
     cells: list[CellFindings]
 
 
-def scaling_of(findings: Findings) -> tuple[ScalingFinding, ...]:
+def scaling_of(findings: TrialFindings) -> tuple[ScalingFinding, ...]:
     """The models of each group of cells that differ in the work factor only; none where no numeric
     factor of three levels or more counts as concurrency."""
     work = findings.work
@@ -78,9 +78,9 @@ def throughput_of(findings: Findings) -> str:
     return primary.name if primary.better == "higher" and not bounded else RATE
 
 
-def work_done(findings: Findings, throughput: str) -> float | None:
-    """The work of a trial, as throughput × wall time, if it is the same for all trials: then time
-    and speed-up follow from the throughput. ``None`` if it differs."""
+def work_done(findings: TrialFindings, throughput: str) -> float | None:
+    """What each trial does, as throughput × wall time, where that is the same for all: then the
+    time and the speed-up follow from the throughput. ``None`` where it differs."""
     found = [
         dot.values[throughput] * dot.values["wall_seconds"]
         for dot in findings.dots

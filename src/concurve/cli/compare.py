@@ -112,13 +112,14 @@ def _compare(
     store: Store, runs: tuple[str, ...], factor: str | None, levels: str | None, chosen: Options
 ) -> Comparison:
     from concurve.analysis.comparison import compare_levels, compare_runs
-    from concurve.analysis.run import findings_of
+    from concurve.analysis.run import trial_findings_of
 
     count = 2 if factor is None else 1
     if len(runs) != count or (factor is None and levels is not None):
         raise click.UsageError("two runs A and B; or one RUN with --factor NAME --levels BASE,NEW")
     sides = [
-        [findings_of(store, store.find_run(name)) for name in side.split(",")] for side in runs
+        [trial_findings_of(store, store.find_run(name)) for name in side.split(",")]
+        for side in runs
     ]
     if factor is None:
         return compare_runs(sides[0], sides[1], chosen)

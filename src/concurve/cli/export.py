@@ -39,8 +39,8 @@ and html.
 def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
+    from concurve.analysis.run import trial_findings_of
     from concurve.report import csv
-    from concurve.reporting import figures_of
     from concurve.store import Store
 
     if file is not None:
@@ -53,7 +53,7 @@ def verb(run: str, kind: str, file: Path | None, db: str | None) -> None:
         exports.check_campaign_format(form)
         content = exports.export_campaign(store, campaign, form)
     elif kind == "trials":
-        content = csv.trials(figures_of(store, store.find_run(run), dots=True)).encode()
+        content = csv.trials(trial_findings_of(store, store.find_run(run))).encode()
     elif kind == "hdr":
         content = exports.export_hdr(store, store.find_run(run))
     else:

@@ -93,8 +93,9 @@ def verb(
     if export_svg is not None:
         from concurve.exports import write
         from concurve.report.charts.fit import fit_chart
+        from concurve.report.charts.image import to_svg
 
-        write(export_svg, fit_chart(fit).to_svg().encode())
+        write(export_svg, to_svg(fit_chart(fit)).encode())
 
 
 def _predict_at(texts: tuple[str, ...]) -> list[float]:

@@ -40,9 +40,7 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     if not rows:
         names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"
         raise ComparisonError(f"no run of {study!r} in {store.shown()}", f"stored are {names}")
-    found = history_of(
-        [findings_of(store, row, dots=False) for row in rows], indicator, across_machines
-    )
+    found = history_of([findings_of(store, row) for row in rows], indicator, across_machines)
     if json:
         print(to_json(found).decode())
     else:

@@ -37,8 +37,8 @@ Examples:
 @options.db
 def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
     """Print a run or a campaign as a table or as JSON."""
+    from concurve.assemble import figures_of
     from concurve.cli.showing import show_run
-    from concurve.reporting import figures_of
     from concurve.store import Store
 
     store = Store.existing(db)
@@ -46,10 +46,10 @@ def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> No
     if campaign is not None:
         _show_campaign(store, campaign, json, best_by, models)
     elif json:
-        from concurve.report.json import to_json
+        from concurve.report.json.export import figures_to_json
 
         found = figures_of(store, store.find_run(run), best_by, models=models)
-        print(to_json(found).decode())
+        print(figures_to_json(*found).decode())
     else:
         show_run(store, run, best_by=best_by, models=models)
 
@@ -65,15 +65,23 @@ def _show_campaign(
             "concurve show RUN with it; concurve report CAMPAIGN has the models of all its runs",
         )
     if json:
-        from concurve.analysis.campaign import campaign_findings
-        from concurve.exports import render_campaign
-        from concurve.reporting import figures_of
-
-        findings = campaign_findings(
-            store, campaign, lambda run: figures_of(store, run, models=models, dots=True)
-        )
-        print(render_campaign(findings, "json").decode(), end="")
+        print(_campaign_json(store, campaign, models).decode())
     else:
         from concurve.cli.showing import show_campaign
 
         show_campaign(store, campaign.id)
+
+
+def _campaign_json(store: Store, campaign: CampaignRow, models: bool) -> bytes:
+    from concurve.analysis.campaign import campaign_findings
+    from concurve.analysis.run import findings_of, trial_findings_of
+    from concurve.report.json.campaign import to_campaign_json
+    from concurve.report.json.export import figures_to_json
+
+    if not models:
+        cells = campaign_findings(store, campaign, lambda run: findings_of(store, run))
+        return to_campaign_json(cells, figures_to_json)
+    from concurve.analysis.scaling import scaling_of
+
+    trials = campaign_findings(store, campaign, lambda run: trial_findings_of(store, run))
+    return to_campaign_json(trials, lambda run: figures_to_json(run, scaling_of(run)))

@@ -28,22 +28,20 @@ def show_run(
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
     ``models`` asks for scaling models."""
-    from concurve.report.document import Detail
-    from concurve.report.sections.run import run_document
-    from concurve.reporting import figures_of
+    from concurve.assemble import figures_of
+    from concurve.report.sections.run import brief_run_document
 
     found = figures_of(store, store.find_run(run), best_by, models=models)
-    print_document(run_document(found, Detail.BRIEF), report)
+    print_document(brief_run_document(*found), report)
 
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:
     """Print a stored campaign."""
     from concurve.analysis.campaign import campaign_findings
-    from concurve.report.document import Detail
-    from concurve.report.sections.campaign import campaign_document
-    from concurve.reporting import figures_of
+    from concurve.analysis.run import findings_of
+    from concurve.report.sections.campaign import brief_campaign_document
 
     row = store.find_campaign(campaign)
     assert row is not None
-    findings = campaign_findings(store, row, lambda run: figures_of(store, run))
-    print_document(campaign_document(findings, Detail.BRIEF), report)
+    findings = campaign_findings(store, row, lambda run: findings_of(store, run))
+    print_document(brief_campaign_document(findings), report)

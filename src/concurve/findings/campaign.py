@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
-from concurve.findings.run import Finding, Report
+from concurve.findings.run import Finding, Findings, Report
 from concurve.terms import CampaignTexts, TestCase
 
 MemberState = Literal["planned", "begun", "complete", "failed", "not run"]
+
+#: What was read of each run: its figures, or its whole report.
+RunT_co = TypeVar("RunT_co", bound=Findings, covariant=True)
 
 
 class Procedure(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +44,8 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
-class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """A study of a campaign: its state, and the report of its run if it has one.
+class StudyFindings(msgspec.Struct, Generic[RunT_co], frozen=True, kw_only=True):
+    """A study of a campaign: what became of it, and what its run says, if it has one.
 
     ``verdicts`` counts its claims, ``agreements`` the published figures.
     """
@@ -52,7 +55,7 @@ class StudyFindings(msgspec.Struct, frozen=True, kw_only=True):
     test_case: TestCase | None
     state: MemberState
     reason: str
-    run: Report | None = None
+    run: RunT_co | None = None
     procedure: Procedure | None = None
     verdicts: dict[VerdictName, int] = {}
     agreements: dict[Agreement, int] = {}
@@ -75,17 +78,21 @@ class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
     version: str
 
 
-class CampaignFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a view of a campaign shows. ``summary`` can be read in a minute."""
+class CampaignFindings(msgspec.Struct, Generic[RunT_co], frozen=True, kw_only=True):
+    """Everything that a view of a campaign shows. ``summary`` is for a reader who has a minute."""
 
     campaign: CampaignInfo
     texts: CampaignTexts
     glossary: dict[str, str]
     summary: tuple[Finding, ...]
-    studies: tuple[StudyFindings, ...]
+    studies: tuple[StudyFindings[RunT_co], ...]
     deviations: tuple[Deviation, ...]
     machine: dict[str, Any]
     trials: int
     duration_seconds: float
     verdicts: dict[VerdictName, int]
     agreements: dict[Agreement, int]
+
+
+CampaignReport: TypeAlias = CampaignFindings[Report]
+"""A campaign with the whole report of each of its runs."""

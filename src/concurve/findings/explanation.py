@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Literal
 
 import msgspec
@@ -36,6 +37,15 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     threads: int | None = None
     trials: int = 0
     missing: dict[str, str] = {}
+
+    def share_of(self, *parts: str) -> float:
+        """The sum of some of the ``shares``; a part that is none of them counts as 0."""
+        return fsum(self.shares.get(part, 0.0) for part in parts)
+
+    @property
+    def blocked_share(self) -> float:
+        """The share of everything that is neither on a CPU nor in a queue for one."""
+        return self.share_of(*(part for part in self.shares if part not in ("cpu", "run_queue")))
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

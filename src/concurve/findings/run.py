@@ -15,6 +15,19 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.findings.workers import ProgramFact, WorkerShares
 from concurve.terms import Factor, IndicatorInfo, TestCase
 
+# What comes after the primary indicator, its speed-up and what was asked for; others in the order
+# of the indicators. Where a load lasts a fixed time, its wall time tells nothing.
+_WANTED = (
+    "wall_seconds",
+    "efficiency",
+    "cpu_seconds",
+    "involuntary_switches",
+    "voluntary_switches",
+    "migrations",
+    "threads_peak",
+    "rss_bytes_max",
+)
+
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
@@ -48,8 +61,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stored figures of a run say. ``asked`` names the indicators that the study or the
-    command line asked for by name, the primary one included."""
+    """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
+    study or the command line asked for by name, the primary one included."""
 
     run: RunInfo
     question: str
@@ -61,7 +74,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
     rejects: tuple[Reject, ...]
-    dots: tuple[Dot, ...]
     machine: dict[str, Any]
     roles: tuple[str, ...]
     claims: tuple[ClaimFinding, ...] = ()
@@ -74,6 +86,41 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         """The indicator's description; an unknown name describes itself."""
         found = next((item for item in self.indicators if item.name == name), None)
         return found or IndicatorInfo(name=name, label=name)
+
+    def names_in_order(self) -> list[str]:
+        """Names of the indicators that any cell has or lacks, the most wanted first."""
+        present: dict[str, None] = {}
+        for cell in self.cells:
+            present.update(dict.fromkeys(cell.indicators))
+        for cell in self.cells:
+            present.update(dict.fromkeys(cell.absent))
+        asked = (name for name in self.asked if name not in _WANTED)
+        # What the machine did while it simulated is not what was asked.
+        machine = () if self.run.simulation else _WANTED
+        others = (info.name for info in self.indicators)
+        wanted = (self.primary, "speedup", *asked, *machine, *others)
+        return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+    @property
+    def best_overall(self) -> BestFinding | None:
+        """The finding over all cells of the run, if there is one: not where conditions differ."""
+        return next((item for item in self.best if not item.group), None)
+
+    @property
+    def work(self) -> Factor | None:
+        """The factor that counts as concurrency, if one does."""
+        return next((factor for factor in self.factors if factor.work), None)
+
+
+class TrialFindings(Findings, frozen=True, kw_only=True):
+    """The same with the figures of each trial, ``dots``."""
+
+    dots: tuple[Dot, ...]
+
+    @classmethod
+    def of(cls, findings: Findings, dots: tuple[Dot, ...]) -> TrialFindings:
+        """What the figures of a run say, with those of each trial."""
+        return cls(**_fields(findings, Findings), dots=dots)
 
     def columns(self, name: str) -> dict[int, list[float]]:
         """Values of an indicator in the trials in use, by cell, in the order of the trials."""
@@ -91,24 +138,15 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
                 blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
         return blocks
 
-    @property
-    def best_overall(self) -> BestFinding | None:
-        """The finding over all cells of the run; ``None`` if conditions differ between cells."""
-        return next((item for item in self.best if not item.group), None)
 
-    @property
-    def work(self) -> Factor | None:
-        """The factor that counts as concurrency, if one does."""
-        return next((factor for factor in self.factors if factor.work), None)
+class Report(TrialFindings, frozen=True, kw_only=True):
+    """What a run says, whole: its figures, the scaling models fitted to them, and what its records
+    say of where the time went, of the program and of its single workers. All of it was read: what
+    is empty or ``None`` here is not there.
 
-
-class Report(Findings, frozen=True, kw_only=True):
-    """All findings of a run: its figures, the scaling models fitted to them, and from its records
-    where the time went, the facts of the program and the shares of its workers.
-
-    ``explanation`` is ``None`` if the primary indicator has no better direction, the time is that
-    of a simulator, or no records were read. ``shares`` is ``None`` if the study has no indicator of
-    fairness over workers.
+    ``explanation`` is ``None`` where there is nothing to explain: nothing is to be faster, the time
+    is a simulator's, or the trials are too many. ``shares`` is ``None`` where the study does not
+    ask how even its workers are.
     """
 
     scaling: tuple[ScalingFinding, ...]
@@ -117,15 +155,24 @@ class Report(Findings, frozen=True, kw_only=True):
     shares: WorkerShares | None
 
     @classmethod
-    def of(
+    def whole(
         cls,
-        findings: Findings,
+        findings: TrialFindings,
         *,
-        scaling: tuple[ScalingFinding, ...] = (),
-        explanation: Explanation | None = None,
-        facts: tuple[ProgramFact, ...] = (),
-        shares: WorkerShares | None = None,
+        scaling: tuple[ScalingFinding, ...],
+        explanation: Explanation | None,
+        facts: tuple[ProgramFact, ...],
+        shares: WorkerShares | None,
     ) -> Report:
-        """The report of a run from the findings of its figures and further findings."""
-        given = {name: getattr(findings, name) for name in Findings.__struct_fields__}
-        return cls(**given, scaling=scaling, explanation=explanation, facts=facts, shares=shares)
+        """The report of a run from what its figures say and what else is known of it."""
+        return cls(
+            **_fields(findings, TrialFindings),
+            scaling=scaling,
+            explanation=explanation,
+            facts=facts,
+            shares=shares,
+        )
+
+
+def _fields(findings: Findings, of: type[Findings]) -> dict[str, Any]:
+    return {name: getattr(findings, name) for name in of.__struct_fields__}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import msgspec
 
 from concurve.terms import Level
@@ -23,6 +25,11 @@ class CellShares(msgspec.Struct, frozen=True, kw_only=True):
 
     parameters: dict[str, Level]
     shares: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """What each would have done if all had done the same."""
+        return fmean(self.shares)
 
 
 class WorkerShares(msgspec.Struct, frozen=True, kw_only=True):

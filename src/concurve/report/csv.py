@@ -8,8 +8,7 @@ import io
 import math
 from typing import NamedTuple
 
-from concurve.findings.run import Findings
-from concurve.report.sections.figures import order
+from concurve.findings.run import Findings, TrialFindings
 
 _RESERVED_CELL = {"cell", "status", "trials"}
 _RESERVED_TRIAL = {"cell", "block", "attempt", "used", "cause"}
@@ -28,7 +27,7 @@ def cell_rows(findings: Findings) -> Rows:
 
     A figure that is missing, and an interval with too few trials, are ``None``.
     """
-    names = order(findings)
+    names = findings.names_in_order()
     factors = _factors(findings, _RESERVED_CELL, names)
     heading = ["cell", *factors.values(), "status", "trials"]
     for name in names:
@@ -46,7 +45,7 @@ def cell_rows(findings: Findings) -> Rows:
     return Rows(heading, rows)
 
 
-def trial_rows(findings: Findings) -> Rows:
+def trial_rows(findings: TrialFindings) -> Rows:
     """One row a trial that gave a figure: parameters, block, attempt, whether used, the cause
     of a doubt, figures."""
     names = list(dict.fromkeys(name for dot in findings.dots for name in dot.values))
@@ -83,7 +82,7 @@ def cells(findings: Findings) -> str:
     return _text(cell_rows(findings))
 
 
-def trials(findings: Findings) -> str:
+def trials(findings: TrialFindings) -> str:
     """One row a trial; see :func:`trial_rows`. What is missing is empty."""
     return _text(trial_rows(findings))
 

@@ -2,8 +2,9 @@
 
 A builder in :mod:`concurve.report.sections` makes them of findings, once; the renderers
 (:mod:`~concurve.report.terminal`, :mod:`~concurve.report.markdown`, :mod:`~concurve.report.html`)
-show them and know nothing else. Texts are plain: a renderer removes control characters and
-escapes what its format would read as markup.
+show them and know nothing else. Texts are plain: a renderer takes control characters out and
+escapes what its format would read as markup. What takes long to make and many views leave out (the
+entries of a column, a chart) is a function, called when a view first reads it.
 
 A block with a :class:`Detail` is meant for documents of that detail only; one without stands in
 all of them. :func:`at_detail` leaves the others out.
@@ -65,12 +66,14 @@ class Text:
 @dataclass(frozen=True)
 class Number:
     """A figure as text: ``spread`` follows the value (``± 0.03``), ``span`` is the interval from
-    end to end. ``order`` is the figure itself, by which a table is sorted."""
+    end to end. ``order`` is the figure itself, by which a table is sorted. ``is_skewed``: the
+    spread is the interval, since the value is not near its middle."""
 
     value: str
     spread: str = ""
     span: str = ""
     order: float | None = None
+    is_skewed: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,58 +138,46 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column: its heading, its entries in the order of the rows, and their role.
+class Entries:
+    """The entries of a column in the order of the rows, and the unit that they share."""
 
-    ``short`` is a shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0
-    for a column that is always shown; of the others those with the least number come first, as far
-    as they fit.
+    cells: Sequence[Cell]
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, its entries, and what they are.
+
+    ``content`` are the entries, with their unit if they have one, or a function that makes them
+    when they are first read: narrow views need few of the columns of a long table. ``short`` is a
+    shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0 for a column
+    that is always shown; of the others those with the least number come first, as far as they fit.
     """
 
     title: str
-    cells: Sequence[Cell]
+    content: Sequence[Cell] | Entries | Callable[[], Entries]
     role: Role = Role.TEXT
-    unit: str = ""
     short: str = ""
     name: str = ""
     note: str = ""
     wanted: int = 0
     detail: Detail | None = None
 
-
-class LateColumn(Column):
-    """A column whose unit and entries are made when they are first read: narrow views need few of
-    the columns of a long table."""
-
-    def __init__(
-        self,
-        title: str,
-        make: Callable[[], tuple[str, Sequence[Cell]]],
-        *,
-        short: str = "",
-        name: str = "",
-        note: str = "",
-        wanted: int = 0,
-    ) -> None:
-        """A column of numbers; ``make`` gives their unit and the entries."""
-        given = {"title": title, "_make": make, "role": Role.NUMBER, "short": short, "name": name,
-                 "note": note, "wanted": wanted, "detail": None}  # fmt: skip
-        self.__dict__.update(given)
-
     @cached_property
-    def _made(self) -> tuple[str, Sequence[Cell]]:
-        make: Callable[[], tuple[str, Sequence[Cell]]] = self.__dict__["_make"]
-        return make()
-
-    @property
-    def unit(self) -> str:
-        """The unit that all entries share."""
-        return self._made[0]
+    def _entries(self) -> Entries:
+        content = self.content() if callable(self.content) else self.content
+        return content if isinstance(content, Entries) else Entries(content)
 
     @property
     def cells(self) -> Sequence[Cell]:
         """The entries in the order of the rows."""
-        return self._made[1]
+        return self._entries.cells
+
+    @property
+    def unit(self) -> str:
+        """The unit that all entries share; empty if none."""
+        return self._entries.unit
 
 
 @dataclass(frozen=True)
@@ -242,19 +233,6 @@ class Chart:
     def spec(self) -> Any:
         """The Altair chart."""
         return self.draw()
-
-    def to_svg(self) -> str:
-        """Static SVG, on its own or inline."""
-        import vl_convert
-
-        return str(vl_convert.vegalite_to_svg(self.spec.to_dict()))
-
-    def to_png(self, scale: float = 2.0) -> bytes:
-        """PNG on white at ``scale`` pixels per point."""
-        import vl_convert
-
-        spec = self.spec.properties(background="white").to_dict()
-        return bytes(vl_convert.vegalite_to_png(spec, scale=scale))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concurve.report import format as fmt
+from concurve.report.charts.image import to_svg
 from concurve.report.charts.style import GRID, INK, PALETTE, PALETTE_DARK, SOFT
 from concurve.report.document import Block, Cell, Chart, Document, Missing, Role, Table, Tone
 
@@ -86,7 +87,7 @@ def _picture(chart: Chart, number: int) -> Any:
     """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
     from markupsafe import Markup, escape
 
-    svg = chart.to_svg()
+    svg = to_svg(chart)
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)
     svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
     opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)

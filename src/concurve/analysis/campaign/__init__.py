@@ -12,9 +12,15 @@ from typing import get_args
 from concurve.analysis.campaign.deviations import deviations
 from concurve.analysis.campaign.summary import summary, summed
 from concurve.definition.study import Rules
-from concurve.findings.campaign import CampaignFindings, CampaignInfo, Procedure, StudyFindings
+from concurve.findings.campaign import (
+    CampaignFindings,
+    CampaignInfo,
+    Procedure,
+    RunT_co,
+    StudyFindings,
+)
 from concurve.findings.claims import VerdictName
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Findings
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign
 from concurve.store.rows import CampaignRow, MemberRow, RunRow
@@ -22,9 +28,10 @@ from concurve.store.run_head import decode_head
 
 
 def campaign_findings(
-    store: Store, row: CampaignRow, read: Callable[[RunRow], Report]
-) -> CampaignFindings:
-    """Everything that the views of a campaign show; ``read`` makes the report of each run."""
+    store: Store, row: CampaignRow, read: Callable[[RunRow], RunT_co]
+) -> CampaignFindings[RunT_co]:
+    """Everything that the views of a campaign show; ``read`` says what a run says: its
+    figures, or its whole report."""
     head = decode_campaign(row)
     runs = {run.id: run for run in store.runs()}
     studies = tuple(
@@ -66,8 +73,8 @@ def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
 
 
 def _study(
-    head: CampaignHead, member: MemberRow, row: RunRow | None, read: Callable[[RunRow], Report]
-) -> StudyFindings:
+    head: CampaignHead, member: MemberRow, row: RunRow | None, read: Callable[[RunRow], RunT_co]
+) -> StudyFindings[RunT_co]:
     study = head.campaign.studies[member.position].study
     run = None if row is None else read(row)
     return StudyFindings(

@@ -12,7 +12,7 @@ from concurve.host.machine_check import inspect
 from concurve.host.same_machine import machine_differences
 
 
-def missing(study: StudyFindings) -> str:
+def missing(study: StudyFindings[Findings]) -> str:
     """What became of a study that is not complete."""
     words = {"planned": "has not begun", "begun": "is not finished", "failed": "failed",
              "not run": "was not run"}  # fmt: skip
@@ -20,8 +20,10 @@ def missing(study: StudyFindings) -> str:
     return f"{study.name} {words.get(study.state, study.state)}{reason}"
 
 
-def deviations(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> Iterator[Deviation]:
-    """The deviations of each study, then those of the machine."""
+def deviations(
+    studies: Sequence[StudyFindings[Findings]], machine: Mapping[str, Any]
+) -> Iterator[Deviation]:
+    """Of each study, then of the machine."""
     for study in studies:
         if study.state != "complete":
             yield Deviation(study=study.name, kind="missing", says=missing(study))
@@ -49,7 +51,7 @@ def _of_run(name: str, run: Findings) -> Iterator[Deviation]:
             yield Deviation(study=name, kind="not testable", says=says)
 
 
-def _other_machines(studies: Sequence[StudyFindings]) -> Iterator[Deviation]:
+def _other_machines(studies: Sequence[StudyFindings[Findings]]) -> Iterator[Deviation]:
     """A campaign may be resumed after a change of the machine."""
     for study in studies[1:]:
         assert study.run is not None and studies[0].run is not None

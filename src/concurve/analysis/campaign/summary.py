@@ -13,7 +13,7 @@ from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import Agreement
-from concurve.findings.run import Finding, Findings
+from concurve.findings.run import Finding, Findings, Report
 from concurve.store.campaign_head import CampaignHead
 
 #: The summary names at most this many refuted claims of a study.
@@ -32,7 +32,7 @@ def summed(counts: Iterable[Mapping[K, int]]) -> dict[K, int]:
 
 
 def summary(
-    head: CampaignHead, studies: Sequence[StudyFindings], machine: Mapping[str, Any]
+    head: CampaignHead, studies: Sequence[StudyFindings[Findings]], machine: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """The summary: how much was done, which claims hold, and which do not."""
     yield Finding(kind="answer", sentence=_done(studies, machine))
@@ -51,7 +51,7 @@ def summary(
     yield from _doubtful([study.run for study in studies if study.run is not None])
 
 
-def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
+def _done(studies: Sequence[StudyFindings[Findings]], machine: Mapping[str, Any]) -> str:
     runs = [study.run.run for study in studies if study.run is not None]
     done = sum(study.state == "complete" for study in studies)
     trials, seconds = sum(run.trials for run in runs), sum(run.duration_seconds for run in runs)
@@ -64,7 +64,7 @@ def _done(studies: Sequence[StudyFindings], machine: Mapping[str, Any]) -> str:
     )
 
 
-def _claims_with_run(head: CampaignHead, studies: Sequence[StudyFindings]) -> int:
+def _claims_with_run(head: CampaignHead, studies: Sequence[StudyFindings[Findings]]) -> int:
     """The claims of the studies that have a run; each may be tested in several settings."""
     members = zip(head.campaign.studies, studies, strict=True)
     return sum(len(member.study.claims) for member, study in members if study.run is not None)
@@ -80,7 +80,7 @@ def _claims(counts: Mapping[VerdictName, int], claims: int) -> str:
     )
 
 
-def _refuted(head: CampaignHead, studies: Sequence[StudyFindings]) -> Iterator[Finding]:
+def _refuted(head: CampaignHead, studies: Sequence[StudyFindings[Findings]]) -> Iterator[Finding]:
     """The claims that were refuted, some of each study; the others are counted."""
     left_out = 0
     for member, study in zip(head.campaign.studies, studies, strict=True):
@@ -97,13 +97,13 @@ def _refuted(head: CampaignHead, studies: Sequence[StudyFindings]) -> Iterator[F
         yield Finding(kind="note", sentence=f"{left_out} more claims are refuted; see the results.")
 
 
-def name_of(study: StudyFindings) -> str:
+def name_of(study: StudyFindings[Findings]) -> str:
     """``test case 9``, or the study's folder."""
     name = study.test_case.name if study.test_case is not None else study.name
     return name[:1].lower() + name[1:] if name.startswith("Test ") else name
 
 
-def _of_claim(claim: Claim, study: StudyFindings) -> Iterator[ClaimFinding]:
+def _of_claim(claim: Claim, study: StudyFindings[Findings]) -> Iterator[ClaimFinding]:
     """What the study's run says of a claim, in every setting that it is tested in."""
     for found in study.run.claims if study.run is not None else ():
         if found.claim == claim.id:
@@ -122,16 +122,16 @@ def _figures(counts: Mapping[Agreement, int]) -> str:
     )
 
 
-def _limits(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
-    """What limits the studies whose records were explained."""
+def _limits(studies: Sequence[StudyFindings[Findings]]) -> Iterator[Finding]:
+    """What limits the studies whose records were read and explained."""
     for study in studies:
-        if study.run is not None and study.run.explanation is not None:
+        if isinstance(study.run, Report) and study.run.explanation is not None:
             says = f"What limits {name_of(study)}: {causes(study.run.explanation)}"
             yield Finding(kind="note", sentence=says)
 
 
-def _skipped(studies: Sequence[StudyFindings]) -> Iterator[Finding]:
-    """Cells that were skipped after errors, in studies that are complete nevertheless."""
+def _skipped(studies: Sequence[StudyFindings[Findings]]) -> Iterator[Finding]:
+    """Cells that errors took out, in studies that are complete all the same."""
     for study in studies:
         cells = study.run.cells if study.run is not None else ()
         skipped = [cell for cell in cells if cell.status == "skipped"]

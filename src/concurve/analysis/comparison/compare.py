@@ -28,13 +28,13 @@ from concurve.analysis.comparison.sides import (
 )
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.stats.comparison import directions
 from concurve.terms import Level
 
 
 def compare_runs(
-    base: Sequence[Findings], new: Sequence[Findings], options: Options = DEFAULTS
+    base: Sequence[TrialFindings], new: Sequence[TrialFindings], options: Options = DEFAULTS
 ) -> Comparison:
     """Each cell of ``new`` over the same cell of ``base``. Several runs on a side are sessions
     of one experiment.
@@ -73,7 +73,7 @@ def compare_runs(
 
 
 def compare_levels(
-    run: Findings, factor: str, levels: Sequence[Level] = (), options: Options = DEFAULTS
+    run: TrialFindings, factor: str, levels: Sequence[Level] = (), options: Options = DEFAULTS
 ) -> Comparison:
     """Inside a run: each further level of a factor over the first, the other factors equal.
 
@@ -99,7 +99,7 @@ def compare_levels(
 
 
 def _levels(
-    run: Findings, factor: str, known: Sequence[Level], asked: Sequence[Level]
+    run: TrialFindings, factor: str, known: Sequence[Level], asked: Sequence[Level]
 ) -> list[Level]:
     by_text = {str(level): level for level in known}
     all_levels = f"out of {', '.join(by_text)}"

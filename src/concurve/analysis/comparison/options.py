@@ -9,7 +9,7 @@ import msgspec
 
 from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.stats.comparison import Method
 from concurve.terms import IndicatorInfo
 
@@ -53,7 +53,7 @@ def indicators_of(sides: tuple[Side, Side], options: Options) -> tuple[Indicator
     return tuple(infos)
 
 
-def _info(run: Findings, name: str) -> IndicatorInfo:
+def _info(run: TrialFindings, name: str) -> IndicatorInfo:
     have = dict.fromkeys(known for dot in run.dots for known in dot.values)
     if name not in have:
         derived = any(name in cell.indicators for cell in run.cells)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.errors import ComparisonError
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.terms import Level
 
@@ -19,7 +19,7 @@ class Side(NamedTuple):
     """The sessions (runs) of one side, and the cells of each by parameters."""
 
     name: str
-    sessions: tuple[Findings, ...]
+    sessions: tuple[TrialFindings, ...]
     cells: tuple[dict[frozenset[tuple[str, Level]], CellFindings], ...]
 
 
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     new: frozenset[tuple[str, Level]]
 
 
-def side_of(name: str, sessions: Sequence[Findings]) -> Side:
+def side_of(name: str, sessions: Sequence[TrialFindings]) -> Side:
     """Runs as a side of that name."""
     cells = tuple(
         {frozenset(cell.parameters.items()): cell for cell in run.cells} for run in sessions

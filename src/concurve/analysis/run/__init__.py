@@ -1,7 +1,21 @@
-"""A stored run → its findings."""
+"""The findings of one run; :mod:`~concurve.analysis.run.findings` is the table of contents."""
 
 from __future__ import annotations
 
-from concurve.analysis.run.findings import StoredRun, analyse, findings_of, stored_run
+from concurve.analysis.run.findings import (
+    StoredRun,
+    analyse,
+    findings_of,
+    stored_run,
+    trial_findings_of,
+    with_trials,
+)
 
-__all__ = ["StoredRun", "analyse", "findings_of", "stored_run"]
+__all__ = [
+    "StoredRun",
+    "analyse",
+    "findings_of",
+    "stored_run",
+    "trial_findings_of",
+    "with_trials",
+]

@@ -21,7 +21,7 @@ from concurve.analysis.run.tables import Table, in_use_of, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
-from concurve.findings.run import Findings, RunInfo
+from concurve.findings.run import Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
 from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
@@ -74,23 +74,35 @@ def stored_run(store: Store, row: RunRow) -> StoredRun:
     return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
 
 
-def findings_of(store: Store, row: RunRow, best_by: str = "", dots: bool = True) -> Findings:
-    """What the figures of a run say; without ``dots`` the trials one by one are left out, for views
-    that show cells only.
+def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
+    """What the figures of a run say, cell by cell.
 
     ``best_by`` names the indicator by which settings are best, if not the primary one.
 
     Raises:
         RunError: no trial has that indicator.
     """
+    return analyse(stored_run(store, row), _first_record(store, row), best_by)
+
+
+def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
+    """The same with the figures of each trial, for what shows or counts single trials."""
+    run = stored_run(store, row)
+    return with_trials(analyse(run, _first_record(store, row), best_by), run)
+
+
+def _first_record(store: Store, row: RunRow) -> TrialRecord | None:
     first = store.first_record(row.id)
-    return analyse(stored_run(store, row), decode_record(first) if first else None, best_by, dots)
+    return decode_record(first) if first else None
 
 
-def analyse(
-    stored: StoredRun, first: TrialRecord | None, best_by: str = "", dots: bool = True
-) -> Findings:
-    """Findings of a stored run with the record of its first trial, for what is absent and why."""
+def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
+    """The findings of a stored run with the figures of each of its trials."""
+    return TrialFindings.of(findings, _dots(stored.trials, stored.figures, stored.in_use))
+
+
+def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> Findings:
+    """Findings of a stored run. The record of its first trial says what is absent and why."""
     head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
     trials, figures, in_use = stored.trials, stored.figures, stored.in_use
     indicators = indicator_infos(head, plan, first, tables)
@@ -117,7 +129,6 @@ def analyse(
             *sentences(head, protocol, cells, rejects, stored.row.state, best),
         ),
         rejects=rejects,
-        dots=_dots(trials, figures, in_use) if dots else (),
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
         claims=claims_in_doubt(head.study, samples, quiet),

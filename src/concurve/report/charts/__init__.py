@@ -1,4 +1,5 @@
-"""The charts of a run: findings in, Altair charts out, and those as SVG and PNG.
+"""The charts of a run: findings in, Altair charts out. :mod:`~concurve.report.charts.image`
+makes SVG and PNG of them.
 
 With a numeric work factor: the primary indicator, the speed-up with its ideal line, the
 efficiency and the CPU time, each against the work factor, one curve per combination of levels
@@ -10,8 +11,7 @@ dot; rejected ones are hollow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from concurve.findings.run import Report
 from concurve.report.charts.against_work import against_work
@@ -57,22 +57,3 @@ def _of_models(findings: Report) -> tuple[str, ...]:
 
 def _numeric(factor: Factor) -> bool:
     return all(isinstance(level, (int, float)) and math.isfinite(level) for level in factor.levels)
-
-
-def write_charts(
-    drawn: Iterable[Chart], folder: Path, formats: Sequence[str] = ("svg", "png")
-) -> list[Path]:
-    """Write charts into the folder in each format; the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for chart in drawn:
-        for kind in formats:
-            path = folder / f"{chart.name}.{kind}"
-            if kind == "svg":
-                path.write_text(chart.to_svg(), encoding="utf-8")
-            elif kind == "png":
-                path.write_bytes(chart.to_png())
-            else:
-                raise ValueError(f"charts are written as svg or png, not {kind!r}")
-            written.append(path)
-    return written

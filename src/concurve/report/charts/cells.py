@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
 from concurve.report.charts.marks import cut_intervals, dots_of, point_of
@@ -26,7 +26,7 @@ class _Rows(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def of_cells(findings: Findings, name: str) -> Chart | None:
+def of_cells(findings: TrialFindings, name: str) -> Chart | None:
     """A row a cell in level order: the value, its interval, and every trial. ``None`` if no cell
     has the indicator."""
     cells = tuple(cell for cell in findings.cells if name in cell.indicators)
@@ -46,7 +46,9 @@ def of_cells(findings: Findings, name: str) -> Chart | None:
     )
 
 
-def _rows(findings: Findings, name: str, cells: Sequence[CellFindings], scale: fmt.Scale) -> _Rows:
+def _rows(
+    findings: TrialFindings, name: str, cells: Sequence[CellFindings], scale: fmt.Scale
+) -> _Rows:
     varying = {factor.name for factor in findings.factors if len(factor.levels) > 1}
     labels, heading = row_labels(cells, [name for name in cells[0].parameters if name in varying])
     series = [Series(labels[cell.index], "", (cell,)) for cell in cells]

@@ -102,7 +102,7 @@ def _rows(
     level = others.pop(explanation.work, None) if explanation.work else None
     panel = _cut(fmt.setting(others))
     for order, (part, names) in enumerate(_PARTS.items()):
-        share = sum(cell.shares.get(name, 0.0) for name in names)
+        share = cell.share_of(*names)
         if share >= _DRAWN_MIN:
             time = share * total / scale.divisor
             shown = fmt.with_unit(fmt.plain(time), scale.symbol)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from concurve.findings.cells import CellFindings, Dot
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_MARGIN
 from concurve.report.charts.series import Series
@@ -40,7 +40,7 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
 
 
 def dots_of(
-    findings: Findings, series: Sequence[Series], name: str, scale: fmt.Scale
+    findings: TrialFindings, series: Sequence[Series], name: str, scale: fmt.Scale
 ) -> tuple[list[dict[str, Any]], str]:
     """The figure of each trial; if there are very many, an even selection and a remark."""
     work = findings.work

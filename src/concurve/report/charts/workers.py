@@ -16,7 +16,7 @@ def bars(shares: WorkerShares) -> Chart:
     """A panel for each cell, all on one scale, with the mean as a line."""
     panels = [_panel(shares, index) for index in range(len(shares.cells))]
     rows = [
-        {"panel": panel, "worker": number + 1, "share": share}
+        {"panel": panel, "worker": number + 1, "share": share, "mean": cell.mean}
         for panel, cell in zip(panels, shares.cells, strict=True)
         for number, share in enumerate(cell.shares)
     ]
@@ -52,7 +52,11 @@ def _drawn(shares: WorkerShares, panels: list[str], rows: list[dict[str, Any]]) 
         x=alt.X("worker:O", title="client", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
         y=alt.Y("share:Q", title=shares.label),
     )
-    mean = base.mark_rule(color=PALETTE[1], strokeDash=[4, 3]).encode(y="mean(share):Q")
+    mean = (
+        base.transform_filter("datum.worker == 1")  # once a panel
+        .mark_rule(color=PALETTE[1], strokeDash=[4, 3])
+        .encode(y="mean:Q")
+    )
     chart: Any = (
         alt.layer(bar, mean, data=data)
         .properties(width=270, height=150)

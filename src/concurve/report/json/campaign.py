@@ -5,17 +5,16 @@ History of the format (``FORMAT``): 1 (2026-11) first version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import asdict
 
 from concurve.fields import Count, Positive, Text, about
-from concurve.findings.campaign import CampaignFindings, MemberState, StudyFindings
+from concurve.findings.campaign import CampaignFindings, MemberState, RunT_co, StudyFindings
 from concurve.findings.claims import VerdictName
 from concurve.findings.published import Agreement
-from concurve.report.json import RawTrial, to_json
 
 FORMAT = 1
 
@@ -143,11 +142,10 @@ class CampaignExport(_Closed, frozen=True):
 
 
 def to_campaign_json(
-    findings: CampaignFindings, raw_trials: Mapping[str, Iterable[RawTrial]] | None = None
+    findings: CampaignFindings[RunT_co], run_json: Callable[[RunT_co], bytes]
 ) -> bytes:
-    """Return the whole campaign; each study's ``run`` is the export of its run (with its raw
-    trials, where ``raw_trials`` has them by the run's id)."""
-    raw = raw_trials or {}
+    """The whole campaign; each study's ``run`` is the export of its run, as ``run_json`` makes
+    it."""
     return msgspec.json.encode(
         CampaignExport(
             format=FORMAT,
@@ -159,7 +157,7 @@ def to_campaign_json(
             summary=[FindingEntry(**asdict(item)) for item in findings.summary],
             verdicts=findings.verdicts,
             agreements=findings.agreements,
-            studies=[_study(study, raw) for study in findings.studies],
+            studies=[_study(study, run_json) for study in findings.studies],
             deviations=[DeviationEntry(**asdict(item)) for item in findings.deviations],
             glossary=findings.glossary,
             machine=findings.machine,
@@ -167,7 +165,7 @@ def to_campaign_json(
     )
 
 
-def _study(study: StudyFindings, raw: Mapping[str, Iterable[RawTrial]]) -> StudyEntry:
+def _study(study: StudyFindings[RunT_co], run_json: Callable[[RunT_co], bytes]) -> StudyEntry:
     case, procedure, run = study.test_case, study.procedure, study.run
     return StudyEntry(
         name=study.name,
@@ -178,5 +176,5 @@ def _study(study: StudyFindings, raw: Mapping[str, Iterable[RawTrial]]) -> Study
         agreements=study.agreements,
         test_case=TestCaseEntry(**asdict(case)) if case else msgspec.UNSET,
         procedure=ProcedureEntry(**asdict(procedure)) if procedure else msgspec.UNSET,
-        run=msgspec.Raw(to_json(run, raw.get(run.run.id, ()))) if run else msgspec.UNSET,
+        run=msgspec.Raw(run_json(run)) if run else msgspec.UNSET,
     )

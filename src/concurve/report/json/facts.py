@@ -24,8 +24,8 @@ class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     among: Annotated[Positive, about("… among this number of cells with these levels.")]
 
 
-def facts_of(findings: Report) -> list[Fact]:
+def facts_of(report: Report) -> list[Fact]:
     """The facts as they are exported."""
     return [
-        Fact(item.name, item.value, item.where, item.cells, item.among) for item in findings.facts
+        Fact(item.name, item.value, item.where, item.cells, item.among) for item in report.facts
     ]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from concurve.findings.run import Finding, Report
+from concurve.findings.run import Finding, Findings
 from concurve.report.document import Detail, List, Paragraph, Section, Tone
 
 TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
 
 
-def section(report: Report) -> Section | None:
-    """The sentences; a brief report adds the state of a run that is not complete."""
+def section(findings: Findings) -> Section | None:
+    """The sentences; in a brief report with what became of a run that is not complete."""
     blocks = []
-    if report.sentences:
-        blocks.append(List(tuple(map(paragraph, report.sentences))))
-    run = report.run
+    if findings.sentences:
+        blocks.append(List(tuple(map(paragraph, findings.sentences))))
+    run = findings.run
     if run.state != "complete" and run.reason:
         item = Paragraph(run.reason, Tone.WARNING, lead=run.state)
         blocks.append(List((item,), detail=Detail.BRIEF))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from concurve.findings.campaign import CampaignFindings, StudyFindings
+from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
+from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -76,17 +77,24 @@ class _Numbers:
     tables: list[Text] = field(default_factory=list)
     figures: list[Text] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
+    new_tables: int = 0
+    new_figures: int = 0
 
     def caption(self, title: str, label: str = "") -> Caption:
         """The caption of a table, with the source's label or a new one."""
-        label = label or f"Table N{self._new(self.tables) + 1}"
+        if not label:
+            self.new_tables += 1
+            label = f"Table N{self.new_tables}"
         anchor = self._enter(self.tables, label, title)
         return Caption(title, label, anchor)
 
     def figure(self, chart: Chart, study: str) -> Chart:
         """A chart with its number, which its file is named by."""
         title = chart.title if chart.label else f"{study}: {chart.title}"
-        label = chart.label or f"Figure N{self._new(self.figures) + 1}"
+        label = chart.label
+        if not label:
+            self.new_figures += 1
+            label = f"Figure N{self.new_figures}"
         anchor = self._enter(self.figures, label, title)
         return replace(chart, title=title, label=label, anchor=anchor, name=anchor)
 
@@ -100,13 +108,20 @@ class _Numbers:
         index.append(Text(f"{label} {title}", link=anchor))
         return anchor
 
-    @staticmethod
-    def _new(index: list[Text]) -> int:
-        return sum(entry.text.startswith(("Table N", "Figure N")) for entry in index)
+
+def campaign_document(findings: CampaignReport) -> Document:
+    """The report of a campaign, with the report of each of its runs."""
+    return _document(findings, _full(findings), Detail.FULL)
 
 
-def campaign_document(findings: CampaignFindings, detail: Detail = Detail.FULL) -> Document:
-    """The report of a campaign; a brief one gives the state of its studies."""
+def brief_campaign_document(findings: CampaignFindings[Findings]) -> Document:
+    """What became of the studies of a campaign."""
+    return _document(findings, _brief(findings), Detail.BRIEF)
+
+
+def _document(
+    findings: CampaignFindings[Findings], found: Iterable[Section], detail: Detail
+) -> Document:
     campaign = findings.campaign
     took = f"{fmt.count(findings.trials, 'trial')} in {fmt.duration(findings.duration_seconds)}"
     facts = [Fact(campaign.name, Detail.BRIEF), Fact(campaign.id, Detail.BRIEF), Fact(took),
@@ -121,7 +136,7 @@ def campaign_document(findings: CampaignFindings, detail: Detail = Detail.FULL) 
         kicker=f"{campaign.name} · Software Test Document",
         facts=tuple(facts),
         head=tuple(_head(findings)),
-        blocks=tuple(_brief(findings) if is_brief else _full(findings)),
+        blocks=tuple(found),
         footer=f"Concurve {campaign.version} · campaign {campaign.id} · seed {campaign.seed}"
         f"{reason}",
         version=campaign.version,
@@ -130,7 +145,7 @@ def campaign_document(findings: CampaignFindings, detail: Detail = Detail.FULL) 
     return at_detail(document, detail)
 
 
-def _head(findings: CampaignFindings) -> Iterator[Block]:
+def _head(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     campaign = findings.campaign
     if campaign.title:
         yield Paragraph(campaign.question, detail=Detail.FULL)
@@ -139,7 +154,7 @@ def _head(findings: CampaignFindings) -> Iterator[Block]:
         yield Paragraph(campaign.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
 
 
-def _brief(findings: CampaignFindings) -> Iterator[Section]:
+def _brief(findings: CampaignFindings[Findings]) -> Iterator[Section]:
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
     yield Section("", (List(tuple(map(paragraph, findings.summary))),))
@@ -150,7 +165,7 @@ def _brief(findings: CampaignFindings) -> Iterator[Section]:
         yield Section("", (Paragraph(text, Tone.SOFT),))
 
 
-def _study(study: StudyFindings) -> Iterator[Paragraph]:
+def _study(study: StudyFindings[Findings]) -> Iterator[Paragraph]:
     head = f"{study.name} {study.state}"
     if study.run is not None:
         head += f" {study.run.run.id} {fmt.count(study.run.run.trials, 'trial')}"
@@ -165,8 +180,8 @@ def _study(study: StudyFindings) -> Iterator[Paragraph]:
         yield Paragraph(f"published figures: {agreements}", Tone.SOFT)
 
 
-def _full(findings: CampaignFindings) -> Iterator[Section]:
-    """The sections of a full report, without empty ones."""
+def _full(findings: CampaignReport) -> Iterator[Section]:
+    """The sections that have something to say."""
     texts, numbers = findings.texts, _Numbers()
     results = Section("Results", tuple(_results(findings, numbers)), "results")
     found = (
@@ -196,7 +211,7 @@ def _written(text: str) -> Iterator[Block]:
             yield Paragraph(" ".join(lines))
 
 
-def _summary(findings: CampaignFindings) -> Iterator[Block]:
+def _summary(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     yield List(tuple(map(paragraph, findings.summary)))
     studies = findings.studies
     verdicts = (
@@ -227,17 +242,17 @@ def _counted(number: int, name: str) -> Cell:
     return Text(str(number), Tone.BAD) if name in _BAD else Number(str(number), order=number)
 
 
-def _state(study: StudyFindings) -> Text:
+def _state(study: StudyFindings[Findings]) -> Text:
     return Text(study.state, Tone.PLAIN if study.state == "complete" else Tone.BAD)
 
 
-def _title(study: StudyFindings) -> str:
+def _title(study: StudyFindings[Findings]) -> str:
     """``Test case 1: Degree of scaling``."""
     case = study.test_case
     return f"{case.name}: {case.objective}" if case else f"{study.name}: {study.question}"
 
 
-def _procedure(findings: CampaignFindings) -> Iterator[Block]:
+def _procedure(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     campaign, studies = findings.campaign, findings.studies
     yield from _written(findings.texts.procedure)
     yield Paragraph(PROTOCOL)
@@ -255,7 +270,7 @@ def _procedure(findings: CampaignFindings) -> Iterator[Block]:
     yield Table((names, *columns, Column("why cells stopped", why)), title="One row a study.")
 
 
-def _procedure_of(study: StudyFindings) -> tuple[str, ...]:
+def _procedure_of(study: StudyFindings[Findings]) -> tuple[str, ...]:
     how = study.procedure
     if how is None:
         return ()
@@ -273,7 +288,7 @@ def _procedure_of(study: StudyFindings) -> tuple[str, ...]:
     )
 
 
-def _stopped(study: StudyFindings) -> Cell:
+def _stopped(study: StudyFindings[Findings]) -> Cell:
     if study.procedure is None:
         return study.state
     stopped = study.procedure.stopped.items()
@@ -284,7 +299,7 @@ def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def _case(study: StudyFindings) -> Section:
+def _case(study: StudyFindings[Findings]) -> Section:
     case = study.test_case
     if case is None:
         return Section(study.name, (Paragraph(study.question),))
@@ -302,20 +317,21 @@ def _described(case: TestCase) -> Iterator[tuple[str, str | tuple[str, ...]]]:
             yield name, items
 
 
-def _results(findings: CampaignFindings, numbers: _Numbers) -> Iterator[Section]:
+def _results(findings: CampaignReport, numbers: _Numbers) -> Iterator[Section]:
     for study in findings.studies:
         yield Section(_title(study), tuple(_chapter(study, numbers)), f"result-{study.name}")
 
 
-def _chapter(study: StudyFindings, numbers: _Numbers) -> Iterator[Block]:
+def _chapter(study: StudyFindings[Report], numbers: _Numbers) -> Iterator[Block]:
     """What the run of a study has, its tables and charts numbered."""
     if study.state != "complete":
         yield Paragraph(study.reason, Tone.WARNING, lead=f"{study.state.capitalize()}.")
     if study.run is None:
         return
     name = study.test_case.name if study.test_case else study.name
-    for section in sections(study.run, Detail.FULL, in_campaign=True):
-        yield from _numbered(section, name, numbers)
+    for section in sections(study.run, in_campaign=True):
+        if section is not None:
+            yield from _numbered(section, name, numbers)
     yield Paragraph(f"Run {study.run.run.id}, {study.run.run.trials} trials. Again:", Tone.SOFT)
     yield Code(study.run.run.again)
 
@@ -349,7 +365,7 @@ def _with_numbers(blocks: Iterable[Block], name: str, numbers: _Numbers) -> Iter
             yield block
 
 
-def _deviations(findings: CampaignFindings) -> Iterator[Block]:
+def _deviations(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     yield from _written(findings.texts.deviations)
     found = findings.deviations
     if not found:
@@ -363,7 +379,7 @@ def _deviations(findings: CampaignFindings) -> Iterator[Block]:
     yield Table(columns, title="One row a deviation.")
 
 
-def _glossary(findings: CampaignFindings) -> Iterator[Block]:
+def _glossary(findings: CampaignFindings[Findings]) -> Iterator[Block]:
     if findings.glossary:
         yield Facts(tuple(findings.glossary.items()))
 

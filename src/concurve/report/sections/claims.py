@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurve.findings.claims import ClaimFinding
-from concurve.findings.run import Report
+from concurve.findings.explanation import Explanation
+from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import Column, Role, Section, Table, Text, Tone
 
@@ -16,12 +17,17 @@ _TONES = {
 
 
 def section(report: Report) -> Section | None:
-    """A row for each claim: our figure with its interval, the bound, the published figure, why a
-    verdict was withheld, and what limits the claim's cell."""
-    claims = report.claims
+    """The claims in a full report."""
+    return brief(report, report.explanation)
+
+
+def brief(findings: Findings, explanation: Explanation | None = None) -> Section | None:
+    """A row a claim: our figure with its interval, the bound, the published figure; why a verdict
+    was withheld, and what limits the cell that it is about, where the records were explained."""
+    claims = findings.claims
     if not claims:
         return None
-    limits = [_limit(claim, report) for claim in claims]
+    limits = [_limit(claim, findings.primary, explanation) for claim in claims]
     columns = [
         Column(
             "verdict", [Text(claim.verdict, _TONES[claim.verdict]) for claim in claims], Role.KEY
@@ -52,13 +58,13 @@ def _published(claim: ClaimFinding) -> str:
     return "" if claim.published is None else f"{claim.published:g}"
 
 
-def _limit(claim: ClaimFinding, report: Report) -> str:
-    """What limits the cell of a claim on time, where the records were read."""
-    if report.explanation is None or claim.indicator not in (report.primary, "cpu_seconds"):
+def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -> str:
+    """What limits the cell of a claim on time."""
+    if explanation is None or claim.indicator not in (primary, "cpu_seconds"):
         return ""
     cells = [
         cell
-        for cell in report.explanation.cells
+        for cell in explanation.cells
         if claim.cell and claim.cell.items() <= cell.parameters.items()
     ]
     return f"{cells[0].cause}: {cells[0].evidence}" if len(cells) == 1 else ""

@@ -14,6 +14,7 @@ from concurve.report.document import (
     Column,
     Detail,
     Document,
+    Entries,
     Missing,
     Number,
     Paragraph,
@@ -64,8 +65,8 @@ def _table(comparison: Comparison, cells: Sequence[CellComparison], info: Indica
     return Table(
         (
             *keys,
-            Column("base", base, Role.NUMBER, scale.symbol, wanted=1),
-            Column("new", new, Role.NUMBER, scale.symbol, wanted=2),
+            Column("base", Entries(base, scale.symbol), Role.NUMBER, wanted=1),
+            Column("new", Entries(new, scale.symbol), Role.NUMBER, wanted=2),
             Column("ratio", [_value(cell.ratio, None) for cell in cells], Role.NUMBER),
             Column("95 % interval", [_span(cell.ratio) for cell in cells]),
             Column("verdict", [cell.verdict for cell in cells]),

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from concurve.estimate import Estimate
 from concurve.findings.claims import Dependence
-from concurve.findings.run import Report
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import Block, Column, Paragraph, Role, Section, Table, Tone
 
@@ -17,12 +17,12 @@ _HOW = (
 )
 
 
-def section(report: Report) -> Section | None:
+def section(findings: Findings) -> Section | None:
     """Claim by claim the ratio at each level of each assumption."""
-    if not report.dependences:
+    if not findings.dependences:
         return None
     blocks: list[Block] = []
-    for _, group in groupby(report.dependences, lambda item: item.claim):
+    for _, group in groupby(findings.dependences, lambda item: item.claim):
         items = list(group)
         blocks += [Paragraph(items[0].says), _table(items)]
     blocks.append(Paragraph(_HOW, Tone.SOFT))

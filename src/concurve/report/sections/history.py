@@ -11,6 +11,7 @@ from concurve.report.document import (
     Column,
     Detail,
     Document,
+    Entries,
     Number,
     Paragraph,
     Role,
@@ -69,7 +70,9 @@ def _table(history: History, cell: CellHistory, scale: fmt.Scale) -> Table:
     columns = [
         Column("started", [p.started[:16].replace("T", " ") for p in points], wanted=1),
         Column("run", [point.run for point in points]),
-        Column(label, [_figure(point, scale) for point in points], Role.NUMBER, scale.symbol),
+        Column(
+            label, Entries([_figure(point, scale) for point in points], scale.symbol), Role.NUMBER
+        ),
     ]
     if any(point.verdict for point in points):
         columns.append(Column("change", [_change(point) for point in points]))

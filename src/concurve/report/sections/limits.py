@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from math import fsum
 
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.run import Report
@@ -18,6 +17,7 @@ from concurve.report.document import (
     Column,
     Detail,
     Document,
+    Entries,
     Fact,
     List,
     Missing,
@@ -113,8 +113,8 @@ def _table(explanation: Explanation) -> Table:
     return Table(
         (
             *keys,
-            Column("time per operation", [_total(cell, scale) for cell in cells], Role.NUMBER,
-                   scale.symbol, short="time/op"),
+            Column("time per operation", Entries([_total(cell, scale) for cell in cells],
+                                                 scale.symbol), Role.NUMBER, short="time/op"),
             Column("on a CPU", [_share(cell, "cpu") for cell in cells], Role.NUMBER,
                    short="cpu", wanted=3),
             Column("waiting for a CPU", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
@@ -138,12 +138,7 @@ def _share(cell: CellExplanation, name: str) -> Cell:
 
 
 def _blocked(cell: CellExplanation) -> Cell:
-    """The share of the bar that is neither on a CPU nor in a run queue."""
-    if not cell.shares:
-        return Missing()
-    return _percent(
-        fsum(share for name, share in cell.shares.items() if name not in ("cpu", "run_queue"))
-    )
+    return _percent(cell.blocked_share) if cell.shares else Missing()
 
 
 def _percent(share: float) -> Number:

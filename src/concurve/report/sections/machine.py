@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from concurve.findings.run import Report
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import Block, Facts, Paragraph, Section
 
@@ -14,9 +14,9 @@ _GROUP_MAX = 8
 _UNITS = {"bytes": "bytes", "seconds": "s", "ns": "ns"}
 
 
-def section(report: Report) -> Section:
+def section(findings: Findings) -> Section:
     """Everything known of the machine."""
-    return Section("The machine", (described(report.machine),), anchor="machine")
+    return Section("The machine", (described(findings.machine),), anchor="machine")
 
 
 def described(machine: Mapping[str, Any]) -> Block:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
-from concurve.findings.run import Report
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.charts.published import comparison_chart
 from concurve.report.document import (
@@ -44,11 +44,11 @@ _JUDGED = ("agrees", "differs", "undecided")
 _TONES = {"agrees": Tone.GOOD, "differs": Tone.BAD, "undecided": Tone.WARNING}
 
 
-def section(report: Report) -> Section | None:
-    """The tables in the order of the source; a brief report has the compared figures only."""
-    if not report.published:
+def section(findings: Findings) -> Section | None:
+    """Table by table as the source has them; in a brief report what was held against ours."""
+    if not findings.published:
         return None
-    blocks = [block for table in report.published for block in (*_brief(table), *_full(table))]
+    blocks = [block for table in findings.published for block in (*_brief(table), *_full(table))]
     return Section(
         "Published figures beside the new ones",
         tuple(blocks),

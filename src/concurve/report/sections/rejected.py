@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from concurve.findings.cells import Reject
-from concurve.findings.run import Report
+from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -26,40 +26,40 @@ _LISTED_MAX = 200
 _OPEN_MAX = 12
 
 
-def section(report: Report) -> Section:
+def section(findings: Findings) -> Section:
     """Causes and trials; in a brief report the causes."""
-    blocks = tuple(_blocks(report))
+    blocks = tuple(_blocks(findings))
     return Section("What was rejected", blocks, anchor="rejected", brief_title="")
 
 
-def _blocks(report: Report) -> Iterator[Block]:
-    redone = Counter(item.cause for item in report.rejects if not item.used)
-    doubted = Counter(item.cause for item in report.rejects if item.used)
+def _blocks(findings: Findings) -> Iterator[Block]:
+    redone = Counter(item.cause for item in findings.rejects if not item.used)
+    doubted = Counter(item.cause for item in findings.rejects if item.used)
     for counter, what in ((redone, "rejected"), (doubted, "used with a doubt")):
         if counter:
             causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())
             yield Paragraph(f"{fmt.count(counter.total(), 'trial')} {what}: {causes}")
-    if not report.rejects:
+    if not findings.rejects:
         yield Paragraph("Nothing: every trial was used.", detail=Detail.FULL)
         return
     kept = "The records of rejected trials stay in the run."
     yield Paragraph(kept, Tone.SOFT, detail=Detail.FULL)
-    both = _with_and_without(report)
+    both = _with_and_without(findings)
     if both.length:
         yield both
-    trials: list[Block] = [_trials(report.rejects[:_LISTED_MAX])]
-    more = len(report.rejects) - _LISTED_MAX
+    trials: list[Block] = [_trials(findings.rejects[:_LISTED_MAX])]
+    more = len(findings.rejects) - _LISTED_MAX
     if more > 0:
         trials.append(Paragraph(f"and {more:,} more", Tone.SOFT))
-    is_open = len(report.rejects) <= _OPEN_MAX
+    is_open = len(findings.rejects) <= _OPEN_MAX
     yield Collapsible("Each trial and its cause", tuple(trials), is_open, detail=Detail.FULL)
 
 
-def _with_and_without(report: Report) -> Table:
+def _with_and_without(findings: Findings) -> Table:
     """The primary figure of the cells that have rejects, without and with them."""
     names, without, with_them = [], [], []
-    for cell in report.cells:
-        figure = cell.indicators.get(report.primary)
+    for cell in findings.cells:
+        figure = cell.indicators.get(findings.primary)
         if cell.including_rejects is not None and figure is not None:
             scale = fmt.scale_for([figure.value], figure.unit)
             names.append(fmt.setting(cell.parameters))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from concurve.findings.run import Report
+from concurve.findings.explanation import Explanation
+from concurve.findings.run import Findings, Report
+from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
 from concurve.report.document import (
     Block,
@@ -34,11 +36,10 @@ from concurve.report.sections import (
 
 
 class Part(NamedTuple):
-    """A section of the report: its builder (which returns ``None`` if the run has no content for
-    it), its detail, and whether the report of a campaign has it for each of its runs."""
+    """A section of a full report: what makes it (``None`` where the run has nothing of it), and
+    whether the report of a campaign has it for each of its runs."""
 
     make: Callable[[Report], Section | None]
-    detail: Detail | None = None
     in_campaign: bool = True
 
 
@@ -47,40 +48,72 @@ def _again(report: Report) -> Section:
     return Section("Run it again", (Code(report.run.again),), anchor="again")
 
 
-#: The sections in their order. The table comes first in a brief report.
-PARTS = (
-    Part(figures.brief, Detail.BRIEF, in_campaign=False),
+#: The sections of a full report in their order.
+FULL = (
     Part(answers.section),
     Part(claims.section),
     Part(dependence.section),
     Part(published.section),
-    Part(charts.section, Detail.FULL),
+    Part(charts.section),
     Part(scaling.section),
-    Part(limits.section, Detail.FULL),
-    Part(figures.full, Detail.FULL),
+    Part(limits.section),
+    Part(figures.full),
     Part(rejected.section, in_campaign=False),
-    Part(machine.section, Detail.FULL, in_campaign=False),
-    Part(program.section, Detail.FULL),
-    Part(_again, Detail.FULL, in_campaign=False),
+    Part(machine.section, in_campaign=False),
+    Part(program.section),
+    Part(_again, in_campaign=False),
 )
 
 
-def run_document(report: Report, detail: Detail = Detail.FULL) -> Document:
-    """The report of a run."""
-    run = report.run
+def brief_sections(
+    findings: Findings, models: Sequence[ScalingFinding], explanation: Explanation | None
+) -> Iterator[Section | None]:
+    """The sections of a brief report in their order, the table first. They take the figures of the
+    cells: nothing else is read for them, unless it was asked for."""
+    yield figures.brief(findings)
+    yield answers.section(findings)
+    yield claims.brief(findings, explanation)
+    yield dependence.section(findings)
+    yield published.section(findings)
+    yield scaling.brief(models)
+    yield rejected.section(findings)
+
+
+def run_document(report: Report) -> Document:
+    """The full report of a run."""
+    return _document(report, sections(report), Detail.FULL)
+
+
+def brief_run_document(
+    findings: Findings,
+    models: Sequence[ScalingFinding] = (),
+    explanation: Explanation | None = None,
+) -> Document:
+    """The brief report of a run, with scaling models and what limits the cells of its claims where
+    these were asked for."""
+    return _document(findings, brief_sections(findings, models, explanation), Detail.BRIEF)
+
+
+def sections(report: Report, *, in_campaign: bool = False) -> Iterator[Section | None]:
+    """The sections of a run in a full report, or in that of a campaign."""
+    return (part.make(report) for part in FULL if part.in_campaign or not in_campaign)
+
+
+def _document(findings: Findings, found: Iterable[Section | None], detail: Detail) -> Document:
+    run = findings.run
     took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
     facts = [Fact(run.study, Detail.BRIEF), Fact(run.id, Detail.BRIEF), Fact(took),
              Fact(run.effort), Fact(run.started, Detail.FULL)]  # fmt: skip
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
-    if report.source:
-        facts.append(Fact(f"after {report.source}", Detail.FULL))
+    if findings.source:
+        facts.append(Fact(f"after {findings.source}", Detail.FULL))
     document = Document(
-        title=report.question or run.study,
-        kicker=run.study if report.question else "",
+        title=findings.question or run.study,
+        kicker=run.study if findings.question else "",
         facts=tuple(facts),
-        head=tuple(_head(report)),
-        blocks=tuple(sections(report, detail)),
+        head=tuple(_head(findings)),
+        blocks=tuple(section for section in found if section is not None),
         footer=" · ".join(
             filter(None, (f"Concurve {run.version}", f"run {run.id}", f"seed {run.seed}",
                           run.reason))
@@ -90,16 +123,7 @@ def run_document(report: Report, detail: Detail = Detail.FULL) -> Document:
     return at_detail(document, detail)
 
 
-def sections(report: Report, detail: Detail, *, in_campaign: bool = False) -> Iterator[Section]:
-    """The sections of a run that a document of this detail has."""
-    for part in PARTS:
-        if part.detail in (None, detail) and (part.in_campaign or not in_campaign):
-            made = part.make(report)
-            if made is not None:
-                yield made
-
-
-def _head(report: Report) -> Iterator[Block]:
-    if report.run.state != "complete":
-        lead = f"{fmt.state(report.run.state)}."
-        yield Paragraph(report.run.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)
+def _head(findings: Findings) -> Iterator[Block]:
+    if findings.run.state != "complete":
+        lead = f"{fmt.state(findings.run.state)}."
+        yield Paragraph(findings.run.reason, Tone.WARNING, lead=lead, detail=Detail.FULL)

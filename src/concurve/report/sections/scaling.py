@@ -25,8 +25,12 @@ GROUPS_IN_SENTENCES = 8
 
 
 def section(report: Report) -> Section | None:
+    """The models in a full report."""
+    return brief(report.scaling)
+
+
+def brief(found: Sequence[ScalingFinding]) -> Section | None:
     """The models in sentences, and as a table where there are several groups of cells."""
-    found = report.scaling
     if not found:
         return None
     sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES])))

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.program import ProgramFacts
 from concurve.analysis.records import FirstRecord, Reader, StoredRecord, read_records
-from concurve.analysis.run import StoredRun, analyse, findings_of, stored_run
+from concurve.analysis.run import (
+    StoredRun,
+    analyse,
+    findings_of,
+    stored_run,
+    trial_findings_of,
+    with_trials,
+)
 from concurve.analysis.workers import ShareReader
-from concurve.findings.campaign import CampaignFindings
-from concurve.findings.run import Findings, Report
-from concurve.report.json import RawTrial
+from concurve.findings.campaign import CampaignReport
+from concurve.findings.run import Findings, Report, TrialFindings
+from concurve.findings.scaling import ScalingFinding
+from concurve.report.json.export import RawTrial
 from concurve.store import Store
 from concurve.store.rows import CampaignRow, RunRow, TrialKey
 
@@ -32,8 +41,8 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
         raw.begin(run)
         readers.append(raw)
     read_records(store, row.id, readers)
-    findings = analyse(run, first.record)
-    return Report.of(
+    findings = with_trials(analyse(run, first.record), run)
+    return Report.whole(
         findings,
         scaling=scaling_of(findings),
         explanation=explained(findings, run.head, accounts),
@@ -42,26 +51,32 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
     )
 
 
-def figures_of(
-    store: Store, row: RunRow, best_by: str = "", *, models: bool = False, dots: bool = False
-) -> Report:
-    """A report of the figures alone, without findings from records. Scaling models are added on
-    request only: they read every trial and take time.
+class Figures(NamedTuple):
+    """What the stored figures of a run say, without what its records say. ``scaling`` are the
+    models fitted to them; empty where they were not asked for, too."""
+
+    findings: Findings
+    scaling: tuple[ScalingFinding, ...] = ()
+
+
+def figures_of(store: Store, row: RunRow, best_by: str = "", *, models: bool = False) -> Figures:
+    """The figures of a run; with scaling models if they are asked for: they take every trial, and
+    time.
 
     Raises:
         RunError: no trial has the indicator ``best_by``.
     """
-    findings = findings_of(store, row, best_by, dots=dots or models)
     if not models:
-        return Report.of(findings)
+        return Figures(findings_of(store, row, best_by))
     from concurve.analysis.scaling import scaling_of
 
-    return Report.of(findings, scaling=scaling_of(findings))
+    findings = trial_findings_of(store, row, best_by)
+    return Figures(findings, scaling_of(findings))
 
 
 def campaign_of(
     store: Store, row: CampaignRow, raw: dict[str, RawRecords] | None = None
-) -> CampaignFindings:
+) -> CampaignReport:
     """A campaign with the whole report of each of its runs; ``raw`` gets their records by the
     run's id."""
 
@@ -99,13 +114,15 @@ class RawRecords:
         """Always false: every record of a cell is needed."""
         return False
 
-    def of(self, findings: Findings) -> Iterator[RawTrial]:
-        """Every raw trial with its state, in the form of the JSON export."""
+    def of(self, findings: TrialFindings) -> Iterator[RawTrial]:
+        """Every raw trial with what became of it, in the form that the JSON export takes."""
         return raw_trials(findings, self._records.items())
 
 
-def raw_trials(findings: Findings, records: Iterable[tuple[TrialKey, bytes]]) -> Iterator[RawTrial]:
-    """Raw trials with their states, in the form of the JSON export."""
+def raw_trials(
+    findings: TrialFindings, records: Iterable[tuple[TrialKey, bytes]]
+) -> Iterator[RawTrial]:
+    """Raw trials with what became of them, in the form that the JSON export takes."""
     used = {(dot.cell, dot.block, dot.attempt) for dot in findings.dots if dot.used}
     causes = {
         (reject.cell, reject.block, reject.attempt): f"{reject.cause}: {reject.detail}"
