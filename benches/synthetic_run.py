@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
-from concurve.measuring.run_head import new_head
+from concurve.measuring.heads import new_head
 from concurve.planning.plan import plan_of
 from concurve.planning.protocol import Protocol, Stop
 from concurve.readings.measures import measure

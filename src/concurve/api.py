@@ -26,8 +26,8 @@ from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import TrialFindings
 from concurve.host.machine import allowed_cpus
+from concurve.measuring.heads import draw_seed, new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import draw_seed, new_head
 from concurve.report.csv import Rows, cell_rows, trial_rows
 from concurve.store import Store
 from concurve.terms import Level

@@ -15,8 +15,8 @@ from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Claim, Rules
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.published import PublishedComparison
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.report.sections.run import brief_run_document
 from concurve.report.terminal import lines
 from concurve.store import Store

@@ -19,8 +19,8 @@ from concurve.errors import RunError
 from concurve.explain import explanation as explaining
 from concurve.exports import export_run
 from concurve.findings.explanation import Explanation
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.report.charts.composition import composition
 from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json

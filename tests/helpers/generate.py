@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from concurve.definition.study import Rules
 from concurve.figures import encode_figures
 from concurve.host.machine import allowed_cpus
+from concurve.measuring.heads import new_head
 from concurve.measuring.packaged import command
-from concurve.measuring.run_head import new_head
 from concurve.planning.plan import Cell, plan_of, trial_spec
 from concurve.readings.measures import measure
 from concurve.store import Store

@@ -11,8 +11,8 @@ import msgspec
 from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
 from concurve.findings.run import Report, TrialFindings
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.store import Store
 from concurve.terms import Level
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study

@@ -21,8 +21,8 @@ from concurve.errors import BusyError, RunInterruptedError, StoreError
 from concurve.exports import render_campaign
 from concurve.findings.campaign import CampaignReport
 from concurve.host.lock import measurement_lock
-from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.heads import new_campaign_head
 from concurve.report import terminal
 from concurve.report.sections.campaign import brief_campaign_document
 from concurve.store import Store

@@ -13,8 +13,8 @@ from concurve.analysis.run import findings_of
 from concurve.definition.study import Extract, Hooks, Indicator, Rules, Study
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
+from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head, with_allowance
 from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head

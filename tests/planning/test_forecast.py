@@ -10,8 +10,8 @@ import pytest
 
 from concurve.definition.study import Rules, Study
 from concurve.errors import StudyError
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.planning.forecast import check_allowance, forecast
 from concurve.planning.plan import Plan, make_plan
 from concurve.store import Store

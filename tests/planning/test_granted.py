@@ -16,7 +16,7 @@ from concurve.definition.study_check import check
 from concurve.definition.study_file import parse_study
 from concurve.errors import HostError, StudyError
 from concurve.host import machine
-from concurve.measuring import packaged, run_head
+from concurve.measuring import heads, packaged
 from concurve.planning.granted import granted
 from concurve.planning.plan import make_plan, plan_of, trial_spec
 from tests.helpers.fakes import small_study
@@ -134,8 +134,8 @@ def test_a_hook_has_no_port() -> None:
 def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packaged, "command", find)
     monkeypatch.setattr(machine, "allowed_cpus", lambda: (0, 1))
-    monkeypatch.setattr(run_head, "_programs", lambda plan: {})
-    head = run_head.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
+    monkeypatch.setattr(heads, "_programs", lambda plan: {})
+    head = heads.new_head(served(server=("redis",), cpus=(4,)), "normal", 1, "again")
     assert len(plan_of(head).cells) == 4
     from concurve.planning.protocol import replay
 

@@ -10,8 +10,7 @@ import pytest
 
 from concurve.definition.measured import INDICATORS
 from concurve.definition.study import Extract
-from concurve.readings.extracts import MissedExtractError
-from concurve.readings.measures import is_probed, measure
+from concurve.readings.measures import MissedExtractError, is_probed, measure
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from concurve.definition.measured import THREAD_INDICATORS
-from concurve.readings.cpu_measures import cpu_figures, cpu_info
-from concurve.readings.measures import measure
+from concurve.readings.measures import cpu_figures, cpu_info, measure
 from concurve.readings.thread_measures import kernel_priority, thread_figures
 from concurve.wire.record import (
     GrantedControls,

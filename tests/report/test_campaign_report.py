@@ -22,8 +22,8 @@ from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignReport
 from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
-from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
+from concurve.measuring.heads import new_campaign_head
 from concurve.report.document import Caption, walk
 from concurve.report.sections.campaign import campaign_document
 from concurve.store import Store

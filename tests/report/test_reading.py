@@ -14,8 +14,8 @@ from concurve import exports
 from concurve.assemble import report_of
 from concurve.definition.study import Indicator, Rules
 from concurve.explain import explain_run
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
 from concurve.wire.report import IndicatorLine

@@ -14,8 +14,8 @@ from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, HostError, RunError, StudyError
 from concurve.host import java, native
 from concurve.measuring import packaged
+from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import new_head
 from concurve.store import Store
 
 FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"

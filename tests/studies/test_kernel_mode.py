@@ -16,7 +16,7 @@ from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
 from concurve.findings.workers import CellShares, WorkerShares
-from concurve.host.folders import remove_abandoned
+from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
 from concurve.report.charts.image import to_svg
 from concurve.report.charts.workers import bars

@@ -21,7 +21,7 @@ from concurve.attendants import servers
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
 from concurve.definition.catalogue import find
-from concurve.host.folders import remove_abandoned
+from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
 from tests.helpers import real
 from tests.helpers.planned import argv, study_of
@@ -239,7 +239,7 @@ def test_a_killed_trial_leaves_no_server_and_no_folder(
 
     def clean() -> bool:
         subprocess.run(
-            [sys.executable, "-c", "from concurve.host.folders import *; remove_abandoned()"],
+            [sys.executable, "-c", "from concurve.host.temporary import *; remove_abandoned()"],
             env={**os.environ, **places}, check=True,
         )  # fmt: skip
         return not list(passable.iterdir())

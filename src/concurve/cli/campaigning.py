@@ -20,9 +20,8 @@ from concurve.engine.local import LocalEngine
 from concurve.errors import CampaignError, ConcurveError
 from concurve.exports import Format, check_campaign_format, write_campaign
 from concurve.host import machine
-from concurve.measuring.campaign_head import new_campaign_head
 from concurve.measuring.campaign_laboratory import CampaignRunner
-from concurve.measuring.run_head import again_line, draw_seed
+from concurve.measuring.heads import again_line, draw_seed, new_campaign_head
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead, decode_campaign

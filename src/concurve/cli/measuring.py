@@ -14,8 +14,8 @@ from concurve.definition.study_line import rules_from_options
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
+from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner
-from concurve.measuring.run_head import again_line, draw_seed, new_head
 from concurve.planning.forecast import check_allowance, forecast
 from concurve.report.progress import Progress
 from concurve.store import Store

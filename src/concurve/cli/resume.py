@@ -30,7 +30,7 @@ def verb(run: str, max_time: str | None, db: str | None, **files: Path | None) -
     from concurve.cli.campaigning import campaign_to_resume, resume_campaign
     from concurve.cli.measuring import Exports, measure
     from concurve.definition.units import parse_duration
-    from concurve.measuring.run_head import with_allowance
+    from concurve.measuring.heads import with_allowance
     from concurve.store import Store
     from concurve.store.run_head import decode_head
 

@@ -13,7 +13,7 @@ from typing import Any
 from concurve.engine import Problem
 from concurve.errors import HostError, RunError
 from concurve.host import native
-from concurve.host.folders import remove_abandoned
+from concurve.host.temporary import remove_abandoned
 from concurve.wire import encode_spec
 from concurve.wire.spec import TrialSpec
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.study import Extract, Study
-from concurve.readings.extracts import MissedExtractError, extracted
-from concurve.readings.measures import NO_CLIENTS
+from concurve.readings.measures import NO_CLIENTS, MissedExtractError, extracted
 from concurve.wire.record import RoleRecord, TrialRecord
 
 _CLIENTS = ("load", "client")

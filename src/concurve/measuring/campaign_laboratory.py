@@ -19,8 +19,8 @@ from concurve.errors import (
     RunInterruptedError,
     StoreError,
 )
+from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Progress, Runner, Silence
-from concurve.measuring.run_head import new_head, with_allowance
 from concurve.planning.forecast import check_allowance, forecast
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead

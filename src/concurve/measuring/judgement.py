@@ -10,8 +10,7 @@ from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.contamination import judge as judge_machine
-from concurve.readings.extracts import MissedExtractError
-from concurve.readings.measures import NOTHING_DONE, is_probed, measure
+from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 

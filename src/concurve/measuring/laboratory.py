@@ -17,9 +17,8 @@ from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
 from concurve.figures import encode_figures
 from concurve.host import machine
-from concurve.host.folders import temporary_folder
 from concurve.host.lock import measurement_lock
-from concurve.host.loopback import free_port
+from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
 from concurve.measuring.hooks import run_hook
 from concurve.measuring.judgement import Judge

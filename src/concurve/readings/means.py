@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from concurve.estimate import Estimate
-from concurve.readings.cpu_measures import cpu_info
+from concurve.readings.measures import cpu_info
 from concurve.stats.intervals import mean_estimate
 
 #: Endings of the names of indicators that are parts of a whole.

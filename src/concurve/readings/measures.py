@@ -8,13 +8,13 @@ Where the program marked a phase ``measure``, its figures count and start-up sta
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 from concurve.definition.study import Extract
-from concurve.readings.cpu_measures import cpu_figures
-from concurve.readings.extracts import extracted
 from concurve.readings.fairness_measures import fairness_figures
 from concurve.readings.thread_measures import thread_figures
+from concurve.terms import IndicatorInfo
 from concurve.wire.record import RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
@@ -52,12 +52,27 @@ _PER_OPERATION = {
 }
 
 
+#: With more CPUs than this, no figures of single CPUs are given.
+CPUS_MAX = 8
+
+_CPU_BUSY = re.compile(r"cpu(\d+)_busy")
+
+
 class Measures(NamedTuple):
     """Figures of one trial: values, units of reported ones, and why others are absent."""
 
     values: dict[str, float]
     units: dict[str, str]
     absent: dict[str, str]
+
+
+class MissedExtractError(Exception):
+    """An ``--extract`` pattern matched nothing in a trial's output."""
+
+    def __init__(self, extract: Extract, excerpt: str) -> None:
+        self.extract = extract
+        self.excerpt = excerpt
+        super().__init__(extract.name)
 
 
 def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = (),
@@ -168,3 +183,52 @@ def _rates(result: Measures, operations: float | None, work_level: float | None)
             values[name] = values[of] / operations
         else:
             result.absent[name] = result.absent.get(of, "not read")
+
+
+def cpu_figures(record: TrialRecord) -> dict[str, float]:
+    """Busy share of the trial's time by CPU (``cpu0_busy``), whatever process kept it busy. Only
+    where a role is bound to CPUs, and the machine has no more than :data:`CPUS_MAX`."""
+    busy = record.machine.busy_ns_by_cpu
+    bound = any(role.controls.requested.cpus for role in record.roles)
+    if not bound or len(busy) > CPUS_MAX or record.wall_ns <= 0:
+        return {}
+    return {f"cpu{cpu}_busy": min(1.0, ns / record.wall_ns) for cpu, ns in busy.items()}
+
+
+def cpu_info(name: str) -> IndicatorInfo | None:
+    """The description of a figure of :func:`cpu_figures` by its name."""
+    match = _CPU_BUSY.fullmatch(name)
+    if match is None:
+        return None
+    return IndicatorInfo(
+        name=name,
+        label=f"CPU {match[1]} busy",
+        note="share of the trial's time, by whatever program; ticks of /proc/stat",
+    )
+
+
+def extracted(extract: Extract, role: RoleRecord) -> float:
+    """Group 1 of the last match in standard output, else in standard error.
+
+    Raises:
+        MissedExtractError: no match, or the group is no finite number.
+    """
+    pattern = re.compile(extract.pattern, re.MULTILINE)
+    for output in (role.stdout, role.stderr):
+        # An empty group is no figure: (.*) also matches the empty text at the end.
+        found = [match[1] for match in pattern.finditer(output.text()) if match[1]]
+        if found:
+            figure = _number(found[-1])
+            if figure is not None:
+                return figure
+            break
+    text = role.stdout.text().strip() or role.stderr.text().strip()
+    raise MissedExtractError(extract, text[-200:])
+
+
+def _number(text: str) -> float | None:
+    try:
+        figure = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return figure if math.isfinite(figure) else None

@@ -19,7 +19,7 @@ from concurve.attendants.servers.attend import under_load
 from concurve.attendants.servers.redis import parse_info
 from concurve.attendants.servers.server import Reading, Session
 from concurve.errors import HostError
-from concurve.host.loopback import free_port
+from concurve.host.temporary import free_port
 from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
 from tests.helpers.resp import Client

@@ -23,8 +23,13 @@ from concurve.attendants.servers.data import copy, originals, restore
 from concurve.attendants.servers.mariadb import MariaDB
 from concurve.attendants.servers.postgresql import VERSIONS, PostgreSQL
 from concurve.errors import HostError
-from concurve.host.folders import maker_of, parse_postmaster, remove_abandoned, temporary_folder
-from concurve.host.loopback import free_port
+from concurve.host.temporary import (
+    free_port,
+    maker_of,
+    parse_postmaster,
+    remove_abandoned,
+    temporary_folder,
+)
 from concurve.measuring import packaged
 from tests.helpers.attended import PATIENCE, Attended, refused
 
@@ -449,7 +454,7 @@ def test_a_folder_lives_as_long_as_its_process(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     held = (
-        "from concurve.host.folders import temporary_folder\n"
+        "from concurve.host.temporary import temporary_folder\n"
         "with temporary_folder() as folder: print(folder, flush=True); input()"
     )
     other = subprocess.Popen(

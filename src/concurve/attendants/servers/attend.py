@@ -27,7 +27,7 @@ from concurve.attendants.servers.process import (
     wait_until_it_answers,
 )
 from concurve.attendants.servers.server import Database, Reading, Server, Session
-from concurve.host.folders import temporary_folder
+from concurve.host.temporary import temporary_folder
 from concurve.wire.report_channel import report
 
 #: Seconds between two readings; a reading costs the server some tens of microseconds.

@@ -16,7 +16,7 @@ from concurve.attendants.servers.process import end, identity, running, wait_unt
 from concurve.attendants.servers.server import Database
 from concurve.errors import HostError
 from concurve.host import native
-from concurve.host.loopback import free_port
+from concurve.host.temporary import free_port
 from concurve.wire.report_channel import REPORT_VARIABLE
 
 #: The last argument of concurve-load, after those of the study: make the data and end.

@@ -1,4 +1,4 @@
-"""Begins a run: its head, made of the study and of what this machine says."""
+"""Begins a run or a campaign: its head, made of what is asked for and of what this machine says."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from concurve.definition.campaign import Campaign
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.definition.units import format_duration
@@ -21,7 +22,10 @@ from concurve.host import machine
 from concurve.measuring import packaged
 from concurve.planning.granted import granted
 from concurve.planning.plan import Plan, make_plan
-from concurve.store.run_head import FORMAT, RunHead
+from concurve.store import campaign_head, run_head
+from concurve.store.campaign_head import CampaignHead
+from concurve.store.rows import CAMPAIGN_PREFIX
+from concurve.store.run_head import RunHead
 
 
 def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
@@ -34,7 +38,7 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
     study, left_out = granted(study, effort, machine.allowed_cpus(), packaged.command)
     plan = make_plan(study, effort, seed)
     return RunHead(
-        format=FORMAT,
+        format=run_head.FORMAT,
         id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         study=study,
         effort=effort,
@@ -46,6 +50,23 @@ def new_head(study: Study, effort: str, seed: int, again: str) -> RunHead:
         versions=machine.versions(),
         rules=plan.rules,
         left_out=left_out,
+    )
+
+
+def new_campaign_head(
+    campaign: Campaign, effort: str, seed: int, again: str, version: str
+) -> CampaignHead:
+    """The head of a new campaign."""
+    now = datetime.datetime.now(datetime.UTC)
+    return CampaignHead(
+        format=campaign_head.FORMAT,
+        id=f"{CAMPAIGN_PREFIX}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        campaign=campaign,
+        effort=effort,
+        seed=seed,
+        started=now.isoformat(timespec="seconds"),
+        again=again,
+        version=version,
     )
 
 

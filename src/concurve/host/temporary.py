@@ -1,5 +1,5 @@
-"""Temporary folders of trials and servers. Making a folder first removes the folders of killed
-processes, with the shared memory of servers in them."""
+"""Temporary folders and free ports of trials and servers. Making a folder first removes the folders
+of killed processes, with the shared memory of servers in them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,3 +98,12 @@ def maker_of(segment: int) -> int | None:
     number, maker = names.index("shmid"), names.index("cpid")
     found = (row.split() for row in rows[1:])
     return next((int(row[maker]) for row in found if int(row[number]) == segment), None)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 on which no process listens now. Another process may take it before
+    the server does; then the trial fails and is redone with another port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
