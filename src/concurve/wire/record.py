@@ -1,6 +1,6 @@
 """What comes back from the runner: the raw result of one trial.
 
-A reading that could not be measured is ``None`` here, and ``absent`` of the same object gives the
+A reading that could not be taken is ``None`` here, and ``absent`` of the same object gives the
 reason under the same name. Times are integers in nanoseconds, memory in bytes.
 """
 
@@ -15,7 +15,7 @@ from concurve.wire.report import HistogramLine, IndicatorLine
 from concurve.wire.spec import FORMAT, Controls, Policy
 
 Absent = Annotated[
-    dict[str, str], about("Names of readings that could not be measured, each with its reason.")
+    dict[str, str], about("Names of readings that could not be taken, each with its reason.")
 ]
 
 
@@ -317,7 +317,7 @@ class Outcome(_Record, frozen=True):
 
 
 class TrialRecord(_Record, frozen=True):
-    """What the runner measured: one record a trial. A reading that could not be measured is left out,
+    """What the runner measured: one record a trial. A reading that could not be taken is left out,
     and ``absent`` of the same object says why under the same name. Newer runners may add keys."""
 
     format: Annotated[int, about("Version of this format.", const=FORMAT)]
