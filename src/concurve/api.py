@@ -21,7 +21,7 @@ from concurve.definition.study_line import rules_from_options, sweep_study
 from concurve.engine.local import LocalEngine
 from concurve.errors import StudyError
 from concurve.explain import explain_run
-from concurve.findings.cells import BestFinding
+from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import TrialFindings

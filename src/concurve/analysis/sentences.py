@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
-from concurve.findings.cells import BestFinding, CellFindings, Reject
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.measuring.plan import Plan, describe
 from concurve.measuring.protocol import Protocol

@@ -1,4 +1,4 @@
-"""What a run says of its cells, of their trials, and of the settings that are best."""
+"""What a run says of its cells and of their trials."""
 
 from __future__ import annotations
 
@@ -53,24 +53,3 @@ class Reject(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     detail: str
     used: bool = False
-
-
-class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Which settings cannot be told from the best by an indicator, among the cells of a group.
-
-    ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
-    those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
-    the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what it
-    would take to decide, with the ``trials`` of each setting where a number helps.
-    """
-
-    indicator: str
-    label: str
-    group: dict[str, Level]
-    factors: tuple[str, ...]
-    settings: tuple[dict[str, Level], ...]
-    recommended: dict[str, Level]
-    leader: dict[str, Level]
-    compared: int
-    decide: str = ""
-    trials: int | None = None

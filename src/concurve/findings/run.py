@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from concurve.findings.cells import BestFinding, CellFindings, Dot, Reject
+from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings, Dot, Reject
 from concurve.findings.claims import ClaimFinding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from concurve.analysis.run.tables import Table
 from concurve.definition.units import format_share
 from concurve.errors import RunError
-from concurve.findings.cells import BestFinding
+from concurve.findings.best import BestFinding
 from concurve.measuring.plan import Cell, Plan
 from concurve.measuring.protocol import Protocol
 from concurve.stats.best import BestSet, best_set, trials_to_tell, without_block_effects

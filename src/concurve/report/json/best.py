@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from concurve.fields import about
-from concurve.findings.cells import BestFinding
+from concurve.findings.best import BestFinding
 from concurve.findings.run import Findings
 from concurve.terms import Level
 

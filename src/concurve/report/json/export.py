@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from concurve.fields import Positive, about
+from concurve.fields import about
 from concurve.findings.fit import Expectation
 from concurve.findings.run import Finding, Findings, Report
 from concurve.findings.scaling import ScalingFinding
@@ -30,9 +30,9 @@ from concurve.report.json.claims import (
     published_figures,
 )
 from concurve.report.json.explanation import to_json as explanation_to_json
+from concurve.report.json.facts import Fact, facts_of
 from concurve.report.json.fit import fit_export
 from concurve.report.json.run import Run, run_of
-from concurve.terms import Level
 
 FORMAT = 1
 
@@ -64,18 +64,6 @@ FittedGroup = Annotated[
 
 RawTrial = tuple[int, int, int, bool, str | None, bytes]
 """Index of the cell, block, attempt, whether it was used, cause of a reject, record as stored."""
-
-
-class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value that the program said of itself, and in which cells."""
-
-    name: str
-    value: str
-    where: Annotated[
-        dict[str, Level], about("Levels that the cells of this value share, and others have not.")
-    ]
-    cells: Annotated[Positive, about("Cells of this value …")]
-    among: Annotated[Positive, about("… among so many that have these levels.")]
 
 
 class Export(msgspec.Struct, frozen=True):
@@ -148,7 +136,7 @@ class Export(msgspec.Struct, frozen=True):
 
 def to_json(report: Report, raw_trials: Iterable[RawTrial] = ()) -> bytes:
     """The whole run as JSON. Records are embedded as they were stored, without parsing them."""
-    explained, facts = _explanation(report), _facts(report) or msgspec.UNSET
+    explained, facts = _explanation(report), facts_of(report) or msgspec.UNSET
     return _export(report, report.scaling, explained, facts, raw_trials)
 
 
@@ -210,10 +198,3 @@ def _explanation(report: Report) -> msgspec.Raw | msgspec.UnsetType:
     if report.explanation is None:
         return msgspec.UNSET
     return msgspec.Raw(explanation_to_json(report.explanation))
-
-
-def _facts(report: Report) -> list[Fact]:
-    """What the program said of itself, as it is exported."""
-    return [
-        Fact(item.name, item.value, item.where, item.cells, item.among) for item in report.facts
-    ]

@@ -1,0 +1,28 @@
+"""Which settings cannot be told from the best."""
+
+from __future__ import annotations
+
+import msgspec
+
+from concurve.terms import Level
+
+
+class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Which settings cannot be told from the best by an indicator, among the cells of a group.
+
+    ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
+    those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
+    the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what it
+    would take to decide, with the ``trials`` of each setting where a number helps.
+    """
+
+    indicator: str
+    label: str
+    group: dict[str, Level]
+    factors: tuple[str, ...]
+    settings: tuple[dict[str, Level], ...]
+    recommended: dict[str, Level]
+    leader: dict[str, Level]
+    compared: int
+    decide: str = ""
+    trials: int | None = None
