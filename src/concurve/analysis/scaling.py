@@ -1,5 +1,5 @@
 """Scaling models of a run: its throughput against the work factor, for each combination of the
-other factors. Pure; findings in, :class:`~concurve.findings.scaling.ScalingFinding` out.
+other factors. Pure; findings in, :class:`~concurve.findings.fit.ScalingFinding` out.
 
 A module of its own, so that views without curves do not wait for the fits.
 """

@@ -35,10 +35,9 @@ from concurve.report.document import (
     at_detail,
     walk,
 )
-from concurve.report.sections.answers import paragraph
 from concurve.report.sections.machine import described
 from concurve.report.sections.published import counts
-from concurve.report.sections.run import sections
+from concurve.report.sections.run import paragraph, sections
 from concurve.terms import TestCase
 
 PROTOCOL = (

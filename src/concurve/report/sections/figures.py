@@ -1,4 +1,4 @@
-"""The table of a run: one row a cell, one column a factor or an indicator.
+"""The figures of a run, as charts and as a table: one row a cell, one column a factor or indicator.
 
 Which columns a narrow view leaves out is decided by their order in the findings.
 """
@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
+from concurve.report.charts import charts
 from concurve.report.document import (
     Cell,
     Column,
@@ -41,6 +42,17 @@ def full(findings: Findings) -> Section:
     table = _table(findings, [Column("trials", trials, Role.NUMBER)])
     missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
     return Section("Figures", (*_throughout(findings), table, missing), anchor="figures")
+
+
+def drawn(report: Report) -> Section | None:
+    """The charts side by side, and how to read them."""
+    found = charts(report)
+    if not found:
+        return None
+    known = confidence(report)
+    bars = f"Bars are {known} intervals. " if known else ""
+    how = f"{bars}Each small dot is one trial; rejected trials are hollow."
+    return Section("Charts", (*found, Paragraph(how, Tone.SOFT)), anchor="charts")
 
 
 def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:

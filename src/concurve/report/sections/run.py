@@ -1,4 +1,4 @@
-"""The report of a run: the list of its sections."""
+"""The report of a run: the list of its sections, and those that are a few lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from concurve.findings.explanation import Explanation
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Finding, Findings, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -15,14 +15,13 @@ from concurve.report.document import (
     Detail,
     Document,
     Fact,
+    List,
     Paragraph,
     Section,
     Tone,
     at_detail,
 )
 from concurve.report.sections import (
-    answers,
-    charts,
     claims,
     dependence,
     figures,
@@ -34,6 +33,8 @@ from concurve.report.sections import (
     scaling,
 )
 
+_TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
+
 
 class Part(NamedTuple):
     """A section of a full report: what makes it (``None`` where the run has nothing of it), and
@@ -43,6 +44,25 @@ class Part(NamedTuple):
     in_campaign: bool = True
 
 
+def answers(findings: Findings) -> Section | None:
+    """The sentences; in a brief report with what became of a run that is not complete."""
+    blocks = []
+    if findings.sentences:
+        blocks.append(List(tuple(map(paragraph, findings.sentences))))
+    run = findings.run
+    if run.state != "complete" and run.reason:
+        item = Paragraph(run.reason, Tone.WARNING, lead=run.state)
+        blocks.append(List((item,), detail=Detail.BRIEF))
+    if not blocks:
+        return None
+    return Section("Findings", tuple(blocks), anchor="findings", brief_title="")
+
+
+def paragraph(item: Finding) -> Paragraph:
+    """A sentence with its tone."""
+    return Paragraph(item.sentence, _TONES[item.kind])
+
+
 def _again(report: Report) -> Section:
     """How to run it again."""
     return Section("Run it again", (Code(report.run.again),), anchor="again")
@@ -50,11 +70,11 @@ def _again(report: Report) -> Section:
 
 #: The sections of a full report in their order.
 FULL = (
-    Part(answers.section),
+    Part(answers),
     Part(claims.section),
     Part(dependence.section),
     Part(published.section),
-    Part(charts.section),
+    Part(figures.drawn),
     Part(scaling.section),
     Part(limits.section),
     Part(figures.full),
@@ -71,7 +91,7 @@ def brief_sections(
     """The sections of a brief report in their order, the table first. They take the figures of the
     cells: nothing else is read for them, unless it was asked for."""
     yield figures.brief(findings)
-    yield answers.section(findings)
+    yield answers(findings)
     yield claims.brief(findings, explanation)
     yield dependence.section(findings)
     yield published.section(findings)
