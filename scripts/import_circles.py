@@ -1,11 +1,15 @@
 """Print the circles of imports in each Rust crate and in the Python package.
 
-Usage: ``.venv/bin/python scripts/import_circles.py [CRATE...]``
+Usage: ``.venv/bin/python scripts/import_circles.py [--folders] [CRATE...]``
 
 A file imports another where it names an item that the other defines; a re-export is followed to
 the definition. Imports inside functions and for type checking alone count, those of unit tests do
 not. Two files that import each other are allowed, because two types may define each other; a
 circle of three files or more is printed, and the exit code is 1.
+
+With ``--folders`` each module of the first level (a folder, or a file beside the root file) counts
+as one: it imports what any of its files imports. The root file is then left out, and two folders
+that import each other are a circle as well. The checks of every change use the files alone.
 
 Rust is read without a compiler, so some things are not seen: methods of types that are not named
 (they need no import), macros used by their bare name, names that a macro makes up, and modules in
@@ -29,7 +33,9 @@ from scipy.sparse.csgraph import connected_components
 from tree_sitter import Language, Node, Parser
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Of files, and of modules of the first level.
 LARGEST_ALLOWED = 2
+LARGEST_ALLOWED_OF_FOLDERS = 1
 #: Re-exports of re-exports that are followed.
 DEEPEST = 20
 
@@ -39,6 +45,8 @@ Edges = dict[str, set[str]]
 
 def main(arguments: list[str]) -> int:
     """Print the circles; 1 if there is one."""
+    by_folders = "--folders" in arguments
+    arguments = [argument for argument in arguments if argument != "--folders"]
     crates = sorted(
         path.parent
         for folder in ("instrument", "subjects")
@@ -48,21 +56,46 @@ def main(arguments: list[str]) -> int:
     graphs = {str(crate.relative_to(ROOT)): rust_imports(crate) for crate in crates}
     if not arguments or "concurve" in arguments:
         graphs["src/concurve"] = python_imports("concurve")
+    largest, what = LARGEST_ALLOWED, "files"
+    if by_folders:
+        largest, what = LARGEST_ALLOWED_OF_FOLDERS, "modules of the first level"
+        graphs = {name: of_first_level(graph) for name, graph in graphs.items()}
     found = 0
     for name, graph in graphs.items():
-        for circle in circles(graph):
+        for circle in circles(graph, largest):
             found += 1
-            print(f"{name}: a circle of {len(circle)} files")
+            print(f"{name}: a circle of {len(circle)} {what}")
             for file in circle:
                 others = ", ".join(sorted(graph[file] & set(circle)))
                 print(f"    {file} -> {others}")
-    files = sum(map(len, graphs.values()))
-    print(f"{files} files in {len(graphs)} crates and packages, {found} circles")
+    nodes = sum(map(len, graphs.values()))
+    print(f"{nodes} {what} in {len(graphs)} crates and packages, {found} circles")
     return 1 if found else 0
 
 
-def circles(graph: Edges) -> list[list[str]]:
-    """The strongly connected components of more than two files, the largest first."""
+def of_first_level(graph: Edges) -> Edges:
+    """The same imports between modules of the first level, without the root files."""
+    found: Edges = {}
+    for file, imported in graph.items():
+        module = _first_level(file)
+        if module is None:
+            continue
+        others = {_first_level(other) for other in imported} - {module, None}
+        found.setdefault(module, set()).update(other for other in others if other is not None)
+    return found
+
+
+def _first_level(file: str) -> str | None:
+    """The folder or file of a crate's file, or the package of a Python module; none for a root."""
+    if not file.endswith(".rs"):
+        names = file.split(".")
+        return ".".join(names[:2]) if len(names) > 1 else None
+    name = file.split("/", maxsplit=1)[0].removesuffix(".rs")
+    return None if file in ("lib.rs", "main.rs") or name == "bin" else name
+
+
+def circles(graph: Edges, largest_allowed: int = LARGEST_ALLOWED) -> list[list[str]]:
+    """The strongly connected components of more than so many nodes, the largest first."""
     names = sorted(graph)
     numbers = {name: number for number, name in enumerate(names)}
     pairs = [(numbers[a], numbers[b]) for a in names for b in graph[a] if b in numbers]
@@ -72,7 +105,7 @@ def circles(graph: Edges) -> list[list[str]]:
     matrix = coo_array((np.ones(len(pairs)), (rows, columns)), shape=(len(names), len(names)))
     _, labels = connected_components(matrix, directed=True, connection="strong")
     groups = [[names[i] for i in np.flatnonzero(labels == label)] for label in set(labels)]
-    return sorted((g for g in groups if len(g) > LARGEST_ALLOWED), key=len, reverse=True)
+    return sorted((g for g in groups if len(g) > largest_allowed), key=len, reverse=True)
 
 
 def python_imports(package: str) -> Edges:

@@ -118,6 +118,36 @@ def test_two_files_may_import_each_other_and_three_may_not() -> None:
     assert SCRIPT.circles({**pair, "b": {"c"}}) == [["a", "b", "c"]]
 
 
+def test_folders_are_the_modules_of_the_first_level_without_the_root(tmp_path: Path) -> None:
+    graph = imports(
+        tmp_path,
+        lib="mod figures; mod draw; mod text; pub struct Root;",
+        figures__mod="pub mod line; pub mod shape;",
+        figures__line="use crate::Root; pub struct Line;",
+        figures__shape="pub struct Shape; use crate::text::Text;",
+        draw="use crate::figures::line::Line; pub fn draw() {}",
+        text="use crate::draw::draw; pub struct Text;",
+    )
+    assert SCRIPT.circles(graph) == []
+    folders = SCRIPT.of_first_level(graph)
+    assert folders == {"figures": {"text"}, "draw": {"figures"}, "text": {"draw"}}
+    assert SCRIPT.circles(folders, 1) == [["draw", "figures", "text"]]
+    pair = {"a/x.rs": {"b/x.rs"}, "b/x.rs": set(), "b/y.rs": {"a/y.rs"}, "a/y.rs": {"lib.rs"}}
+    assert SCRIPT.circles(SCRIPT.of_first_level(pair), 1) == [["a", "b"]]
+
+
+def test_folders_of_python_are_the_packages_below_the_package() -> None:
+    graph = {"p": {"p.a.x"}, "p.a.x": {"p.a.y", "p.b"}, "p.a.y": set(), "p.b": {"p.a.y", "p"}}
+    folders = SCRIPT.of_first_level(graph)
+    assert folders == {"p.a": {"p.b"}, "p.b": {"p.a"}}
+
+
+def test_the_mode_is_an_option_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    crates = ["load", "records", "disk", "probe", "wire"]
+    assert SCRIPT.main(["--folders", *crates]) == 0
+    assert "modules of the first level in 5 crates" in capsys.readouterr().out
+
+
 def test_lazy_python_imports_and_those_for_types_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ impl Address {
             Some(Err(AddressError { why, forms })) => wrong(why, forms),
             None => {
                 let scheme = text.split("://").next().unwrap_or(text);
-                let known = format!("{}, {} are", protocol::SCHEMES, engine::SCHEMES);
+                let known = format!("{}, {} are", protocol::schemes(), engine::schemes());
                 wrong(format!("{scheme} is not a known scheme"), &known)
             }
         }

@@ -19,10 +19,16 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// What `wait4` returns for a child, with the children that it has waited for.
+/// What `wait4` returns for a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reaped {
     pub exit: Exit,
+    pub usage: ReapedUsage,
+}
+
+/// What a reaped child has used, with the children that it has waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReapedUsage {
     pub user_ns: u64,
     pub system_ns: u64,
     pub rss_bytes_max: u64,
@@ -32,6 +38,26 @@ pub struct Reaped {
     pub block_outputs: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
+}
+
+impl ReapedUsage {
+    /// User and system time.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
+    /// Adds what another child has used; of the memory, the maximum.
+    pub fn add(&mut self, other: &Self) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.rss_bytes_max = self.rss_bytes_max.max(other.rss_bytes_max);
+        self.minor_faults += other.minor_faults;
+        self.major_faults += other.major_faults;
+        self.block_inputs += other.block_inputs;
+        self.block_outputs += other.block_outputs;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+    }
 }
 
 /// The state of this process's children.
@@ -84,8 +110,7 @@ pub fn reap(pid: u32) -> Result<Reaped> {
     } else {
         Exit::Code(libc::WEXITSTATUS(status))
     };
-    Ok(Reaped {
-        exit,
+    let usage = ReapedUsage {
         user_ns: timeval_ns(usage.ru_utime),
         system_ns: timeval_ns(usage.ru_stime),
         rss_bytes_max: usage.ru_maxrss as u64 * 1024,
@@ -95,7 +120,8 @@ pub fn reap(pid: u32) -> Result<Reaped> {
         block_outputs: usage.ru_oublock as u64,
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
-    })
+    };
+    Ok(Reaped { exit, usage })
 }
 
 fn timeval_ns(time: libc::timeval) -> u64 {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 
 use concurve_probe::perf::{TreeCounter, TreeLives};
-use concurve_probe::process::Reaped;
+use concurve_probe::process::ReapedUsage;
 use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
@@ -41,7 +41,7 @@ pub struct Role {
     pub histograms: Vec<HistogramLine>,
     pub facts: BTreeMap<String, serde_json::Value>,
     /// Sums over the children that the runner itself has reaped.
-    pub reaped: ReapedSums,
+    pub reaped: ReapedUsage,
     pub counter: Option<TreeCounter>,
     pub counter_refusal: Option<String>,
     pub lives: Option<TreeLives>,
@@ -76,7 +76,7 @@ impl Role {
             indicators: Vec::new(),
             histograms: Vec::new(),
             facts: BTreeMap::new(),
-            reaped: ReapedSums::default(),
+            reaped: ReapedUsage::default(),
             counter: None,
             counter_refusal: None,
             lives: None,
@@ -149,40 +149,5 @@ pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(_) => *pipe = None,
         }
-    }
-}
-
-/// Sums over reaped children, with the children that those have waited for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ReapedSums {
-    pub children: u64,
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub rss_bytes_max: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    pub block_inputs: u64,
-    pub block_outputs: u64,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-}
-
-impl ReapedSums {
-    /// User and system time.
-    pub fn cpu_ns(&self) -> u64 {
-        self.user_ns + self.system_ns
-    }
-
-    pub fn add(&mut self, reaped: &Reaped) {
-        self.children += 1;
-        self.user_ns += reaped.user_ns;
-        self.system_ns += reaped.system_ns;
-        self.rss_bytes_max = self.rss_bytes_max.max(reaped.rss_bytes_max);
-        self.minor_faults += reaped.minor_faults;
-        self.major_faults += reaped.major_faults;
-        self.block_inputs += reaped.block_inputs;
-        self.block_outputs += reaped.block_outputs;
-        self.voluntary_switches += reaped.voluntary_switches;
-        self.involuntary_switches += reaped.involuntary_switches;
     }
 }

@@ -2,9 +2,8 @@
 
 use hdrhistogram::Histogram;
 
-use crate::request::{Direction, SECTOR_BYTES};
+use crate::request::{Direction, Io, SECTOR_BYTES};
 use crate::time::Time;
-use crate::workload::Io;
 
 /// An hour in µs: longer times count as this.
 const LONGEST: u64 = 3_600_000_000;

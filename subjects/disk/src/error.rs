@@ -1,11 +1,10 @@
-//! The one error type of the simulator.
+//! The errors of the simulator.
 
+use std::io;
 use std::path::PathBuf;
 
 use concurve_reporter::ReporterError;
 use thiserror::Error;
-
-use crate::workload::trace::TraceError;
 
 /// Why nothing was simulated.
 #[derive(Debug, Error)]
@@ -16,6 +15,27 @@ pub enum Error {
     Trace { path: PathBuf, source: TraceError },
     #[error(transparent)]
     Report(#[from] ReporterError),
+}
+
+/// Why a trace cannot be simulated.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    #[error(
+        "no line is a request that was queued (action Q): give the text that blkparse prints in its own format"
+    )]
+    Empty,
+    #[error("it has requests on {0} and on {1}: record one device")]
+    Devices(String, String),
+    #[error(
+        "line {line}: sector {sector} is beyond the {sectors} of the simulated volume: more --disks"
+    )]
+    Beyond {
+        line: usize,
+        sector: u64,
+        sectors: u64,
+    },
 }
 
 impl Error {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::request::Io;
 use crate::time::{SECOND, Time};
-use crate::workload::Io;
 
 /// Names a file.
 pub type FileId = usize;

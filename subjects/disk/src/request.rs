@@ -1,4 +1,4 @@
-//! The requests in the queue of a device.
+//! What processes submit to a volume, and what passes through the queue of a device.
 
 use crate::time::Time;
 
@@ -35,6 +35,36 @@ impl Priority {
         class: Class::BestEffort,
         level: 4,
     };
+}
+
+/// An input or output of a process, on the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Io {
+    pub sector: u64,
+    pub sectors: u32,
+    pub direction: Direction,
+    /// The process waits for it: a read, or a write under `fsync` or `O_SYNC`.
+    pub sync: bool,
+}
+
+impl Io {
+    pub fn read(sector: u64, sectors: u32) -> Self {
+        Self {
+            sector,
+            sectors,
+            direction: Direction::Read,
+            sync: true,
+        }
+    }
+
+    pub fn write(sector: u64, sectors: u32, sync: bool) -> Self {
+        Self {
+            sector,
+            sectors,
+            direction: Direction::Write,
+            sync,
+        }
+    }
 }
 
 /// A request to a device: one that was submitted, or several that were merged.

@@ -8,7 +8,7 @@ use concurve_latch::Mutex;
 use crossbeam_utils::CachePadded;
 
 use crate::classes;
-use crate::session::held::Held;
+use crate::held::Held;
 use crate::statistics::{SessionCounts, Statistics};
 
 /// The part of a session that others see.

@@ -16,8 +16,41 @@ pub use interface::{EmbeddedEngine, EngineError, EngineSession, OpenEngine};
 use crate::admin::AdminAccess;
 use crate::workload::{Language, Workload};
 
-/// Schemes of addresses, for messages.
-pub const SCHEMES: &str = "records:, sqlite: and lmdb:";
+/// What an address of an engine is parsed to.
+type Parsed = Result<NamedEngine, String>;
+
+/// A kind of engine: its scheme, the form of its address, and what parses what follows the scheme.
+struct Scheme {
+    name: &'static str,
+    form: &'static str,
+    parse: fn(rest: &str) -> Parsed,
+}
+
+/// Each scheme, in the order in which messages list them.
+const SCHEMES: [Scheme; 3] = [
+    Scheme {
+        name: "records",
+        form: records::FORMS,
+        parse: |rest| records::RecordsAddress::parse(rest).map(NamedEngine::Records),
+    },
+    Scheme {
+        name: "sqlite",
+        form: sqlite::FORMS,
+        parse: |rest| sqlite::SqliteAddress::parse(rest).map(NamedEngine::Sqlite),
+    },
+    Scheme {
+        name: "lmdb",
+        form: lmdb::FORMS,
+        parse: |rest| lmdb::LmdbAddress::parse(rest).map(NamedEngine::Lmdb),
+    },
+];
+
+/// The schemes, for messages.
+pub fn schemes() -> String {
+    let shown = SCHEMES.map(|it| format!("{}:", it.name));
+    let (last, others) = shown.split_last().expect("there are engines");
+    format!("{} and {last}", others.join(", "))
+}
 
 /// The engine that an address names, with its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +62,7 @@ pub enum NamedEngine {
 
 /// Forms of addresses, for messages.
 pub fn forms() -> String {
-    [records::FORMS, sqlite::FORMS, lmdb::FORMS].join(" or ")
+    SCHEMES.map(|it| it.form).join(" or ")
 }
 
 impl NamedEngine {
@@ -37,16 +70,13 @@ impl NamedEngine {
     ///
     /// # Errors
     /// What follows the scheme cannot be used.
-    pub fn parse(text: &str) -> Option<Result<Self, String>> {
+    pub fn parse(text: &str) -> Option<Parsed> {
         let (scheme, rest) = text.split_once(':')?;
-        match scheme {
-            "records" if !rest.starts_with("//") => {
-                Some(records::RecordsAddress::parse(rest).map(Self::Records))
-            }
-            "sqlite" => Some(sqlite::SqliteAddress::parse(rest).map(Self::Sqlite)),
-            "lmdb" => Some(lmdb::LmdbAddress::parse(rest).map(Self::Lmdb)),
-            _ => None,
+        if scheme == "records" && rest.starts_with("//") {
+            return None; // the same scheme with a host is a server's
         }
+        let found = SCHEMES.iter().find(|it| it.name == scheme)?;
+        Some((found.parse)(rest))
     }
 
     /// What statements are written in.
@@ -72,6 +102,20 @@ impl NamedEngine {
             Self::Records(address) => Arc::new(records::RecordsEngine::new(address, workload)),
             Self::Sqlite(address) => Arc::new(sqlite::SqliteEngine::new(address, workload)),
             Self::Lmdb(address) => Arc::new(lmdb::LmdbEngine::new(address, workload)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_is_listed() {
+        assert_eq!(schemes(), "records:, sqlite: and lmdb:");
+        assert_eq!(NamedEngine::parse("records://127.0.0.1:1"), None);
+        for scheme in &SCHEMES {
+            assert!(NamedEngine::parse(&format!("{}:x", scheme.name)).is_some());
         }
     }
 }

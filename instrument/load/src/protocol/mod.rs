@@ -15,15 +15,65 @@ pub use conversation::{Conversation, Message, Protocol, ProtocolError, Received}
 
 use crate::workload::{Language, Statement};
 
-/// Schemes of addresses, for messages.
-pub const SCHEMES: &str = "redis://, records://, statements://, postgresql://, mysql://";
-
 /// The protocol that an address names, and how connections log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedProtocol {
     Resp(resp::Login),
     Postgres(postgres::Login),
     MySql(mysql::Login),
+}
+
+/// What an address with a scheme is parsed to.
+type Parsed = Result<(Endpoint, NamedProtocol), AddressError>;
+
+/// A scheme of addresses.
+struct Scheme {
+    /// All names of the scheme, the one that messages show first.
+    names: &'static [&'static str],
+    /// Parses what follows `NAME://`.
+    parse: fn(name: &str, rest: &str) -> Parsed,
+}
+
+/// Each scheme, in the order in which messages list them.
+const SCHEMES: &[Scheme] = &[
+    Scheme {
+        names: &["redis", "unix"],
+        parse: |name, rest| {
+            let parsed = resp::parse_url(name, rest);
+            named(parsed, NamedProtocol::Resp, resp::FORMS)
+        },
+    },
+    Scheme {
+        names: &["records"],
+        parse: |_, rest| {
+            let parsed = resp::parse_service(resp::Service::Records, rest);
+            named(parsed, NamedProtocol::Resp, resp::RECORDS_FORMS)
+        },
+    },
+    Scheme {
+        names: &["statements"],
+        parse: |_, rest| {
+            let parsed = resp::parse_service(resp::Service::Statements, rest);
+            named(parsed, NamedProtocol::Resp, resp::STATEMENTS_FORMS)
+        },
+    },
+    Scheme {
+        names: &["postgresql", "postgres"],
+        parse: |_, rest| {
+            let parsed = postgres::parse_url(rest);
+            named(parsed, NamedProtocol::Postgres, postgres::FORMS)
+        },
+    },
+    Scheme {
+        names: &["mysql", "mariadb"],
+        parse: |_, rest| named(mysql::parse_url(rest), NamedProtocol::MySql, mysql::FORMS),
+    },
+];
+
+/// The schemes, for messages.
+pub fn schemes() -> String {
+    let shown = SCHEMES.iter().map(|it| format!("{}://", it.names[0]));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Why an address cannot be used, and what may be written instead.
@@ -36,32 +86,18 @@ pub struct AddressError {
 impl NamedProtocol {
     /// Parses an address: `SCHEME://REST`, `HOST:PORT`, or the path of a Unix socket; `None` if the
     /// scheme is not a protocol's.
-    pub fn parse(text: &str) -> Option<Result<(Endpoint, Self), AddressError>> {
+    pub fn parse(text: &str) -> Option<Parsed> {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Some(named(resp::parse_bare(text), Self::Resp, resp::FORMS));
         };
-        Some(match scheme {
-            "redis" | "unix" => named(resp::parse_url(scheme, rest), Self::Resp, resp::FORMS),
-            "rediss" => Err(AddressError {
+        if scheme == "rediss" {
+            return Some(Err(AddressError {
                 why: "TLS is not supported".to_owned(),
                 forms: resp::FORMS,
-            }),
-            "records" => named(
-                resp::parse_service(resp::Service::Records, rest),
-                Self::Resp,
-                resp::RECORDS_FORMS,
-            ),
-            "statements" => named(
-                resp::parse_service(resp::Service::Statements, rest),
-                Self::Resp,
-                resp::STATEMENTS_FORMS,
-            ),
-            "postgresql" | "postgres" => {
-                named(postgres::parse_url(rest), Self::Postgres, postgres::FORMS)
-            }
-            "mysql" | "mariadb" => named(mysql::parse_url(rest), Self::MySql, mysql::FORMS),
-            _ => return None,
-        })
+            }));
+        }
+        let found = SCHEMES.iter().find(|it| it.names.contains(&scheme))?;
+        Some((found.parse)(scheme, rest))
     }
 
     /// The protocol of connections that prepare these statements.
@@ -104,7 +140,7 @@ fn named<L>(
     parsed: Result<(Endpoint, L), String>,
     protocol: fn(L) -> NamedProtocol,
     forms: &'static str,
-) -> Result<(Endpoint, NamedProtocol), AddressError> {
+) -> Parsed {
     match parsed {
         Ok((endpoint, login)) => Ok((endpoint, protocol(login))),
         Err(why) => Err(AddressError { why, forms }),
@@ -116,6 +152,25 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn every_scheme_is_parsed_and_named_once() {
+        let mut seen = std::collections::BTreeSet::new();
+        for scheme in SCHEMES {
+            for name in scheme.names {
+                assert!(seen.insert(name), "{name} is there twice");
+                assert!(
+                    NamedProtocol::parse(&format!("{name}://")).is_some(),
+                    "{name}"
+                );
+            }
+        }
+        assert_eq!(
+            schemes(),
+            "redis://, records://, statements://, postgresql://, mysql://"
+        );
+        assert_eq!(NamedProtocol::parse("http://127.0.0.1"), None);
+    }
 
     #[test]
     fn what_may_be_written() {

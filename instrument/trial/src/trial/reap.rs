@@ -43,8 +43,8 @@ impl Trial {
         };
         self.ledger.reap(pid);
         match owner {
-            Some(index) => self.roles[index].reaped.add(&reaped),
-            None => self.unattributed_cpu_ns += reaped.user_ns + reaped.system_ns,
+            Some(index) => self.roles[index].reaped.add(&reaped.usage),
+            None => self.unattributed_cpu_ns += reaped.usage.cpu_ns(),
         }
         let leader = self.roles.iter().position(|role| role.pid == Some(pid));
         if let Some(index) = leader {

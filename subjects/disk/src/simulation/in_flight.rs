@@ -1,7 +1,7 @@
 //! I/Os under way, and which of them each request to a device belongs to.
 
+use crate::request::Io;
 use crate::time::Time;
-use crate::workload::Io;
 
 /// An I/O of a process until all its pieces are done.
 #[derive(Debug, Clone, Copy)]

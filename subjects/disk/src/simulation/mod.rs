@@ -10,9 +10,9 @@ use crate::account::Account;
 use crate::device::{Device, Effect};
 use crate::disk::Disk;
 use crate::machine::{Machine, Volume};
-use crate::request::{ProcessId, Request};
+use crate::request::{Io, ProcessId, Request};
 use crate::time::Time;
-use crate::workload::{Actions, Io, Process, Step};
+use crate::workload::{Actions, Process, Step};
 use event_queue::{Event, EventQueue};
 use in_flight::{Pending, PendingIos, Pieces};
 

@@ -4,38 +4,8 @@ pub mod load;
 pub mod synthetic;
 pub mod trace;
 
-use crate::request::{Direction, Priority};
+use crate::request::{Io, Priority};
 use crate::time::Time;
-
-/// An input or output of a process, on the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Io {
-    pub sector: u64,
-    pub sectors: u32,
-    pub direction: Direction,
-    /// The process waits for it: a read, or a write under `fsync` or `O_SYNC`.
-    pub sync: bool,
-}
-
-impl Io {
-    pub fn read(sector: u64, sectors: u32) -> Self {
-        Self {
-            sector,
-            sectors,
-            direction: Direction::Read,
-            sync: true,
-        }
-    }
-
-    pub fn write(sector: u64, sectors: u32, sync: bool) -> Self {
-        Self {
-            sector,
-            sectors,
-            direction: Direction::Write,
-            sync,
-        }
-    }
-}
 
 /// What a process does after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

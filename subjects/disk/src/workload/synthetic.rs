@@ -4,8 +4,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::Exp1;
 
-use super::{Actions, Io, Process, Step};
-use crate::request::{Direction, Priority};
+use super::{Actions, Process, Step};
+use crate::request::{Direction, Io, Priority};
 use crate::time::Time;
 
 /// Where the requests of a stream lie.

@@ -11,37 +11,15 @@
 //! Requests arrive at their recorded times, independent of the completion of earlier requests.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io::BufRead;
 
-use thiserror::Error;
-
-use super::{Actions, Io, Process, Step};
-use crate::request::Direction;
+use super::{Actions, Process, Step};
+use crate::error::TraceError;
+use crate::request::{Direction, Io};
 use crate::time::Time;
 
 /// The largest I/O that a process submits: 512 KiB, the largest request.
 const PART_SECTORS: u64 = 1024;
-
-/// Why a trace cannot be simulated.
-#[derive(Debug, Error)]
-pub enum TraceError {
-    #[error("{0}")]
-    Read(#[from] io::Error),
-    #[error(
-        "no line is a request that was queued (action Q): give the text that blkparse prints in its own format"
-    )]
-    Empty,
-    #[error("it has requests on {0} and on {1}: record one device")]
-    Devices(String, String),
-    #[error(
-        "line {line}: sector {sector} is beyond the {sectors} of the simulated volume: more --disks"
-    )]
-    Beyond {
-        line: usize,
-        sector: u64,
-        sectors: u64,
-    },
-}
 
 /// A request and when it came, in ns since the trace's begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use concurve_latch::MutexGuard;
 
+use crate::held::Held;
 use crate::registry::Registration;
-use crate::session::held::Held;
 use crate::shared::Shared;
 
 /// A session during an operation, which latches what the session holds. No other thread takes that

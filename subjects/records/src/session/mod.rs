@@ -14,8 +14,6 @@
 mod active;
 mod files;
 mod get;
-pub(crate) mod held;
-mod parameters;
 mod parking;
 mod statement;
 mod transaction;
@@ -23,7 +21,7 @@ mod values;
 mod work;
 mod write;
 
-pub use parameters::{FileHandle, Get, LockBias, TransactionKind, Waiting};
+pub use crate::parameters::{FileHandle, Get, LockBias, TransactionKind, Waiting};
 
 use std::sync::Arc;
 

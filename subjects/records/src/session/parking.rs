@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use crate::held::{Parked, Wanted};
 use crate::locks::{CHECK_INTERVAL, LockOutcome, Queued, WaitCell, next_interval};
 use crate::session::active::Active;
-use crate::session::held::{Parked, Wanted};
 use crate::session::{LocalState, Session, Waiting};
 use crate::status::Status;
 

@@ -1,9 +1,9 @@
 //! One operation: retried while it must wait, and undone as a whole if it fails.
 
 use crate::error::Stop;
+use crate::held::{Held, KeptLock, Wanted};
 use crate::locks::LockName;
 use crate::session::active::Active;
-use crate::session::held::{Held, KeptLock, Wanted};
 use crate::session::work::Work;
 use crate::session::{FileHandle, LocalState, LockBias};
 use crate::status::Status;

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::error::Fault;
+use crate::held::{Held, Transaction};
 use crate::log::record::{Record, SYSTEM};
 use crate::registry::Registration;
 use crate::session::active::Active;
-use crate::session::held::{Held, Transaction};
 use crate::session::{LocalState, Session, TransactionKind, Waiting};
 use crate::shared::Shared;
 use crate::status::Status;

@@ -8,10 +8,16 @@ use crate::dataset::Check;
 /// Version of the layout of the data; another number when tables or columns change.
 pub const FORMAT: i64 = 1;
 
+/// The name of every file begins so, in a language of files.
+pub const PREFIX: &str = "concurve_";
+
 /// Records that one `FILL` makes: other clients wait while it runs.
 const FILL_MAX: i64 = 10_000;
 
 /// The workload in a language. Each question is a statement that is answered with one number.
+///
+/// The methods that are given here are right for languages of files, which have the commands `FILES`
+/// and `DROP`.
 pub trait Dialect: Debug + Send + Sync {
     /// A step on a set of files (from 1), as one statement or several, with placeholders: `{aid}`,
     /// `{tid}`, `{bid}`, `{delta}`, `{balance}` (the number in the last answer, plus the delta),
@@ -20,20 +26,35 @@ pub trait Dialect: Debug + Send + Sync {
     fn step(&self, step: Step, set: u32) -> Vec<String>;
 
     /// Where the data is in a database, as messages name it.
-    fn location(&self) -> &'static str;
+    fn location(&self) -> &'static str {
+        "files concurve_…"
+    }
 
     /// Asks how many objects are at this location, including those of other programs.
-    fn count_objects(&self) -> String;
+    fn count_objects(&self) -> String {
+        format!("FILES {PREFIX}")
+    }
 
     /// Asks how many metadata tables are among them: 1 if this program may have created the data.
-    fn count_metadata_tables(&self) -> String;
+    fn count_metadata_tables(&self) -> String {
+        format!("FILES {PREFIX}marks")
+    }
 
     /// Asks for an entry of the metadata: `format`, `workload`, `scale`, `accounts` or `files`. No
     /// number is answered if it is missing.
     fn read_metadata(&self, name: &str) -> String;
 
     /// Drops all data that this program has created, complete or not.
-    fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send>;
+    fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        let files = [
+            "history_*",
+            "accounts_*",
+            "tellers_*",
+            "branches_*",
+            "marks",
+        ];
+        Box::new(files.into_iter().map(|it| format!("DROP {PREFIX}{it}")))
+    }
 
     /// Makes the data: the metadata entry `format` first, the other entries last.
     fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send>;

@@ -1,7 +1,7 @@
 //! The workload in the record language, as clients of Btrieve work: a record is read with a lock, and
 //! written back whole with its new balance. Numbers are text of 12 characters.
 
-use super::dialect::{Dialect, FORMAT, fill_ranges};
+use super::dialect::{Dialect, FORMAT, PREFIX, fill_ranges};
 use super::profile::{BankData, Profile, Step, TABLES, TELLERS, Table};
 use crate::dataset::Check;
 
@@ -27,32 +27,9 @@ impl Dialect for Records {
         }
     }
 
-    fn location(&self) -> &'static str {
-        "files concurve_…"
-    }
-
-    fn count_objects(&self) -> String {
-        format!("FILES {PREFIX}")
-    }
-
-    fn count_metadata_tables(&self) -> String {
-        format!("FILES {PREFIX}marks")
-    }
-
     fn read_metadata(&self, name: &str) -> String {
         let name = metadata_name(name);
         format!("GET EQUAL {PREFIX}marks 0 {name} FIELD {NUMBER_BYTES} {NUMBER_BYTES}")
-    }
-
-    fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        let files = [
-            "history_*",
-            "accounts_*",
-            "tellers_*",
-            "branches_*",
-            "marks",
-        ];
-        Box::new(files.into_iter().map(|it| format!("DROP {PREFIX}{it}")))
     }
 
     fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send> {
@@ -135,8 +112,6 @@ fn update(table: Table, set: u32) -> String {
     format!("UPDATE {name} {numbers}{{balance}}{filler}")
 }
 
-/// The name of every file begins so.
-const PREFIX: &str = "concurve_";
 const NUMBER_BYTES: usize = 12;
 
 /// The record of a file with balances: numbers from the first byte on, the key first, and a filler

@@ -1,10 +1,9 @@
 //! The workload in the statement service's language: files of numbers, changed by adding to them.
 
-use super::dialect::{Dialect, FORMAT, fill_ranges};
+use super::dialect::{Dialect, FORMAT, PREFIX, fill_ranges};
 use super::profile::{BankData, Profile, Step, TABLES, TELLERS, Table};
 use crate::dataset::Check;
 
-const PREFIX: &str = "concurve_";
 /// Length of a row in the standard (clause 3.2).
 const ROW_BYTES: usize = 100;
 /// The range of all keys.
@@ -51,31 +50,8 @@ impl Dialect for Statements {
         }
     }
 
-    fn location(&self) -> &'static str {
-        "files concurve_…"
-    }
-
-    fn count_objects(&self) -> String {
-        format!("FILES {PREFIX}")
-    }
-
-    fn count_metadata_tables(&self) -> String {
-        format!("FILES {PREFIX}marks")
-    }
-
     fn read_metadata(&self, name: &str) -> String {
         format!("GET {PREFIX}marks number KEY {}", metadata_key(name))
-    }
-
-    fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        let files = [
-            "history_*",
-            "accounts_*",
-            "tellers_*",
-            "branches_*",
-            "marks",
-        ];
-        Box::new(files.into_iter().map(|it| format!("DROP {PREFIX}{it}")))
     }
 
     fn make(&self, data: BankData) -> Box<dyn Iterator<Item = String> + Send> {

@@ -2,9 +2,9 @@
 
 use super::database::Shared;
 use super::tables::File;
-use crate::request::SECTOR_BYTES;
+use crate::request::{Io, SECTOR_BYTES};
 use crate::time::{MILLISECOND, Time};
-use crate::workload::{Actions, Io, Process, Step};
+use crate::workload::{Actions, Process, Step};
 
 /// The next step of a loader.
 #[derive(Debug, Clone, Copy)]

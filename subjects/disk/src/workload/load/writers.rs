@@ -3,8 +3,9 @@
 
 use super::database::{Changed, Shared};
 use super::plan::Writing;
+use crate::request::Io;
 use crate::time::Time;
-use crate::workload::{Actions, Io, Process, Step};
+use crate::workload::{Actions, Process, Step};
 
 #[derive(Debug)]
 enum State {

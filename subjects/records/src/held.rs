@@ -7,24 +7,24 @@ use smallvec::SmallVec;
 
 use crate::changes::Changes;
 use crate::locks::{LockName, LockOutcome, Mode};
-use crate::session::parameters::{FileHandle, TransactionKind};
+use crate::parameters::{FileHandle, TransactionKind};
 
 #[derive(Default)]
 pub struct Held {
-    pub(super) transaction: Transaction,
+    pub transaction: Transaction,
     /// Locks of reads with a bias outside of transactions.
-    pub(super) kept: Vec<KeptLock>,
+    pub kept: Vec<KeptLock>,
     /// The admission limit counts it; it must leave before it sleeps.
-    pub(super) is_admitted: bool,
+    pub is_admitted: bool,
     /// The lock in whose queue it is.
-    pub(super) parked: Option<Parked>,
+    pub parked: Option<Parked>,
     /// Its commit is in the log up to this byte, and maybe not on the disk.
-    pub(super) unconfirmed: Option<u64>,
+    pub unconfirmed: Option<u64>,
 }
 
 /// What a session holds and has changed since its transaction began.
 #[derive(Default)]
-pub(super) struct Transaction {
+pub struct Transaction {
     /// [`SYSTEM`](crate::log::record::SYSTEM) until it changes something.
     pub id: u64,
     /// `None`: a single operation.
@@ -38,7 +38,7 @@ pub(super) struct Transaction {
 }
 
 /// A lock that a session keeps until it releases it.
-pub(super) struct KeptLock {
+pub struct KeptLock {
     pub opened: FileHandle,
     /// The number of the file.
     pub file: u32,
@@ -48,7 +48,7 @@ pub(super) struct KeptLock {
 
 /// A lock that an operation needs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub struct Wanted {
     pub name: LockName,
     pub mode: Mode,
     /// Keep it until the transaction ends; otherwise it is enough that it was free.
@@ -57,7 +57,7 @@ pub(super) struct Wanted {
 
 /// A place in the queue of a lock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parked {
+pub struct Parked {
     pub wanted: Wanted,
     /// The outcome once the lock is granted.
     pub granted: LockOutcome,

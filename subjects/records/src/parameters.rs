@@ -4,7 +4,7 @@ use crate::locks::Waker;
 
 /// A file that a session has opened. Not valid in other sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileHandle(pub(super) usize);
+pub struct FileHandle(pub(crate) usize);
 
 /// How a transaction shares files with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,11 +60,11 @@ impl LockBias {
         }
     }
 
-    pub(super) fn waits(self) -> bool {
+    pub(crate) fn waits(self) -> bool {
         !matches!(self, LockBias::SingleNoWait | LockBias::MultipleNoWait)
     }
 
-    pub(super) fn is_single(self) -> bool {
+    pub(crate) fn is_single(self) -> bool {
         matches!(self, LockBias::SingleWait | LockBias::SingleNoWait)
     }
 }
