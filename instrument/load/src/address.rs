@@ -116,7 +116,7 @@ mod tests {
             ("rediss://127.0.0.1", "TLS"),
             ("http://127.0.0.1", "http is not a known scheme"),
             ("redis://me:secret@127.0.0.1", "--password-from"),
-            ("redis://127.0.0.1/x", "no number"),
+            ("redis://127.0.0.1/x", "not a number"),
             ("redis://127.0.0.1?resp=3", "protocol=3"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();

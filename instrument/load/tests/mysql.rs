@@ -104,7 +104,7 @@ fn a_refused_log_in_is_reported_with_a_remedy() {
         ("known", "nowhere", known, "/DATABASE, or none"),
         ("nobody", "", "", "Access denied for user 'nobody'"),
         ("tls", "", known, "if the server wants TLS"),
-        ("modern", "", known, "by client_ed25519"),
+        ("modern", "", known, "method client_ed25519"),
         (
             "open",
             "?nonsense=1",

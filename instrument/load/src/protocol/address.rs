@@ -124,7 +124,7 @@ mod tests {
         for (text, why) in [
             ("me:secret@127.0.0.1", "--password-from"),
             ("me@127.0.0.1?port", "has no value"),
-            ("me%00@127.0.0.1", "no text"),
+            ("me%00@127.0.0.1", "not UTF-8"),
         ] {
             let error = Url::parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -90,7 +90,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, why) in [
             ("me@127.0.0.1?ssl-mode=REQUIRED", "TLS"),
-            ("me@127.0.0.1?a;b=1", "no variable"),
+            ("me@127.0.0.1?a;b=1", "not a variable"),
             ("me@127.0.0.1?socket=/run/s.sock", "one of them"),
             ("me:secret@127.0.0.1", "--password-from"),
         ] {

@@ -84,8 +84,8 @@ mod tests {
             ("me:secret@127.0.0.1", "--password-from"),
             ("me@127.0.0.1?sslmode=require", "TLS"),
             ("me@127.0.0.1?port", "has no value"),
-            ("me@127.0.0.1?host=/run&port=x", "no port"),
-            ("me%00@127.0.0.1", "no text"),
+            ("me@127.0.0.1?host=/run&port=x", "not a port"),
+            ("me%00@127.0.0.1", "not UTF-8"),
         ] {
             let error = parse_url(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

@@ -87,7 +87,7 @@ fn a_refused_log_in_has_a_remedy() {
         ),
         (
             packet(2, b"\xfemysql_clear_password\0"),
-            "by mysql_clear_password",
+            "method mysql_clear_password",
         ),
     ] {
         let mut conversation = conversation(login("x"));
