@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from concurve.definition.catalogue import campaigns, entries
 from concurve.definition.study import Study
 from concurve.definition.study_file import load_study, parse_study
+from concurve.definition.templates import expand
 from concurve.definition.toml_file import parse_toml
 from concurve.errors import StudyError
 
@@ -424,6 +425,13 @@ def test_a_placeholder_of_with_needs_a_name(
 def test_a_doubled_brace_is_literal_in_with_too(tmp_path: Path) -> None:
     study = load_study(write(tmp_path, STUDY.replace('"here:1"', '"{{with.b}}"')), 2)
     assert study.roles[0].command[1] == "{{with.b}}"
+
+
+@pytest.mark.parametrize("name", ["address", "A b", ""])
+def test_a_doubled_brace_is_rendered_with_single_ones(tmp_path: Path, name: str) -> None:
+    shared = SHARED.replace('"target", "{threads}"', f'"{{{{with.{name}}}}}", "{{threads}}"')
+    command = load_study(write(tmp_path, shared=shared), 2).roles[1].command
+    assert expand(command, {"threads": 1}) == [f"{{with.{name}}}", "1"]
 
 
 def test_use_that_is_no_list_of_names_names_its_table(tmp_path: Path) -> None:

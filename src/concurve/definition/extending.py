@@ -393,7 +393,8 @@ class _Words:
 
         def word(match: re.Match[str]) -> str:
             if match[1] is None:
-                return match[0]
+                # Rendering removes the outer braces of what could be a placeholder, no others.
+                return match[0] if NAME.fullmatch(match[0][7:-2]) else match[0][1:-1]
             value = self._value(match[1], where)
             if isinstance(value, list):
                 raise StudyError(
