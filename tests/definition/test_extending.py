@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from concurve.definition.catalogue import campaigns, entries
 from concurve.definition.study import Study
 from concurve.definition.study_file import load_study, parse_study
+from concurve.definition.templates import expand
 from concurve.definition.toml_file import parse_toml
 from concurve.errors import StudyError
 
@@ -349,11 +357,197 @@ def test_a_malformed_shared_file_is_refused(
     assert remedy in error.remedy
 
 
-def test_a_key_that_may_be_of_either_file_names_both(tmp_path: Path) -> None:
-    path = write(tmp_path, shared=SHARED.replace("size = 3", "size = 3\nodd = [[1]]"))
+def test_a_wrong_type_in_with_names_its_file_and_key(tmp_path: Path) -> None:
+    path = write(tmp_path, shared=SHARED.replace("size = 3", "size = 3\nodd-one = [[1]]"))
     error = refusal(path)
-    assert error.what.startswith(f"{path} or {tmp_path / 'shared.toml'}: with[0]: expected")
+    place = f"{tmp_path / 'shared.toml'} (extended by {path}): "
+    assert error.what.startswith(f"{place}with, odd-one[0]: expected")
     assert "docs/studies.md" in error.remedy
+
+
+#: What a table is replaced by in a study or a file that it extends: what the message names.
+WRONG_TYPES = {
+    "factors = 3": "factors: expected a table, got 'int'",
+    "factors = [1]": "factors: expected a table, got an array",
+    'factors = "x"': "factors: expected a table, got 'str'",
+    "factors = { threads = true }": "factors, threads: expected ",
+    "factors = { threads = 2.5 }": "factors, threads: expected ",
+    "factors = { threads = { a = 1 } }": "factors, threads: expected ",
+    "roles = 3": "roles: expected an array, got 'int'",
+    "indicators = 3": "indicators: expected an array, got 'int'",
+    "claims = 3": "claims: expected an array, got 'int'",
+    "levels = 3": "levels: expected a table, got 'int'",
+    "levels = { threads = [3] }": "levels, threads: expected a table, got an array",
+    "levels = { threads = { 1 = { n = true } } }": "levels, threads, 1, n: expected ",
+    "protocol = 3": "protocol: expected a table, got 'int'",
+    "protocol = { base = { threads = true } }": "protocol, base, threads: expected ",
+    "effort = 3": "effort: expected a table, got 'int'",
+    "effort = { quick = 3 }": "effort, quick: expected a table, got 'int'",
+    "hooks = { setup = 3 }": "hooks, setup: expected ",
+    "test_case = 3": "test_case: expected a table",
+    "with = 3": "with: expected a table, got 'int'",
+    "with = { a = true }": "with, a: expected ",
+    "with = { a = [1] }": "with, a[0]: expected 'str', got 'int'",
+    'with = { "A b" = 1 }': "with: 'A b' is no name",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_TYPES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_wrong_type_is_refused_where_it_stands_though_a_nearer_value_wins(
+    tmp_path: Path, text: str, shared: bool
+) -> None:
+    table = text.partition(" ")[0]
+    tables = parse_toml(SHARED if shared else STUDY, "")
+    tables[table] = parse_toml(text, "")[table]
+    path = write(tmp_path, **{"shared" if shared else "study": as_toml(tables)})
+    error = refusal(path)
+    place = f"{tmp_path / 'shared.toml'} (extended by {path})" if shared else str(path)
+    assert error.what.startswith(f"{place}: {WRONG_TYPES[text]}")
+    assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (("{with.address}", "{with.A b}"), "roles 'load': {with.A b}: 'A b' is no name"),
+        (("{with.address}", "{with.}"), "roles 'load': {with.}: '' is no name"),
+    ],
+)
+def test_a_placeholder_of_with_needs_a_name(
+    tmp_path: Path, change: tuple[str, str], what: str
+) -> None:
+    error = refusal(write(tmp_path, shared=SHARED.replace(*change)))
+    assert what in error.what
+    assert "for the literal text" in error.remedy
+
+
+def test_a_doubled_brace_is_literal_in_with_too(tmp_path: Path) -> None:
+    study = load_study(write(tmp_path, STUDY.replace('"here:1"', '"{{with.b}}"')), 2)
+    assert study.roles[0].command[1] == "{{with.b}}"
+
+
+@pytest.mark.parametrize("name", ["address", "A b", ""])
+def test_a_doubled_brace_is_rendered_with_single_ones(tmp_path: Path, name: str) -> None:
+    shared = SHARED.replace('"target", "{threads}"', f'"{{{{with.{name}}}}}", "{{threads}}"')
+    command = load_study(write(tmp_path, shared=shared), 2).roles[1].command
+    assert expand(command, {"threads": 1}) == [f"{{with.{name}}}", "1"]
+
+
+def test_use_that_is_no_list_of_names_names_its_table(tmp_path: Path) -> None:
+    error = refusal(write(tmp_path, STUDY.replace('use = ["effort"]', "use = [3]")))
+    assert "study.toml: levels: use: no list of names" in error.what
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a/" * 3000, "", ".", "a\\u0000b"])
+def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    error = refusal(write(tmp_path, STUDY.replace("../shared.toml", name)))
+    assert error.what.startswith(f"{tmp_path / 'mine' / 'study.toml'}: extends: ")
+    assert error.remedy
+
+
+@pytest.mark.parametrize("text", ["a = " + "1" * 5000, "a = " + "[" * 5000 + "]" * 5000])
+def test_what_python_cannot_parse_is_refused(tmp_path: Path, text: str) -> None:
+    error = refusal(write(tmp_path, shared=text))
+    assert error.what.startswith(f"{tmp_path / 'shared.toml'}: ")
+
+
+@pytest.mark.parametrize("levels", [["mandelbrot"], "mandelbrot, zzz"])
+def test_programs_that_are_levels_describe_indicators(levels: Any) -> None:
+    tables = {
+        "study": {"name": "mine", "question": "How?"},
+        "factors": {"engine": levels},
+        "roles": [{"name": "target", "program": "{engine}"}],
+        "indicators": [{"use": ["threads_peak"]}],
+    }
+    assert parse_study(as_toml(tables), 2, "mine.toml").primary == "threads_peak"
+
+
+def as_toml(tables: dict[str, Any]) -> str:
+    """The tables as a TOML text."""
+
+    def value(item: Any) -> str:
+        if isinstance(item, dict):
+            return f"{{ {', '.join(f'{json.dumps(k)} = {value(v)}' for k, v in item.items())} }}"
+        if isinstance(item, list):
+            return f"[{', '.join(map(value, item))}]"
+        return str(item) if isinstance(item, float) else json.dumps(item)
+
+    return "".join(f"{json.dumps(key)} = {value(item)}\n" for key, item in tables.items())
+
+
+def paths(value: Any) -> Iterator[tuple[str | int, ...]]:
+    """The path of every key and element within a value."""
+    if isinstance(value, dict | list):
+        for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            yield (key,)
+            yield from ((key, *rest) for rest in paths(item))
+
+
+#: A study with all that one may have, for what is replaced in it.
+ALL: dict[str, Any] = {
+    "shared": parse_toml(SHARED, "") | {"hooks": {"setup": "true"}, "factors": {"other": [1]}},
+    "study": parse_toml(STUDY, "")
+    | {
+        "protocol": {
+            "precision": 0.1,
+            "optional": {"threads": [2]},
+            "conditions": ["other"],
+            "work": "threads",
+        },
+        "hooks": {"check": "true {with.address}"},
+        "test_case": {"goal": "it"},
+    },
+}
+PLACES = [(file, path) for file, tables in ALL.items() for path in paths(tables)]
+
+TEXTS = st.sampled_from(
+    ["", "x", "{threads}", "{with.size}", "{with.files}", "{with.fast}", "{with.}", "{{with.a}}",
+     "{effort.times}", "1..3", "50%", "mandelbrot", "target", "effort", "../shared.toml"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            TEXTS
+            | st.sampled_from(["threads", "use", "name", "with", "quick", "factors", "program"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=5,
+)
+
+
+def test_the_study_for_any_value_loads(tmp_path: Path) -> None:
+    texts = {name: as_toml(tables) for name, tables in ALL.items()}
+    assert load_study(write(tmp_path, **texts), 2).work == "threads"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=2))
+def test_any_value_at_any_key_loads_or_is_refused(
+    changes: list[tuple[tuple[str, tuple[str | int, ...]], Any]],
+) -> None:
+    files = copy.deepcopy(ALL)
+    for (file, path), value in changes:
+        table = files[file]
+        try:
+            for step in path[:-1]:
+                table = table[step]
+            table[path[-1]] = value
+        except (TypeError, KeyError, IndexError):  # gone with the change before
+            continue
+    with tempfile.TemporaryDirectory() as folder:
+        texts = {name: as_toml(tables) for name, tables in files.items()}
+        try:
+            study = load_study(write(Path(folder), **texts), 2)
+        except StudyError as error:
+            assert error.what.startswith(folder)
+            assert error.remedy
+        else:
+            assert msgspec.json.decode(msgspec.json.encode(study), type=Study)
 
 
 DOCS = Path(__file__).parents[2] / "docs"

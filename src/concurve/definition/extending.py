@@ -16,23 +16,37 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.programs import IndicatorText, Program, program
+from concurve.definition.study_tables import KEYS, File
 from concurve.definition.templates import NAME, is_whole, placeholders
-from concurve.definition.toml_file import parse_toml, read_text
+from concurve.definition.toml_file import parse_toml, read_text, to_type
 from concurve.errors import StudyError
 
 Tables = dict[str, Any]
 
+_NAME_REMEDY = "a letter or _, then letters, digits, _ and -"
+
 #: The lists of a study file, and the key that names an entry.
 _LISTS = {"roles": "name", "indicators": "name", "claims": "id"}
 
-_WORD = re.compile(rf"\{{\{{with\.{NAME.pattern}\}}\}}|\{{with\.({NAME.pattern})\}}")
+#: The keys that a study must have and a file may leave to the files that it extends, or take by
+#: ``{with.NAME}``; each with a value of its type.
+_REQUIRED: Tables = {
+    "study": {"name": "", "question": ""},
+    "test_case": {"id": "", "objective": ""},
+    "roles": {"name": ""},
+    "indicators": {"name": ""},
+}
+
+#: ``{{with.NAME}}`` is literal text; group 1 is the name in ``{with.NAME}``, whether it is one or
+#: not.
+_WORD = re.compile(r"\{\{with\.[^{}]*\}\}|\{with\.([^{}]*)\}")
 
 
 class _File(NamedTuple):
@@ -55,15 +69,19 @@ def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
     ``where`` is the path of its file; those that it extends are found from its folder.
 
     Raises:
-        StudyError: a missing file, files that extend each other, a name without a description, or
-            with two; with file, key and remedy.
+        StudyError: a missing file, files that extend each other, a wrong type in any of them, a
+            name without a description, or with two; with file, key and remedy.
     """
     files = _files(text, where)
+    for file in files:
+        _check_file(file, where)
     tables, parts = _taken_over(files)
     words = _Words(tables, Origins(where, parts))
     _use_levels(files, tables, parts)
     for table in [table for table in tables if table not in _LISTS]:
         tables[table] = words.fill(table, tables[table])
+    # What follows reads these tables, and {with.NAME} may have filled in a value of another type.
+    _check_types({t: value for t, value in tables.items() if t not in _LISTS}, words.origins.at)
     for table in [table for table in _LISTS if table in tables]:
         described = _described(tables, words) if table == "indicators" else {}
         _use(files, table, tables, parts, described)
@@ -80,7 +98,14 @@ def _files(text: str, where: str) -> list[_File]:
         if not isinstance(named, str):
             raise StudyError(f"{by}: extends: no text", 'the path of a file: "../shared.toml"')
         path = Path(os.path.normpath(Path(by).parent / named))
-        if not path.is_file():
+        try:
+            found = path.is_file()
+        except OSError as error:  # a name that is too long, a folder that may not be read
+            raise StudyError(
+                f"{by}: extends: cannot be read: {error.strerror}",
+                "a path from the folder of this file",
+            ) from error
+        if not found:
             raise StudyError(
                 f"{by}: extends: there is no file {path}", "a path from the folder of this file"
             )
@@ -91,6 +116,59 @@ def _files(text: str, where: str) -> list[_File]:
             )
         files.append(_File(str(path), parse_toml(read_text(path, "a study file"), str(path))))
     return files
+
+
+def _check_file(file: _File, own: str) -> None:
+    """Refuse a wrong type in a file as it is written: behind a nearer file's value, nothing else
+    would see it."""
+    place = file.where if file.where == own else f"{file.where} (extended by {own})"
+    tables = {
+        key: value if key == "with" else _without_words(value) for key, value in file.tables.items()
+    }
+    for table in _LISTS:
+        if isinstance(entries := tables.get(table), list):
+            tables[table] = [
+                {} if isinstance(entry, dict) and "use" in entry else entry for entry in entries
+            ]
+    levels = tables.get("levels")
+    if isinstance(levels, dict) and isinstance(levels.get("use"), list):
+        tables["levels"] = {name: value for name, value in levels.items() if name != "use"}
+        if file.where != own:  # refused with a message of its own if the study uses levels
+            del tables["levels"]
+    _check_types(tables, lambda _: place)
+    for name in tables.get("with", {}):
+        if not NAME.fullmatch(name):
+            raise StudyError(f"{place}: with: {name!r} is no name", _NAME_REMEDY)
+
+
+def _without_words(value: Any) -> Any:
+    """A value without the texts within it that are only ``{with.NAME}``: their type is that of
+    another value."""
+
+    def is_word(item: Any) -> bool:
+        match = _WORD.fullmatch(item) if isinstance(item, str) else None
+        return match is not None and match[1] is not None
+
+    if isinstance(value, list):
+        return [_without_words(item) for item in value if not is_word(item)]
+    if isinstance(value, dict):
+        return {key: _without_words(item) for key, item in value.items() if not is_word(item)}
+    return value
+
+
+def _check_types(tables: Tables, where: Callable[[str], str]) -> None:
+    """Refuse a wrong type or an unknown key; ``where`` names the file of a path. Keys may be
+    missing."""
+    whole: Tables = {"study": {}, "factors": {}, "roles": [], **tables}
+    for table, required in _REQUIRED.items():
+        value = whole.get(table)
+        if isinstance(value, dict) and table not in _LISTS:
+            whole[table] = {**required, **value}
+        elif isinstance(value, list):
+            whole[table] = [
+                {**required, **entry} if isinstance(entry, dict) else entry for entry in value
+            ]
+    to_type(whole, where, File, KEYS, "docs/studies.md")
 
 
 def _taken_over(files: list[_File]) -> tuple[Tables, dict[tuple[str, str], str]]:
@@ -123,7 +201,9 @@ def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str],
     if not isinstance(own, dict) or not isinstance(own.get("use"), list):
         return
     shared = _shared(files[1:], "levels")
-    used = {name: _found(name, shared, {}, files, "levels") for name in _names(own, where)}
+    used = {
+        name: _found(name, shared, {}, files, "levels") for name in _names(own, f"{where}: levels")
+    }
     for name, entry in used.items():
         if name in own:
             raise StudyError(
@@ -247,8 +327,6 @@ class _Words:
         #: Those of the programs' tables.
         self.defaults: dict[str, str] = {}
         self._given: Mapping[str, Any] = tables.get("with", {})
-        if not isinstance(self._given, dict):
-            raise StudyError(f"{origins.of('with')}: with: no table", '[with], with name = "text"')
         self._active = not (isinstance(factors, dict) and "with" in factors)
         if self._given and not self._active:
             raise StudyError(
@@ -310,12 +388,13 @@ class _Words:
         """The text with its values; a text that is only ``{with.NAME}`` becomes the value
         itself."""
         whole = _WORD.fullmatch(text)
-        if whole and whole[1]:
+        if whole and whole[1] is not None:
             return self._value(whole[1], where)
 
         def word(match: re.Match[str]) -> str:
-            if not match[1]:
-                return match[0]
+            if match[1] is None:
+                # Rendering removes the outer braces of what could be a placeholder, no others.
+                return match[0] if NAME.fullmatch(match[0][7:-2]) else match[0][1:-1]
             value = self._value(match[1], where)
             if isinstance(value, list):
                 raise StudyError(
@@ -332,7 +411,7 @@ class _Words:
             raise StudyError(
                 f"{where}: {{with.{name}}} is a table", f'with = "{name}" in the cell of a claim'
             )
-        if _WORD.search(str(value)):
+        if any(match[1] is not None for match in _WORD.finditer(str(value))):
             raise StudyError(
                 f"{self.origins.of('with', name)}: with, {name}: {{with.…}} in it", "it in full"
             )
@@ -347,6 +426,11 @@ class _Words:
         return value
 
     def _of(self, name: str, where: str) -> Any:
+        if not NAME.fullmatch(name):
+            raise StudyError(
+                f"{where}: {{with.{name}}}: {name!r} is no name",
+                f"{_NAME_REMEDY}, or {{{{with.{name}}}}} for the literal text",
+            )
         words = {**self.defaults, **self._given}
         self._asked.add(name)
         if name not in words:
@@ -407,6 +491,7 @@ def _programs(text: Any, tables: Tables) -> list[Program]:
             entries = tables.get("levels", {}).get(factor, {}).values()
             names = [str(entry.get(part)) for entry in entries if isinstance(entry, dict)]
         else:
-            levels = tables.get("factors", {}).get(factor, ())
-            names = [str(level) for level in levels]
+            levels = tables.get("factors", {}).get(factor, [])
+            listed = levels.split(",") if isinstance(levels, str) else levels
+            names = [str(level).strip() for level in listed]
     return [table for table in map(program, names) if table is not None]

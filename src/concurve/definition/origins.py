@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-_PATH = re.compile(r"(\w+)(?:\[(\d+)\]|\.(\w+(?:\.\w+)?))?")
+_PATH = re.compile(r"(\w+)(?:\[(\d+)\]|\.([\w-]+(?:\.[\w-]+)?))?")
 
 
 class Origins(msgspec.Struct, frozen=True):

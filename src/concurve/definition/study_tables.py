@@ -351,5 +351,7 @@ def _claim(table: dict[str, Any], where: str) -> domain.Claim:
                 f"{where}: claims {table.get('id', '?')!r}: no {key}",
                 "each claim has id, says, kind",
             )
+    if not isinstance(table.get("source", ""), str):
+        raise StudyError(f"{where}: claims {table['id']!r}: source: no text", 'source = "§ 3"')
     head = {key: table[key] for key in ("id", "says", "kind", "source") if key in table}
     return domain.Claim(**head, test={k: v for k, v in table.items() if k not in head})

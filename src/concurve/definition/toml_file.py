@@ -51,7 +51,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """The tables of a TOML text.
 
     Raises:
-        StudyError: not TOML; with the line and the column.
+        StudyError: not TOML, with the line and the column; nested too deeply.
     """
     try:
         return tomllib.loads(text)
@@ -59,6 +59,10 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise StudyError(
             f"{where}: not TOML: {error}", "correct the named line and column"
         ) from error
+    except ValueError as error:  # Python converts no integer of thousands of digits
+        raise StudyError(f"{where}: not TOML: {error}", "shorter numbers") from error
+    except RecursionError as error:
+        raise StudyError(f"{where}: nested too deeply", "fewer arrays within arrays") from error
 
 
 def to_type(
@@ -73,28 +77,83 @@ def to_type(
     try:
         return msgspec.convert(tables, whole)
     except msgspec.ValidationError as error:
-        raise _explain(str(error), tables, where, keys, page) from error
+        raise _explain(str(error), tables, whole, where, keys, page) from error
+
+
+def _named(
+    at: str | None, message: str, tables: dict[str, Any], whole: type[msgspec.Struct]
+) -> str:
+    """The path ``at`` of msgspec's message with the key for each ``[...]``, which it writes for
+    any key of a mapping: the key with which alone the mapping has the same error."""
+    path: list[str | int] = []
+    named = ""
+    for step in re.findall(r"\.[^.\[\]]+|\[[^\]]*\]", at or ""):
+        if step == "[...]":
+            keys = _keys(tables, path)
+            key = next((k for k in keys if _error(k, path, tables, whole) == message), None)
+            if key is None:
+                return at or ""
+            path.append(key)
+            # A key that holds what separates the steps would be read as several.
+            named += step if re.search(r"[.\[\]]", key) else f".{key}"
+        else:
+            path.append(int(step[1:-1]) if step[0] == "[" else step[1:])
+            named += step
+    return named
+
+
+def _keys(tables: Any, path: list[str | int]) -> list[str]:
+    """The keys of the mapping at a path."""
+    for step in path:
+        tables = tables[step]
+    return list(tables)
+
+
+def _error(
+    key: str, path: list[str | int], tables: dict[str, Any], whole: type[msgspec.Struct]
+) -> str:
+    """msgspec's message for the tables with this key alone in the mapping at a path."""
+
+    def only(value: Any, steps: list[str | int]) -> Any:
+        if not steps:
+            return {key: value[key]}
+        changed = value.copy()
+        changed[steps[0]] = only(value[steps[0]], steps[1:])
+        return changed
+
+    try:
+        msgspec.convert(only(tables, path), whole)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _explain(
-    message: str, tables: dict[str, Any], where: Callable[[str], str], keys: Keys, page: str
+    message: str,
+    tables: dict[str, Any],
+    whole: type[msgspec.Struct],
+    where: Callable[[str], str],
+    keys: Keys,
+    page: str,
 ) -> StudyError:
     """msgspec's message with the keys of the file."""
     if match := _UNKNOWN.fullmatch(message):
-        place, key = _place(match["at"], tables), match["key"]
+        key, named = match["key"], _named(match["at"], message, tables, whole)
+        place = _place(named, tables)
         table = keys.get(re.sub(r"\[.*?\]", "", (match["at"] or "").lstrip(".")).split(".")[-1])
         known = list(table.__struct_encode_fields__) if table else []
         near = difflib.get_close_matches(key, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-        file = where(f"{match['at'] or ''}.{key}".lstrip("."))
+        file = where(f"{named}.{key}".lstrip("."))
         return StudyError(f"{file}: {place}unknown key {key!r}", remedy)
     other = _OTHER.fullmatch(message)
     assert other is not None
-    what = other["what"].replace("Object", "table").replace("`object`", "a table")
+    named = _named(other["at"], message, tables, whole)
+    what = other["what"].replace(" | null`", "`")  # TOML has no null
+    what = what.replace("Object", "table").replace("`object`", "a table")
     what = what.replace("`array`", "an array").replace("`", "'")
     return StudyError(
-        f"{where((other['at'] or '').lstrip('.'))}: {_place(other['at'], tables)}"
-        f"{what[0].lower()}{what[1:]}",
+        f"{where(named.lstrip('.'))}: {_place(named, tables)}{what[0].lower()}{what[1:]}",
         _remedy(what, other["at"] or "", keys, page),
     )
 
@@ -111,7 +170,7 @@ def _remedy(what: str, at: str, keys: Keys, page: str) -> str:
     return f"the type that {page} gives for this key"
 
 
-def _place(at: str | None, tables: dict[str, Any]) -> str:
+def _place(at: str, tables: dict[str, Any]) -> str:
     """``.roles[0].controls`` → ``roles 'target', controls: ``."""
     if not at:
         return ""
