@@ -255,6 +255,6 @@ def test_an_unreadable_format_of_the_store_is_refused(store: Path, format_: str)
     connection.execute("UPDATE concurve_meta SET value = ?", (format_,))
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match="has store format .* no format number") as refused:
+    with pytest.raises(StoreError, match=r"has store format .* no format number") as refused:
         Store(str(store))
     assert "backup" in refused.value.remedy

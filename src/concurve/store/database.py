@@ -82,8 +82,9 @@ class Database:
         if stored is None:
             return 0
         if not _FORMAT_NUMBER.fullmatch(stored):
+            shown = stored[:40] or "''"
             raise StoreError(
-                f"{self.shown()} has store format {stored[:40] or "''"}, which is no format number; "
+                f"{self.shown()} has store format {shown}, which is no format number; "
                 "nothing was changed",
                 "was it edited? A backup of it, or another store: --db FILE",
             )
