@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from concurve.cli import app
 from concurve.errors import ConcurveError, StoreError
+from concurve.figures import decode_figures, encode_figures
 from concurve.store import Store
 
 GOLDEN = Path(__file__).parents[2] / "schema" / "golden" / "store-2.db"
@@ -232,6 +233,25 @@ def test_a_damaged_campaign_is_refused_by_name(store: Path, damage: str) -> None
     for verb in (["show"], ["export"], ["report", "-o", "report.md"]):
         message = check_no_traceback(run(store, [verb[0], CAMPAIGN, *verb[1:]]))
         assert f"not a campaign ({CAMPAIGN})" in message
+
+
+@pytest.mark.parametrize("values", [(1e308,), (1e308, 1.0), (-1e308,), (1e300, 1e-300), (5e-324,)])
+def test_figures_at_the_limits_of_a_float_are_no_traceback(
+    store: Path, values: tuple[float, ...]
+) -> None:
+    connection = sqlite3.connect(store)
+    query = "SELECT id, figures FROM concurve_trials WHERE run = ? AND cell = 0 ORDER BY id"
+    for number, (trial, stored) in enumerate(connection.execute(query, (RUN,)).fetchall()):
+        figures = decode_figures([stored]).row(0) | {
+            name: values[number % len(values)] for name in ("wall_seconds", "cpu_seconds")
+        }
+        connection.execute(
+            "UPDATE concurve_trials SET figures = ? WHERE id = ?", (encode_figures(figures), trial)
+        )
+    connection.commit()
+    connection.close()
+    for words in VERBS.values():
+        check_no_traceback(run(store, words))
 
 
 @pytest.mark.parametrize("studies", [[], None])

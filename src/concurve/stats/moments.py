@@ -80,6 +80,14 @@ def stdev(values: Sequence[float]) -> float:
     return math.dist(values, [centre] * len(values)) / math.sqrt(len(values) - 1)
 
 
+def square(value: float) -> float:
+    """The square; infinite if it exceeds the range of a float."""
+    try:
+        return value**2
+    except OverflowError:
+        return math.inf
+
+
 def median_deviation(values: Sequence[float]) -> float:
     """Median of the absolute deviations from the median (MAD, not scaled)."""
     middle = median(values)

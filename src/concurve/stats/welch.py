@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.stats.moments import mean, stdev, t_quantile, t_upper
+from concurve.stats.moments import mean, square, stdev, t_quantile, t_upper
 
 
 class MeanError(NamedTuple):
@@ -51,7 +51,7 @@ def mean_error(values: Sequence[float], pilot: int | None = None) -> MeanError |
         return None
     deviation, df = deviation_of(values, pilot)
     staged = pilot is not None and df == pilot - 1 < len(values) - 1
-    return MeanError(_square(deviation) / len(values), df, staged)
+    return MeanError(square(deviation) / len(values), df, staged)
 
 
 def deviation_of(values: Sequence[float], pilot: int | None) -> tuple[float, int]:
@@ -85,7 +85,7 @@ def log_ratio(
     errors = mean_error(top, pilot), mean_error(bottom, pilot_bottom or pilot)
     if min(means) <= 0 or errors[0] is None or errors[1] is None:
         return None
-    squares = [_square(centre) for centre in means]
+    squares = [square(centre) for centre in means]
     if min(squares) == 0 or not all(map(math.isfinite, (*squares, means[0] / means[1]))):
         return None
     relative = [
@@ -116,14 +116,6 @@ def growth(logarithm: float) -> float:
     return math.exp(logarithm) if logarithm < 709 else math.inf
 
 
-def _square(value: float) -> float:
-    """The square; infinite if it exceeds the range of a float."""
-    try:
-        return value**2
-    except OverflowError:
-        return math.inf
-
-
 def _combined(value: float, first: MeanError, second: MeanError) -> Difference:
     """Degrees of freedom by Welch–Satterthwaite; where both samples went beyond their pilots,
     the smaller of the two (Cochran 1964), since sizes chosen by the spreads make the two terms
@@ -131,10 +123,10 @@ def _combined(value: float, first: MeanError, second: MeanError) -> Difference:
     variance = first.variance + second.variance
     if variance == 0 or (first.staged and second.staged):
         return Difference(value, variance, min(first.df, second.df))
-    shares = sum(_square(error.variance) / error.df for error in (first, second))
-    if shares == 0 or not math.isfinite(_square(variance)):
+    shares = sum(square(error.variance) / error.df for error in (first, second))
+    if shares == 0 or not math.isfinite(square(variance)):
         return Difference(value, variance, min(first.df, second.df))
-    df = _square(variance) / shares
+    df = square(variance) / shares
     return Difference(value, variance, df)
 
 
