@@ -80,7 +80,10 @@ class Run:
 
     def records(self) -> list[TrialRecord]:
         """The raw record of every trial, in order."""
-        return [decode_record(row.record) for row in self._store.records(self.id)]
+        return [
+            decode_record(row.record, row.key.shown(self.id))
+            for row in self._store.records(self.id)
+        ]
 
     def write(self, file: str | Path) -> Path:
         """Write the run to a file: ``.html``, ``.md``, ``.csv`` or ``.json`` by its ending.

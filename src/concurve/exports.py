@@ -17,7 +17,7 @@ from concurve.report.document import Document
 from concurve.report.sections.campaign import campaign_document
 from concurve.report.sections.run import run_document
 from concurve.store import Store
-from concurve.store.rows import CampaignRow, RunRow
+from concurve.store.rows import CampaignRow, RunRow, TrialKey
 from concurve.wire import decode_record
 
 Format = Literal["json", "csv", "markdown", "html"]
@@ -139,7 +139,11 @@ def export_hdr(store: Store, row: RunRow) -> bytes:
     findings = trial_findings_of(store, row)
     labels = hdr_log.labels((cell.index, cell.parameters) for cell in findings.cells)
     trials = raw_trials(findings, store.records(row.id))
-    used = ((labels[cell], decode_record(raw)) for cell, _, _, ok, _, raw in trials if ok)
+    used = (
+        (labels[cell], decode_record(raw, TrialKey(cell, block, attempt).shown(row.id)))
+        for cell, block, attempt, ok, _, raw in trials
+        if ok
+    )
     return hdr_log.log(used).encode()
 
 

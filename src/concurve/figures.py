@@ -42,7 +42,11 @@ def encode_figures(figures: Mapping[str, float]) -> bytes:
 
 
 def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
-    """The figures of many trials, in their order."""
+    """The figures of many trials, in their order.
+
+    Raises:
+        msgspec.DecodeError, ValueError: a trial's figures are damaged.
+    """
     import numpy as np
 
     blobs = list(blobs)
@@ -58,6 +62,9 @@ def decode_figures(blobs: Iterable[bytes]) -> FigureTable:
         places.setdefault(heading, []).append(count)
         count += 1
     columns = {heading: msgspec.json.decode(heading, type=list[str]) for heading in bodies}
+    for heading, some in columns.items():
+        if any(len(body) != 8 * len(some) for body in bodies[heading]):
+            raise ValueError(f"a trial has not one value for each of its {len(some)} names")
     names = tuple(dict.fromkeys(name for some in columns.values() for name in some))
     blocks = {
         heading: np.frombuffer(b"".join(bodies[heading]), "<f8").reshape(len(bodies[heading]), -1)

@@ -8,6 +8,7 @@ of its formats and its ``VERSIONS``, with one pure function for each step to the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -40,17 +41,34 @@ class _Number(msgspec.Struct):
     trial: str = ""
 
 
+#: What decoding and checking of damaged data raises: :mod:`msgspec` does not report bytes that are
+#: no UTF-8, too deep a nesting or another type than text as its own errors.
+_DAMAGED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+
+
+def _accept(_value: object) -> None:
+    """The check of a type that needs none."""
+
+
 class Versions(Generic[T]):
     """The formats of a stored type: ``upgrades[0]`` leads from format 1 to format 2, and so on.
+    ``check`` raises a :class:`ValueError` for a value that contradicts itself.
 
     Attributes:
         newest: the format that this version writes, and the newest that it reads.
     """
 
-    def __init__(self, type_: type[T], kind: str, upgrades: Sequence[Upgrade] = ()) -> None:
+    def __init__(
+        self,
+        type_: type[T],
+        kind: str,
+        upgrades: Sequence[Upgrade] = (),
+        check: Callable[[T], None] = _accept,
+    ) -> None:
         self.newest = len(upgrades) + 1
         self._kind = kind
         self._upgrades = tuple(upgrades)
+        self._check = check
         self._numbers = msgspec.json.Decoder(_Number)
         self._values = msgspec.json.Decoder(type_)
 
@@ -65,17 +83,21 @@ class Versions(Generic[T]):
             StoreError: it has a newer format, or is not of this type.
         """
         try:
+            value = self._newest(raw, name)
+            self._check(value)
+            return value
+        except _DAMAGED as error:
+            shown = f"{self._kind} ({name})" if name else self._kind
+            raise StoreError(f"not a {shown}: {error}", "was it cut or edited?") from error
+
+    def _newest(self, raw: bytes | str, name: str) -> T:
+        """The value, brought to the newest format."""
+        with suppress(*_DAMAGED):
             # Nearly all data has the newest format.
             value = self._values.decode(raw)
             if value.format == self.newest:
                 return value
-        except msgspec.MsgspecError:
-            pass
-        try:
-            return self._values.decode(self._up_to_date(raw, name))
-        except msgspec.MsgspecError as error:
-            shown = f"{self._kind} ({name})" if name else self._kind
-            raise StoreError(f"not a {shown}: {error}", "was it cut or edited?") from error
+        return self._values.decode(self._up_to_date(raw, name))
 
     def _up_to_date(self, raw: bytes | str, name: str) -> bytes | str:
         """The JSON in the newest format."""

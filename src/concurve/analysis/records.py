@@ -15,14 +15,15 @@ from concurve.wire.record import TrialRecord
 class StoredRecord:
     """A record with its trial; decoded when it is first asked for."""
 
-    def __init__(self, row: RecordRow) -> None:
+    def __init__(self, run: str, row: RecordRow) -> None:
+        self._run = run
         self.key: TrialKey = row.key
         self.raw: bytes = row.record
 
     @cached_property
     def record(self) -> TrialRecord:
         """The record itself."""
-        return decode_record(self.raw)
+        return decode_record(self.raw, self.key.shown(self._run))
 
 
 class Reader(Protocol):
@@ -71,7 +72,7 @@ def read_records(store: Store, run: str, readers: Iterable[Reader]) -> None:
     for cell in sorted({cell for reader in readers for cell in reader.cells()}):
         for row in store.records(run, cell):
             wanting = [reader for reader in readers if reader.wants(row.key)]
-            stored = StoredRecord(row)
+            stored = StoredRecord(run, row)
             for reader in wanting:
                 reader.take(stored)
             if wanting and all(reader.has_all(cell) for reader in readers):

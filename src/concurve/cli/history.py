@@ -29,8 +29,8 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     """Print the history of each cell."""
     from concurve.analysis.history import history_of
     from concurve.analysis.run import findings_of
-    from concurve.cli.showing import print_document
-    from concurve.errors import ComparisonError
+    from concurve.cli.showing import note, print_document
+    from concurve.errors import ComparisonError, RunError, StoreError
     from concurve.report.json.history import to_json
     from concurve.report.sections.history import history_document
     from concurve.store import Store
@@ -40,7 +40,16 @@ def verb(study: str, indicator: str, across_machines: bool, json: bool, db: str 
     if not rows:
         names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"
         raise ComparisonError(f"no run of {study!r} in {store.shown()}", f"stored are {names}")
-    found = history_of([findings_of(store, row) for row in rows], indicator, across_machines)
+    runs, damaged = [], []
+    for row in rows:
+        try:
+            runs.append(findings_of(store, row))
+        except (StoreError, RunError) as error:
+            damaged.append(error)
+            note(f"warning: run {row.id} is left out: {error}")
+    if not runs:
+        raise damaged[-1]
+    found = history_of(runs, indicator, across_machines)
     if json:
         print(to_json(found).decode())
     else:

@@ -26,6 +26,9 @@ from concurve.store.rows import Outcome, TrialKey
 #: A value further from the median than this many median deviations is redone (10 σ if normal).
 OUTLIER_DEVIATIONS = 14.826
 
+#: The second stage never computes with more trials than the square of this.
+_ROOT_OF_TRIALS_MOST = 1e9
+
 StopKind = Literal["complete", "time", "too_long"]
 
 
@@ -249,7 +252,9 @@ class Protocol:
                 continue
             centre, spread = abs(mean(values)), stdev(values)
             t = t_quantile(0.975, len(values) - 1)
-            wanted = (t * spread / (self.rules.precision * centre)) ** 2 if centre else 0.0
+            aim = self.rules.precision * centre
+            # Bounded, because the square of a spread that is not finite is no number of trials.
+            wanted = min(t * spread / aim, _ROOT_OF_TRIALS_MOST) ** 2 if aim else 0.0
             cell.needed = max(low, math.ceil(wanted))
             cell.target = min(high, cell.needed)
             cell.stop = StopReason.PRECISION if cell.needed <= high else StopReason.CAP

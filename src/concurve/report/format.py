@@ -131,6 +131,8 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         return Shown(plain(figure.value, scale), None, None, None, scale.symbol)
     assert figure.low is not None and figure.high is not None
     value, half = figure.value / scale.divisor, half / scale.divisor
+    if not math.isfinite(value) or not math.isfinite(half):  # beyond a float in this scale
+        return Shown(MISSING, None, None, None, scale.symbol)
     if half < _EXACT_FROM * abs(value):  # a constant, apart from floating-point rounding
         half = 0.0
     middle = (figure.low + figure.high) / 2 / scale.divisor

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.stats.intervals import mean_estimate
-from concurve.stats.moments import mean, t_quantile
+from concurve.stats.moments import mean, square, t_quantile
 from concurve.stats.welch import deviation_of, mean_error, p_above_others
 
 #: Each setting is compared with at most this many others, to save time with thousands of cells.
@@ -103,20 +103,21 @@ def trials_to_tell(
 ) -> int | None:
     """Trials of each of two settings that would show their difference with this power, if it is as
     large as observed, and this is one of ``others`` comparisons; ``None`` beyond
-    :data:`TRIALS_MAX`, or if there is no spread or no difference.
+    :data:`TRIALS_MAX`, or if there is no spread or no difference, or a square exceeds a float.
 
     The least n with (t₁₋α + t_power)² · (s₁² + s₂²) / n ≤ d², t of n − 1 degrees of freedom.
     """
     if min(len(first), len(second)) < 2:
         return None
     distance = abs(mean(first) - mean(second))
-    variance = sum(deviation_of(column, pilot)[0] ** 2 for column in (first, second))
-    if distance == 0 or variance == 0:
+    variance = sum(square(deviation_of(column, pilot)[0]) for column in (first, second))
+    apart = square(distance)
+    if apart == 0 or variance == 0 or not math.isfinite(variance + apart):
         return None
     level = 1 - (1 - confidence) / others
     least = (t_quantile(level, math.inf) + t_quantile(power, math.inf)) ** 2
-    for n in range(max(2, math.floor(least * variance / distance**2)), TRIALS_MAX + 1):
-        if (t_quantile(level, n - 1) + t_quantile(power, n - 1)) ** 2 * variance <= n * distance**2:
+    for n in range(max(2, math.floor(least * variance / apart)), TRIALS_MAX + 1):
+        if (t_quantile(level, n - 1) + t_quantile(power, n - 1)) ** 2 * variance <= n * apart:
             return n
     return None
 

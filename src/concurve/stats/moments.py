@@ -50,8 +50,12 @@ def summary(values: Sequence[float]) -> Summary:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean."""
-    return statistics.fmean(values)
+    """Arithmetic mean; of finite values always finite."""
+    try:
+        return statistics.fmean(values)
+    except OverflowError:  # their sum is above the greatest double: divide before adding
+        count = len(values)
+        return math.fsum(value / count for value in values)
 
 
 def median(values: Sequence[float]) -> float:
@@ -72,8 +76,16 @@ def stdev(values: Sequence[float]) -> float:
 
         return float(np.std(values, ddof=1))
     # The Euclidean distance from the mean: one call in C, and as exact as a compensated sum.
-    centre = statistics.fmean(values)
+    centre = mean(values)
     return math.dist(values, [centre] * len(values)) / math.sqrt(len(values) - 1)
+
+
+def square(value: float) -> float:
+    """The square; infinite if it exceeds the range of a float."""
+    try:
+        return value**2
+    except OverflowError:
+        return math.inf
 
 
 def median_deviation(values: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from concurve.stats.moments import mean, stdev, t_quantile, t_upper
+from concurve.stats.moments import mean, square, stdev, t_quantile, t_upper
 
 
 class MeanError(NamedTuple):
@@ -51,7 +51,7 @@ def mean_error(values: Sequence[float], pilot: int | None = None) -> MeanError |
         return None
     deviation, df = deviation_of(values, pilot)
     staged = pilot is not None and df == pilot - 1 < len(values) - 1
-    return MeanError(deviation**2 / len(values), df, staged)
+    return MeanError(square(deviation) / len(values), df, staged)
 
 
 def deviation_of(values: Sequence[float], pilot: int | None) -> tuple[float, int]:
@@ -76,7 +76,8 @@ def log_ratio(
     pilot_bottom: int | None = None,
 ) -> Difference | None:
     """Logarithm of a ratio of two means by the delta method: var(log r) = s₁²/(n₁·m₁²) +
-    s₂²/(n₂·m₂²). ``None`` where a mean is not above 0 or a sample has a single trial.
+    s₂²/(n₂·m₂²). ``None`` where a mean is not above 0 or a sample has a single trial, or where a
+    mean is so large or small that its square is beyond the range of a float.
 
     ``pilot_bottom`` is that of the second sample where it differs from the first's.
     """
@@ -84,11 +85,16 @@ def log_ratio(
     errors = mean_error(top, pilot), mean_error(bottom, pilot_bottom or pilot)
     if min(means) <= 0 or errors[0] is None or errors[1] is None:
         return None
+    squares = [square(centre) for centre in means]
+    if min(squares) == 0 or not all(map(math.isfinite, (*squares, means[0] / means[1]))):
+        return None
     relative = [
-        error._replace(variance=error.variance / centre**2)
-        for error, centre in zip(errors, means, strict=True)
+        error._replace(variance=error.variance / square)
+        for error, square in zip(errors, squares, strict=True)
         if error is not None
     ]
+    if means[0] / means[1] == 0:
+        return None
     return _combined(math.log(means[0] / means[1]), *relative)
 
 
@@ -117,7 +123,10 @@ def _combined(value: float, first: MeanError, second: MeanError) -> Difference:
     variance = first.variance + second.variance
     if variance == 0 or (first.staged and second.staged):
         return Difference(value, variance, min(first.df, second.df))
-    df = variance**2 / sum(error.variance**2 / error.df for error in (first, second))
+    shares = sum(square(error.variance) / error.df for error in (first, second))
+    if shares == 0 or not math.isfinite(square(variance)):
+        return Difference(value, variance, min(first.df, second.df))
+    df = square(variance) / shares
     return Difference(value, variance, df)
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from concurve.definition.campaign import Campaign
 from concurve.formats import Versions, number_alone
+from concurve.store.consistency import check_study
 from concurve.store.rows import CampaignRow, MemberRow
 
 
@@ -52,7 +53,14 @@ class CampaignHead(msgspec.Struct, frozen=True, kw_only=True):
         return shlex.join([*words, "--only", name])
 
 
-VERSIONS = Versions(CampaignHead, "campaign", (number_alone,))
+def _check(head: CampaignHead) -> None:
+    if not head.campaign.studies:
+        raise ValueError("the campaign has no study")
+    for member in head.campaign.studies:
+        check_study(member.study, head.effort)
+
+
+VERSIONS = Versions(CampaignHead, "campaign", (number_alone,), _check)
 
 #: The format that this version writes.
 FORMAT = VERSIONS.newest

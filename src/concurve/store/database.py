@@ -7,6 +7,7 @@ and has no campaigns.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,9 @@ _CREATION_LOCK = {
     "sqlite": "BEGIN IMMEDIATE",
     "postgresql": "SELECT pg_advisory_xact_lock(20261121)",
 }
+
+#: A format as it is written: a number above 0 in ASCII digits.
+_FORMAT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 _FORMAT_QUERY = sa.select(tables.meta.c.value).where(tables.meta.c.key == "format")
 
@@ -77,7 +81,14 @@ class Database:
             stored = connection.execute(_FORMAT_QUERY).scalar()
         if stored is None:
             return 0
-        if stored.isdigit() and int(stored) <= STORE_FORMAT:
+        if not _FORMAT_NUMBER.fullmatch(stored):
+            shown = stored[:40] or "''"
+            raise StoreError(
+                f"{self.shown()} has store format {shown}, which is no format number; "
+                "nothing was changed",
+                "was it edited? A backup of it, or another store: --db FILE",
+            )
+        if int(stored) <= STORE_FORMAT:
             return int(stored)
         raise StoreError(
             f"{self.shown()} has store format {stored}, this version reads up to "

@@ -17,6 +17,10 @@ class TrialKey(NamedTuple):
     block: int
     attempt: int
 
+    def shown(self, run: str) -> str:
+        """The trial of a run, in words."""
+        return f"run {run}, trial (cell {self.cell}, block {self.block}, attempt {self.attempt})"
+
 
 class Outcome(NamedTuple):
     """How a trial ended, as far as the protocol needs it.
@@ -79,3 +83,9 @@ class RecordRow(NamedTuple):
 
     key: TrialKey
     record: bytes
+
+
+#: What to try if a part of a trial is damaged.
+DAMAGED_TRIAL_REMEDY = (
+    "was the store cut or edited? A backup of it, or another run: concurve runs lists them"
+)

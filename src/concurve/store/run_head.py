@@ -14,6 +14,7 @@ import msgspec
 
 from concurve.definition.study import Rules, Study
 from concurve.formats import Versions, number_alone
+from concurve.store.consistency import check_study
 from concurve.store.rows import RunRow
 from concurve.terms import Level
 
@@ -60,7 +61,13 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-VERSIONS = Versions(RunHead, "run", (number_alone,))
+def _check(head: RunHead) -> None:
+    check_study(head.study, head.effort)
+    if not 1 <= head.rules.repeats_min <= head.rules.repeats_max:
+        raise ValueError(f"repeats {head.rules.repeats_min}..{head.rules.repeats_max}")
+
+
+VERSIONS = Versions(RunHead, "run", (number_alone,), _check)
 
 #: The format that this version writes.
 FORMAT = VERSIONS.newest

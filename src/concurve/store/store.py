@@ -16,6 +16,7 @@ from concurve.store import tables
 from concurve.store.database import FORMAT_OF_CAMPAIGNS, Database
 from concurve.store.rows import (
     CAMPAIGN_PREFIX,
+    DAMAGED_TRIAL_REMEDY,
     CampaignRow,
     MemberRow,
     Outcome,
@@ -222,7 +223,7 @@ class Store(Database):
         with self._errors("read"), self._engine.connect() as connection:
             rows = connection.execution_options(yield_per=256).execute(query)
             for *key, record in rows:
-                yield RecordRow(TrialKey(*key), zlib.decompress(record))
+                yield RecordRow(TrialKey(*key), _decompressed(record, TrialKey(*key), run))
 
     def first_record(self, run: str) -> bytes | None:
         """The raw record of a run's first trial."""
@@ -237,3 +238,17 @@ class Store(Database):
     def has_trials(self, run: str) -> bool:
         """Is the run stored, with at least one trial?"""
         return self.count(run) > 0
+
+
+def _decompressed(stored: bytes, key: TrialKey, run: str) -> bytes:
+    """A record as the runner wrote it.
+
+    Raises:
+        StoreError: it is damaged. A damaged database may hold text in place of bytes.
+    """
+    try:
+        return zlib.decompress(stored)
+    except (zlib.error, TypeError) as error:
+        raise StoreError(
+            f"the record of {key.shown(run)} is damaged: {error}", DAMAGED_TRIAL_REMEDY
+        ) from error

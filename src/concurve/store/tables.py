@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
+
+
+class _Bytes(sa.LargeBinary):
+    """Bytes. SQLite keeps any type in any column: another one, in a damaged store, is read as the
+    bytes of its text, so that whoever decodes them can name the run and the trial."""
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], bytes]:
+        """Bytes as they are stored."""
+
+        def process(value: Any) -> bytes:
+            if isinstance(value, bytes):
+                return value
+            return bytes(value) if isinstance(value, memoryview) else str(value).encode()
+
+        return process
+
 
 meta = sa.Table(
     "concurve_meta",
@@ -21,7 +40,7 @@ runs = sa.Table(
     sa.Column("started", sa.String(40), nullable=False),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("head", sa.LargeBinary, nullable=False),
+    sa.Column("head", _Bytes, nullable=False),
 )
 
 trials = sa.Table(
@@ -37,7 +56,7 @@ trials = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
     sa.Column("value", sa.Float),
     sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("figures", sa.LargeBinary, nullable=False),
+    sa.Column("figures", _Bytes, nullable=False),
     sa.UniqueConstraint("run", "cell", "block", "attempt"),
     sa.Index("concurve_trials_in_order", "run", "id"),
 )
@@ -46,7 +65,7 @@ records = sa.Table(
     "concurve_records",
     METADATA,
     sa.Column("trial", sa.ForeignKey("concurve_trials.id"), primary_key=True),
-    sa.Column("record", sa.LargeBinary, nullable=False),
+    sa.Column("record", _Bytes, nullable=False),
 )
 
 campaigns = sa.Table(
@@ -57,7 +76,7 @@ campaigns = sa.Table(
     sa.Column("started", sa.String(40), nullable=False),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("head", sa.LargeBinary, nullable=False),
+    sa.Column("head", _Bytes, nullable=False),
 )
 
 members = sa.Table(

@@ -28,10 +28,10 @@ def encode_spec(spec: TrialSpec) -> bytes:
     return _spec_encoder.encode(spec)
 
 
-def decode_record(raw: bytes | str) -> TrialRecord:
-    """Read a record, also one of an older format.
+def decode_record(raw: bytes | str, name: str = "") -> TrialRecord:
+    """Read a record, also one of an older format; ``name`` says whose, for messages.
 
     Raises:
         StoreError: the text is no record, or one of a newer format than this code knows.
     """
-    return VERSIONS.decode(raw)
+    return VERSIONS.decode(raw, name)

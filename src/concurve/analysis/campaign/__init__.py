@@ -12,6 +12,7 @@ from typing import get_args
 from concurve.analysis.campaign.deviations import deviations
 from concurve.analysis.campaign.summary import summary, summed
 from concurve.definition.study import Rules
+from concurve.errors import StoreError
 from concurve.findings.campaign import (
     CampaignFindings,
     CampaignInfo,
@@ -75,6 +76,12 @@ def _info(head: CampaignHead, row: CampaignRow) -> CampaignInfo:
 def _study(
     head: CampaignHead, member: MemberRow, row: RunRow | None, read: Callable[[RunRow], RunT_co]
 ) -> StudyFindings[RunT_co]:
+    if not 0 <= member.position < len(head.campaign.studies):
+        raise StoreError(
+            f"campaign {head.id} has no study at position {member.position}, which is stored for "
+            f"{member.name!r}",
+            "was the store cut or edited? A backup of it",
+        )
     study = head.campaign.studies[member.position].study
     run = None if row is None else read(row)
     return StudyFindings(

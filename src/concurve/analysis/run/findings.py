@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from concurve.analysis.dependence import dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
@@ -19,17 +21,21 @@ from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import quiet_samples, samples_of
 from concurve.analysis.run.tables import Table, in_use_of, tables_of
 from concurve.analysis.sentences import sentences
+from concurve.errors import StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.run import Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, plan_of
 from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
-from concurve.store.rows import RunRow, TrialKey, TrialRow
+from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, TrialRow
 from concurve.store.run_head import RunHead, decode_head
 from concurve.terms import Factor
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
+
+#: What decoding of damaged figures raises.
+_DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,28 @@ def stored_run(store: Store, row: RunRow) -> StoredRun:
     trials = store.trials(row.id)
     plan = plan_of(head)
     protocol = replay(plan, [trial.outcome for trial in trials], head.id)
-    figures = decode_figures(trial.figures for trial in trials)
+    figures = _figures(row.id, trials)
     return StoredRun(head, row, plan, protocol, trials, figures, in_use_of(protocol, trials))
+
+
+def _figures(run: str, trials: Sequence[TrialRow]) -> FigureTable:
+    """The figures of all trials of a run.
+
+    Raises:
+        StoreError: those of a trial are damaged.
+    """
+    try:
+        return decode_figures(trial.figures for trial in trials)
+    except _DAMAGED:
+        for trial in trials:
+            try:
+                decode_figures([trial.figures])
+            except _DAMAGED as error:
+                raise StoreError(
+                    f"the figures of {trial.outcome.key.shown(run)} are damaged: {error}",
+                    DAMAGED_TRIAL_REMEDY,
+                ) from error
+        raise
 
 
 def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
@@ -82,18 +108,21 @@ def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
     Raises:
         RunError: no trial has that indicator.
     """
-    return analyse(stored_run(store, row), _first_record(store, row), best_by)
+    run = stored_run(store, row)
+    return analyse(run, _first_record(store, run), best_by)
 
 
 def trial_findings_of(store: Store, row: RunRow, best_by: str = "") -> TrialFindings:
     """The same with the figures of each trial, for what shows or counts single trials."""
     run = stored_run(store, row)
-    return with_trials(analyse(run, _first_record(store, row), best_by), run)
+    return with_trials(analyse(run, _first_record(store, run), best_by), run)
 
 
-def _first_record(store: Store, row: RunRow) -> TrialRecord | None:
-    first = store.first_record(row.id)
-    return decode_record(first) if first else None
+def _first_record(store: Store, run: StoredRun) -> TrialRecord | None:
+    if run.first_key is None:
+        return None
+    first = store.first_record(run.row.id)
+    return None if first is None else decode_record(first, run.first_key.shown(run.row.id))
 
 
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:

@@ -1,0 +1,45 @@
+"""Figures at the limits of a float: no error, and ordinary figures exactly as without care."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from concurve.stats.best import trials_to_tell
+from concurve.stats.intervals import ratio_estimate
+from concurve.stats.moments import mean, square, stdev, summary
+from concurve.stats.welch import difference, log_ratio
+
+HUGE = [[1e308] * 3, [1e308, 1.0, 2.0], [1e308, -1e308, 1e308], [1e300, 1e-300, 1.0], [5e-324] * 3]
+
+
+def test_the_mean_of_huge_values_is_finite() -> None:
+    assert mean([1e308] * 4) == pytest.approx(1e308)
+    assert mean([-1e308] * 3) == pytest.approx(-1e308)
+    assert math.isfinite(summary([1e308] * 5).mean)
+
+
+def test_an_ordinary_mean_is_that_of_the_standard_library_bit_for_bit() -> None:
+    for count in range(1, 150):
+        values = [math.sin(n) * 10.0 ** (n % 13 - 6) for n in range(count)]
+        assert mean(values) == statistics.fmean(values)
+        assert square(values[-1]) == values[-1] ** 2
+
+
+def test_a_square_beyond_a_float_is_infinite() -> None:
+    assert square(1e200) == square(-1e200) == math.inf
+
+
+@pytest.mark.parametrize("first", HUGE)
+@pytest.mark.parametrize("second", [*HUGE, [1.0, 2.0, 3.0]])
+def test_statistics_of_huge_values_end_without_an_error(
+    first: list[float], second: list[float]
+) -> None:
+    for pilot in (None, 2):
+        log_ratio(first, second, pilot)
+        difference(first, second, pilot)
+        ratio_estimate(first, second, pilot=pilot)
+        trials_to_tell(first, second, others=3, pilot=pilot)
+    assert stdev(first) >= 0
