@@ -118,7 +118,10 @@ fn data_of_other_programs_are_left_alone() {
         let refusal = found(&mut memory)
             .may_be_replaced(DIALECT.location())
             .unwrap_err();
-        assert!(refusal.to_string().contains("does not replace it"), "{table}");
+        assert!(
+            refusal.to_string().contains("does not replace it"),
+            "{table}"
+        );
     }
 }
 
