@@ -147,7 +147,7 @@ def p_above_others(
     staged = np.array([error.staged if error else False for error in errors])
     rows, columns = np.arange(len(centres))[:, None], np.asarray(others)[None, :]
     value, total = centre[rows] - centre[columns], variance[rows] + variance[columns]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         welch = total**2 / (variance[rows] ** 2 / df[rows] + variance[columns] ** 2 / df[columns])
         both = staged[rows] & staged[columns]
         p = stdtr(np.where(both, np.minimum(df[rows], df[columns]), welch), -value / np.sqrt(total))
