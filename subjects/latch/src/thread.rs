@@ -4,9 +4,8 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::board::Board;
 use crate::seat::{SEATS, Seat};
@@ -20,9 +19,15 @@ thread_local! {
 /// The engine that threads of this process belong to.
 static ENGINE: AtomicU32 = AtomicU32::new(0);
 
-/// The C library calls this key's destructor when a thread ends, after all destructors of Rust:
-/// those may use latches.
-static AT_THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
+/// One more than the key whose destructor the C library calls when a thread ends, after all
+/// destructors of Rust: those may use latches. 0: there is no key yet.
+///
+/// No lock guards this and [`FORGETS_AT_FORK`]: a child that was forked while another thread held
+/// the lock would wait for it for ever.
+static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
+
+/// Whether [`forget`] is called in forked children.
+static FORGETS_AT_FORK: AtomicBool = AtomicBool::new(false);
 
 /// The seat of this thread.
 #[inline]
@@ -53,24 +58,45 @@ fn take_seat() -> &'static Seat {
     board.top.fetch_max(number as u32 + 1, Release);
     seat.mark.store(number as u32 + 1, Relaxed);
     seat.engine.store(ENGINE.load(Relaxed), Relaxed);
+    forget_at_fork();
     SEAT.set(seat);
     free_at_thread_end(seat);
     seat
 }
 
-fn free_at_thread_end(seat: &Seat) {
-    let key = AT_THREAD_END.get_or_init(|| {
-        // A forked child is another thread than the one whose copy it is: it takes a seat of its
-        // own. SAFETY: the handler only sets a variable of its own thread.
+/// A forked child is another thread than the one whose copy it is: it takes a seat of its own.
+fn forget_at_fork() {
+    if !FORGETS_AT_FORK.load(Acquire) {
+        // Two threads may both register it, which does no harm.
+        // SAFETY: the handler only sets a variable of its own thread.
         unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-        let mut key = 0;
-        // SAFETY: `key` is written to.
-        let made = unsafe { libc::pthread_key_create(&mut key, Some(free_seat)) };
-        assert_eq!(made, 0, "too many keys of the C library are in use");
-        key
-    });
+        FORGETS_AT_FORK.store(true, Release);
+    }
+}
+
+fn free_at_thread_end(seat: &Seat) {
+    let key = match AT_THREAD_END.load(Acquire) {
+        0 => make_key(),
+        number => number - 1,
+    };
     // SAFETY: the pointer only has to differ from null. Without memory for it the seat is kept.
-    unsafe { libc::pthread_setspecific(*key, ptr::from_ref(seat).cast()) };
+    unsafe { libc::pthread_setspecific(key, ptr::from_ref(seat).cast()) };
+}
+
+#[cold]
+fn make_key() -> libc::pthread_key_t {
+    let mut key = 0;
+    // SAFETY: `key` is written to.
+    let made = unsafe { libc::pthread_key_create(&mut key, Some(free_seat)) };
+    assert_eq!(made, 0, "too many keys of the C library are in use");
+    match AT_THREAD_END.compare_exchange(0, key + 1, AcqRel, Acquire) {
+        Ok(_) => key,
+        Err(number) => {
+            // SAFETY: no other thread knows this key.
+            unsafe { libc::pthread_key_delete(key) };
+            number - 1
+        }
+    }
 }
 
 extern "C" fn free_seat(_: *mut c_void) {

@@ -119,22 +119,26 @@ fn processes_add_to_what_a_mutex_and_a_rwlock_protect() {
 
 #[test]
 fn processes_alternate_by_a_condition() {
-    let state = Shared::new((Mutex::new(0_u32), Condvar::new()));
-    let children: Vec<_> = (0..2)
-        .map(|me| {
-            let (turn, changed) = &state.0;
-            process(move || {
-                for _ in 0..ROUNDS / 4 {
-                    let mut turn = turn.lock();
-                    changed.wait_while(&mut turn, |it| *it % 2 != me);
-                    *turn += 1;
-                    changed.notify_one();
-                }
+    // The children share a board only if it was made before they were forked.
+    assert_done(process(|| {
+        renew();
+        let state = Shared::new((Mutex::new(0_u32), Condvar::new()));
+        let children: Vec<_> = (0..2)
+            .map(|me| {
+                let (turn, changed) = &state.0;
+                process(move || {
+                    for _ in 0..ROUNDS / 4 {
+                        let mut turn = turn.lock();
+                        changed.wait_while(&mut turn, |it| *it % 2 != me);
+                        *turn += 1;
+                        changed.notify_one();
+                    }
+                })
             })
-        })
-        .collect();
-    children.into_iter().for_each(assert_done);
-    assert_eq!(*state.0.0.lock(), ROUNDS / 2);
+            .collect();
+        children.into_iter().for_each(assert_done);
+        assert_eq!(*state.0.0.lock(), ROUNDS / 2);
+    }));
 }
 
 #[test]
