@@ -57,10 +57,15 @@ impl ConnectionHandover {
         let _latch = self.latch.lock();
         let open = |at: &usize| (engines[*at].open.load(Relaxed), *at != engine);
         let to = (0..engines.len()).min_by_key(open).unwrap_or(engine);
+        // Counted before it is sent: the other engine may receive and close it at once, and a count
+        // below zero would refuse the next client.
+        engines[to].open.fetch_add(1, Relaxed);
         // If the socket is full, that engine is busy: the calling engine keeps the client.
         let is_sent = to != engine && self.send(to, &client, id).is_ok();
-        let has_it = if is_sent { to } else { engine };
-        engines[has_it].open.fetch_add(1, Relaxed);
+        if !is_sent {
+            engines[to].open.fetch_sub(1, Relaxed);
+            engines[engine].open.fetch_add(1, Relaxed);
+        }
         (!is_sent).then_some(client)
     }
 
@@ -144,5 +149,28 @@ mod tests {
         assert_eq!(inherited.iter().map(|it| it.1).collect::<Vec<_>>(), [3]);
         assert_eq!(open(), [2, 1]);
         assert!(handover.receive(1).is_none());
+    }
+    #[test]
+    fn a_client_is_counted_before_its_engine_can_close_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let handover = ConnectionHandover::new(2).unwrap();
+        let engines = [ThreadCounters::default(), ThreadCounters::default()];
+        engines[0].open.store(u64::from(u32::MAX), Relaxed); // each client goes to the other engine
+        let has_ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !has_ended.load(Relaxed) {
+                    while handover.receive(1).is_some() {
+                        let before = engines[1].open.fetch_sub(1, Relaxed);
+                        assert!(before > 0, "closed before it was counted");
+                    }
+                }
+            });
+            for id in 0..20_000 {
+                handover.place(0, client.try_clone().unwrap(), id, &engines);
+            }
+            has_ended.store(true, Relaxed);
+        });
     }
 }
