@@ -1,0 +1,63 @@
+"""Ratios of two cells, block by block: what slows a whole block drops out.
+
+Two cells whose noise has one and the same shape have log ratios that lie symmetrically around that
+of their centres, whatever the shape; so the signed-rank test holds its level for them
+(:mod:`concurve.stats.ranks`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from concurve.estimate import Estimate
+from concurve.stats.centre import staged
+from concurve.stats.ranks import Ranked, ranked
+
+Blocks = Mapping[int, float]
+"""Values of a cell's trials in use, by block."""
+
+
+def log_ratios(top: Blocks, bottom: Blocks, resolution: float = 0.0) -> Ranked | None:
+    """The log ratios of the blocks that hold both cells; ``None`` for fewer than two such blocks,
+    or where a value is not above 0.
+
+    ``resolution`` is that of a ratio: 0.01 where each may be off by 1 %.
+    """
+    both = sorted(top.keys() & bottom.keys())
+    if not both or min(min(top[block], bottom[block]) for block in both) <= 0:
+        return None
+    # A difference of logarithms: the quotient may be beyond the range of a float.
+    logs = [math.log(top[block]) - math.log(bottom[block]) for block in both]
+    return ranked(logs, math.log1p(resolution))
+
+
+def block_ratio(
+    top: Blocks,
+    bottom: Blocks,
+    confidence: float = 0.95,
+    is_staged: bool = False,
+    resolution: float = 0.0,
+) -> Estimate | None:
+    """``top`` over ``bottom`` over their common blocks, with its interval. ``None`` without such
+    a block, or where a value is not above 0; a single block has no interval."""
+    both = top.keys() & bottom.keys()
+    if not both or min(min(top[block], bottom[block]) for block in both) <= 0:
+        return None
+    found = log_ratios(top, bottom, resolution)
+    if found is None:
+        (block,) = both
+        return Estimate(value=top[block] / bottom[block], n=1, confidence=confidence)
+    low, high = found.interval(staged(confidence, is_staged))
+    return Estimate(
+        value=growth(found.value),
+        low=growth(low),
+        high=growth(high),
+        n=len(both),
+        confidence=confidence,
+    )
+
+
+def growth(logarithm: float) -> float:
+    """The factor of a logarithm; infinite if it exceeds the range of a float."""
+    return math.exp(logarithm) if logarithm < 709 else math.inf

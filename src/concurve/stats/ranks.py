@@ -1,0 +1,183 @@
+"""Distribution-free tests of a centre, with the intervals that they give when inverted.
+
+The sign test makes no assumption but independence; the signed-rank test (Wilcoxon 1945) assumes
+that the values lie symmetrically around their centre. Both are exact for any number of values, and
+conservative where values are equal.
+
+Few values cannot reach a small error probability: of five, the sign test's least one-sided p-value
+is 1/32. Beyond that reach Student's t decides as well: a centre is rejected where all values lie
+on one side of it **and** t rejects it. So the intervals of few values are the wider of the range
+and of Student's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from concurve.stats.moments import mean, stdev, t_quantile, t_upper
+
+#: Above this number of values, the rank sum is taken as normal; below, its distribution is exact.
+_NORMAL_FROM = 60
+
+
+class Ranked(NamedTuple):
+    """Values around a centre, in ascending order, as the signed-rank test reads them.
+
+    ``resolution``: the values may be off by so much, because a clock ticked so coarsely.
+    """
+
+    values: tuple[float, ...]
+    resolution: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The Hodges–Lehmann estimate: the median of the means of all pairs (1963)."""
+        averages = _walsh(self.values)
+        middle = len(averages) // 2
+        if len(averages) % 2:
+            return averages[middle]
+        return (averages[middle - 1] + averages[middle]) / 2
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds of the centre: those that the test does not reject."""
+        tail, n = (1 - confidence) / 2, len(self.values)
+        if tail < 0.5**n:
+            low, high = beyond_reach(self.values, tail)
+        else:
+            averages = _walsh(self.values)
+            rank = _rejected_ranks(n, tail)
+            low, high = averages[rank], averages[-1 - rank]
+        return low - self.resolution, high + self.resolution
+
+    def p_above(self, bound: float = 0.0) -> float:
+        """One-sided p-value of the hypothesis that the centre is at most ``bound``."""
+        bound += self.resolution
+        if self.values[0] > bound:
+            return min(0.5 ** len(self.values), _t_above(self.values, bound))
+        return _upper_tail(len(self.values), _pairs_above(self.values, bound))
+
+    def p_below(self, bound: float = 0.0) -> float:
+        """One-sided p-value of the hypothesis that the centre is at least ``bound``."""
+        return Ranked(tuple(-value for value in reversed(self.values)), self.resolution).p_above(
+            -bound
+        )
+
+
+def ranked(values: Sequence[float], resolution: float = 0.0) -> Ranked | None:
+    """The test of these values; ``None`` for fewer than two."""
+    return Ranked(tuple(sorted(values)), resolution) if len(values) > 1 else None
+
+
+def median_interval(ordered: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of the median of at least two values in ascending order, by the sign test.
+
+    Between two order statistics the bound is interpolated for the confidence asked for
+    (Hettmansperger & Sheather 1986).
+    """
+    tail, n = (1 - confidence) / 2, len(ordered)
+    if tail < 0.5**n:
+        return beyond_reach(ordered, tail)
+    inner = _order_statistic(n, tail)
+    outside, inside = _binomial_below(n, inner), _binomial_below(n, inner + 1)
+    share = (tail - outside) / (inside - outside)
+    weight = (n - inner - 1) * share / (inner + 1 + (n - 2 * (inner + 1)) * share)
+    low = (1 - weight) * ordered[inner] + weight * ordered[inner + 1]
+    high = (1 - weight) * ordered[-1 - inner] + weight * ordered[-2 - inner]
+    return low, high
+
+
+def beyond_reach(ordered: Sequence[float], tail: float) -> tuple[float, float]:
+    """The wider of the range and of Student's interval, for values that are too few for ranks."""
+    centre, n = mean(ordered), len(ordered)
+    half = t_quantile(1 - tail, n - 1) * stdev(ordered) / math.sqrt(n)
+    return min(ordered[0], centre - half), max(ordered[-1], centre + half)
+
+
+def _t_above(values: Sequence[float], bound: float) -> float:
+    spread = stdev(values)
+    if spread == 0:
+        return 0.0
+    n = len(values)
+    return t_upper((mean(values) - bound) / (spread / math.sqrt(n)), n - 1)
+
+
+def _walsh(values: Sequence[float]) -> list[float]:
+    """Means of all pairs, each value with itself included, in ascending order."""
+    if len(values) > _NORMAL_FROM:
+        import numpy as np
+
+        array = np.asarray(values)
+        rows, columns = np.triu_indices(len(array))
+        return list(np.sort((array[rows] + array[columns]) / 2).tolist())
+    return sorted(
+        (first + second) / 2 for index, first in enumerate(values) for second in values[index:]
+    )
+
+
+def _pairs_above(values: Sequence[float], bound: float) -> int:
+    """How many means of pairs lie above the bound: the rank sum, where no values are tied."""
+    found, first = 0, 0
+    for last in range(len(values) - 1, -1, -1):
+        while first <= last and values[first] + values[last] <= 2 * bound:
+            first += 1
+        if first > last:
+            break
+        found += last - first + 1
+    return found
+
+
+def _upper_tail(n: int, rank_sum: int) -> float:
+    """P(W ≥ rank_sum) of ``n`` values under the hypothesis of symmetry."""
+    most = n * (n + 1) // 2
+    if n > _NORMAL_FROM:
+        deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return 0.5 * math.erfc((rank_sum - 0.5 - most / 2) / deviation / math.sqrt(2))
+    return _lower_tails(n)[most - rank_sum] if rank_sum <= most else 0.0
+
+
+def _rejected_ranks(n: int, tail: float) -> int:
+    """How many of the pairs' means at each end are rejected: the most k with P(W < k) ≤ tail."""
+    if n > _NORMAL_FROM:
+        from scipy.special import ndtri
+
+        deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        return max(0, math.floor(n * (n + 1) / 4 + float(ndtri(tail)) * deviation + 0.5))
+    tails = _lower_tails(n)
+    rank = 0
+    while tails[rank] <= tail:
+        rank += 1
+    return rank
+
+
+@lru_cache(maxsize=128)
+def _lower_tails(n: int) -> tuple[float, ...]:
+    """P(W ≤ w) for each rank sum w of ``n`` values: subsets of 1…n by their sum."""
+    counts = [1] + [0] * (n * (n + 1) // 2)
+    for rank in range(1, n + 1):
+        for total in range(len(counts) - 1, rank - 1, -1):
+            counts[total] += counts[total - rank]
+    whole, sums, below = 1 << n, [], 0
+    for count in counts:
+        below += count
+        sums.append(below / whole)
+    return tuple(sums)
+
+
+@lru_cache(maxsize=1024)
+def _order_statistic(n: int, tail: float) -> int:
+    """The greatest index i with P(fewer than i + 1 of n below the median) ≤ tail."""
+    index = 0
+    while index + 1 < n // 2 and _binomial_below(n, index + 1) <= tail:
+        index += 1
+    return index
+
+
+@lru_cache(maxsize=4096)
+def _binomial_below(n: int, most: int) -> float:
+    """P(at most ``most`` of ``n`` fair coins show heads)."""
+    from scipy.special import bdtr
+
+    return float(bdtr(most, n, 0.5))

@@ -1,0 +1,139 @@
+"""Exact tests of a centre, against published tables and by simulation of what they promise."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concurve.stats.blocks import block_ratio, log_ratios
+from concurve.stats.centre import centre, centre_estimate
+from concurve.stats.ranks import median_interval, ranked
+
+FINITE = st.floats(min_value=-1e6, max_value=1e6)
+
+
+def test_signed_ranks_agree_with_scipy() -> None:
+    from scipy.stats import wilcoxon
+
+    generator = random.Random(1)
+    for n in (3, 5, 8, 20, 40):
+        values = [generator.gauss(0.3, 1) for _ in range(n)]
+        found = ranked(values)
+        assert found is not None
+        mixed = min(values) < 0 < max(values)
+        if mixed:
+            expected = wilcoxon(values, alternative="greater", method="exact").pvalue
+            assert found.p_above() == pytest.approx(expected)
+            below = wilcoxon(values, alternative="less", method="exact").pvalue
+            assert found.p_below() == pytest.approx(below)
+
+
+def test_the_interval_of_the_signed_rank_test_has_published_bounds() -> None:
+    """Hollander & Wolfe (1999), example 3.3: Hamilton depression scale, nine patients."""
+    before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
+    after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
+    found = ranked([second - first for first, second in zip(before, after, strict=True)])
+    assert found is not None
+    assert found.value == pytest.approx(-0.46)
+    low, high = found.interval(0.961)
+    assert low == pytest.approx(-0.786)
+    assert high == pytest.approx(-0.010)
+
+
+def test_few_values_have_the_wider_of_range_and_student() -> None:
+    found = ranked([1.0, 1.0, 3.0, 5.0, 5.0])
+    assert found is not None
+    low, high = found.interval()
+    assert low == pytest.approx(3 - 2.7764 * math.sqrt(4 / 5), abs=1e-3)
+    assert high == pytest.approx(6 - low)
+    skewed = ranked([1.0, 1.0, 1.0, 1.0, 5.0])
+    assert skewed is not None
+    assert skewed.interval()[1] == 5.0
+
+
+@given(st.lists(FINITE, min_size=2, max_size=30), FINITE, st.sampled_from([0.8, 0.95, 0.99]))
+def test_an_interval_holds_what_its_test_does_not_reject(
+    values: list[float], bound: float, confidence: float
+) -> None:
+    found = ranked(values)
+    assert found is not None
+    low, high = found.interval(confidence)
+    assert low <= found.value + 1e-6 * abs(found.value) + 1e-9
+    tail = (1 - confidence) / 2
+    scale = 1e-9 * (1 + max(map(abs, values)))
+    if bound < low - scale:
+        assert found.p_above(bound) <= tail * (1 + 1e-9)
+    if low + scale < bound < high - scale:
+        assert found.p_above(bound) > tail * (1 - 1e-9)
+
+
+@given(st.lists(FINITE, min_size=2, max_size=70))
+def test_the_interval_of_a_median_holds_it_and_lies_within_the_range(values: list[float]) -> None:
+    ordered = sorted(values)
+    low, high = median_interval(ordered)
+    slack = 1e-9 * (1 + max(map(abs, ordered)))
+    assert low - slack <= centre(values) <= high + slack
+    if len(values) > 5:
+        assert ordered[0] - slack <= low <= high <= ordered[-1] + slack
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 30])
+def test_the_median_of_any_noise_lies_in_its_interval(n: int) -> None:
+    """Two levels, a heavy tail: the sign test assumes no shape."""
+    generator = random.Random(n)
+
+    def two_levels() -> float:
+        return generator.gauss(1.15 if generator.random() < 0.2 else 1.0, 0.01)
+
+    def heavy() -> float:
+        return 1 + abs(generator.gauss(0, 0.02)) + (generator.random() < 0.1) * generator.random()
+
+    for draw in (two_levels, heavy):
+        truth = centre([draw() for _ in range(100_001)])
+        held = 0
+        for _ in range(1000):
+            low, high = median_interval(sorted(draw() for _ in range(n)))
+            held += low <= truth <= high
+        assert held >= 925, f"{draw.__name__}: {held} of 1000"
+
+
+def test_a_centre_of_rates_is_the_reciprocal_of_that_of_times() -> None:
+    times = [0.5, 0.7, 1.1, 4.0]
+    rates = [1 / time for time in times]
+    of_times, of_rates = centre_estimate(times), centre_estimate(rates)
+    assert of_times.value * of_rates.value == pytest.approx(1)
+    assert of_times.low is not None
+    assert of_rates.high is not None
+    assert of_times.low * of_rates.high == pytest.approx(1)
+
+
+def test_a_coarse_clock_widens_the_interval() -> None:
+    found = centre_estimate([0.04] * 5, resolution=0.01)
+    assert found.low == pytest.approx(0.03)
+    assert found.high == pytest.approx(0.05)
+    ticks = dict(enumerate([0.04] * 5))
+    ratio = block_ratio(ticks, ticks, resolution=0.25)
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.low < 0.85
+    logs = log_ratios(ticks, dict(enumerate([0.05] * 5)), resolution=0.25)
+    assert logs is not None
+    assert logs.p_below() > 0.05, "one tick apart is no difference"
+
+
+def test_what_slows_a_block_drops_out_of_its_ratio() -> None:
+    generator = random.Random(3)
+    slow = [1 + generator.random() * 5 for _ in range(8)]
+    top = {block: 2 * share * generator.gauss(1, 0.001) for block, share in enumerate(slow)}
+    bottom = {block: share * generator.gauss(1, 0.001) for block, share in enumerate(slow)}
+    del bottom[3]
+    ratio = block_ratio(top, bottom)
+    assert ratio is not None
+    assert ratio.n == 7
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert 1.99 < ratio.low < ratio.high < 2.01
