@@ -88,6 +88,6 @@ def test_an_explanation_reads_each_record_once(store: CountingStore) -> None:
     assert set(store.read.values()) == {1}
 
 
-def test_views_of_figures_alone_read_one_record(store: CountingStore) -> None:
-    exports.write_run(store, "last", {"csv": Path(store.url.partition("///")[2] + ".csv")})
+def test_views_of_figures_alone_read_one_record(store: CountingStore, tmp_path: Path) -> None:
+    exports.write_run(store, "last", {"csv": tmp_path / "r.csv"})
     assert store.read.total() == 1, "the first, for what is absent and why"
