@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use common::planted::{Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_600};
+use common::planted::{Planted, Rule, answers_all, answers_one_in_ten, pauses, stops_after_400};
 use common::{Ended, load};
 
 mod common;
@@ -194,12 +194,12 @@ fn quantile(sorted: &[u64], share: f64) -> f64 {
 #[test]
 fn a_server_that_stops_answering_never_has_a_good_p99() {
     for workers in ["--threads 1", "--threads 4", "--processes"] {
-        let run = open_loop(stops_after_600, workers);
+        let run = open_loop(stops_after_400, workers);
         run.assert_complete();
         run.assert_percentiles();
-        assert_eq!(run.planted.answered(), 600);
-        assert_eq!(run.number("answered"), 600, "{workers}");
-        assert_eq!(run.number("unanswered"), SECONDS * RATE - 1 - 600);
+        assert_eq!(run.planted.answered(), 400);
+        assert_eq!(run.number("answered"), 400, "{workers}");
+        assert_eq!(run.number("unanswered"), SECONDS * RATE - 1 - 400);
         let (p99, is_censored) = run.percentile("p99");
         assert!(is_censored && run.percentile("p999").1);
         // Without an answer, only the schedule and the end count: no noise is in this figure.
@@ -217,12 +217,12 @@ fn a_server_that_stops_answering_never_has_a_good_p99() {
 
 #[test]
 fn the_text_says_what_was_due_and_that_the_percentile_is_a_lower_bound() {
-    let planted = Planted::start(stops_after_600);
+    let planted = Planted::start(stops_after_400);
     let arguments = "--workload get --keys session --sessions 20 --rate 500 --duration 2s";
     let ended = load(planted.address(), arguments).ok();
     let said = ended.stdout();
     assert!(
-        said.contains("due          999: 600 answered, 399 unanswered, 0 skipped"),
+        said.contains("due          999: 400 answered, 599 unanswered, 0 skipped"),
         "{said}"
     );
     let row: Vec<&str> = said.lines().nth(3).unwrap().split_whitespace().collect();
@@ -232,7 +232,7 @@ fn the_text_says_what_was_due_and_that_the_percentile_is_a_lower_bound() {
         "mean, p90, p99, p99.9 and max are lower bounds: {said}"
     );
     assert!(
-        said.contains("warning: 399 of 999 due transactions were not answered"),
+        said.contains("warning: 599 of 999 due transactions were not answered"),
         "{said}"
     );
     let lines = said.lines().filter(|it| !it.starts_with("warning"));
@@ -242,28 +242,30 @@ fn the_text_says_what_was_due_and_that_the_percentile_is_a_lower_bound() {
 #[test]
 fn a_limit_of_unanswered_transactions_has_an_exit_code_for_scripts() {
     let arguments = "--workload get --keys session --sessions 20 --rate 500 --duration 2s";
-    for (limit, code) in [("30%", 4), ("50%", 0)] {
-        let planted = Planted::start(stops_after_600);
+    for (limit, code) in [("50%", 4), ("70%", 0)] {
+        let planted = Planted::start(stops_after_400);
         let ended = load(
             planted.address(),
             &format!("{arguments} --unanswered-max {limit}"),
         );
         assert_eq!(ended.output.status.code(), Some(code), "{}", ended.stderr());
         assert!(
-            ended.stdout().contains("399 unanswered"),
+            ended.stdout().contains("599 unanswered"),
             "the figures are kept"
         );
-        assert_eq!(ended.stderr().contains("--unanswered-max 30 %"), code == 4);
+        assert_eq!(ended.stderr().contains("--unanswered-max 50 %"), code == 4);
     }
 }
 
 #[test]
 fn what_the_backlog_drops_counts_like_what_waits() {
-    let run = open_loop(stops_after_600, "--backlog 50");
+    let run = open_loop(stops_after_400, "--backlog 50");
     run.assert_complete();
     run.assert_percentiles();
     // 20 under way, 50 waiting; what came after them was dropped.
-    assert_eq!((run.number("unanswered"), run.number("skipped")), (70, 329));
+    assert_eq!(run.number("answered"), 400);
+    assert_eq!(run.number("unanswered"), 70);
+    assert_eq!(run.number("skipped"), SECONDS * RATE - 1 - 470);
     assert!(run.percentile("p99").1);
 }
 
@@ -272,9 +274,10 @@ fn a_server_that_pauses_makes_all_wait_that_were_due_in_the_pause() {
     let run = open_loop(pauses, "");
     run.assert_complete();
     run.assert_percentiles();
-    // A fifth of the requests came in a pause, whatever the machine does.
+    // A fifth of the requests was due in a pause, whatever the machine does. The pauses at the begin
+    // and the end may be cut: then the tenth that waits longest waits 67 ms or more.
     let pause_ns = 200e6;
-    assert!(run.percentile("p90").0 > 0.4 * pause_ns);
+    assert!(run.percentile("p90").0 > 0.3 * pause_ns);
 }
 
 #[test]
@@ -292,9 +295,9 @@ fn a_server_that_answers_one_in_ten_has_all_of_the_others_against_it() {
 
 #[test]
 fn a_closed_loop_counts_sessions_that_hang_at_the_end() {
-    let run = run(stops_after_600, "--sessions 5 --duration 1s");
+    let run = run(stops_after_400, "--sessions 5 --duration 2s");
     run.assert_sums();
-    assert_eq!((run.number("answered"), run.number("unanswered")), (600, 5));
+    assert_eq!((run.number("answered"), run.number("unanswered")), (400, 5));
     assert!(run.percentile("p99").1, "{}", run.figures);
     assert!(run.warnings().contains("answered nothing in the last"));
 }
@@ -304,8 +307,10 @@ fn a_server_that_answers_all_has_figures_without_a_mark() {
     let run = open_loop(answers_all, "");
     run.assert_complete();
     run.assert_percentiles();
-    // On a machine that stops for a while, the last requests may be under way at the end.
-    assert!(run.number("unanswered") <= 20 + run.number("late"));
+    // On a machine that stops for a while, more of the last requests may be under way at the end.
+    let missing = run.number("unanswered") + run.number("skipped");
+    let is_warned = run.warnings().contains("were not answered");
+    assert_eq!(is_warned, missing as f64 >= 0.01 * run.number("due") as f64);
 }
 
 #[test]

@@ -98,10 +98,10 @@ fn serve(
 
 const AT_ONCE: Fate = Fate::AnswerAfter(Duration::ZERO);
 
-/// Answers the first 600 requests, then none.
-pub fn stops_after_600(number: u64, _: u64) -> Fate {
+/// Answers the first 400 requests, then none.
+pub fn stops_after_400(number: u64, _: u64) -> Fate {
     match number {
-        ..600 => AT_ONCE,
+        ..400 => AT_ONCE,
         _ => Fate::Never,
     }
 }
