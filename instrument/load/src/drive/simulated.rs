@@ -51,7 +51,9 @@ impl Server {
                 let into_ns = answer_ns % SECOND_NS;
                 Some(answer_ns + (SECOND_NS / 5).saturating_sub(into_ns))
             }
-            Self::OneInTen { service_ns } => (number % 10 == 0).then_some(at_ns + service_ns),
+            Self::OneInTen { service_ns } => {
+                number.is_multiple_of(10).then_some(at_ns + service_ns)
+            }
         }
     }
 }
@@ -93,7 +95,7 @@ fn kinds() -> [TransactionKind; 1] {
     [TransactionKind {
         name: "get".to_owned(),
         weight: 1,
-        round_trips: vec![0..1],
+        round_trips: std::iter::once(0..1).collect(),
     }]
 }
 

@@ -1,6 +1,7 @@
 //! The line that shows how a run goes, on a terminal. The main thread draws it once a second, from
 //! counts that the workers send anyway.
 
+use super::UNANSWERED_SHARE_MAX;
 use crate::counts::tally::{Interval, KindTally};
 use crate::plan::End;
 use crate::terminal_line::TerminalLine;
@@ -58,10 +59,11 @@ impl Progress {
             ),
         };
         let errors = count(all.failed() as f64);
-        // Under way, waiting or skipped.
-        let unanswered = match self.due.saturating_sub(self.ended) {
-            0 => String::new(),
-            unanswered => format!("  {} unanswered", count(unanswered as f64)),
+        // Under way, waiting or skipped; a few always are.
+        let unanswered = self.due.saturating_sub(self.ended) as f64;
+        let unanswered = match unanswered >= UNANSWERED_SHARE_MAX * self.due as f64 {
+            true if unanswered > 0.0 => format!("  {} unanswered", count(unanswered)),
+            _ => String::new(),
         };
         self.show(&format!(
             "{seconds:.0}{of} s  {latency}  {errors} errors{unanswered}"
