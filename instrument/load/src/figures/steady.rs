@@ -23,8 +23,9 @@ const CHANGE_Z: f64 = 4.5;
 /// So is a part at an end that all others are above, or all below, if a part of its length could be chosen
 /// in more ways than this.
 const CHOICES_MIN: f64 = 2e4;
-/// Levels that differ less are no change.
-const CHANGE_MIN: f64 = 0.2;
+/// Rates and latencies that differ less are no change: latencies vary more on any machine.
+const RATE_CHANGE_MIN: f64 = 0.2;
+const LATENCY_CHANGE_MIN: f64 = 0.5;
 /// A rate that falls below this share of what it was is no end of a warm-up.
 const COLLAPSE: f64 = 0.5;
 /// So many answers should have come in a time without any, at least, for that to mean something.
@@ -181,7 +182,13 @@ fn judge_series(quantity: Quantity, values: &[f64], width_ns: u64) -> Steadiness
             at_ns: cut as u64 * width_ns,
             by: after / before.max(f64::MIN_POSITIVE) - 1.0,
         };
-        if change.by.abs() < CHANGE_MIN {
+        let least = match quantity {
+            Quantity::Rate => RATE_CHANGE_MIN,
+            Quantity::Latency => LATENCY_CHANGE_MIN,
+        };
+        // By how much the greater of the two levels is above the other.
+        let ratio = 1.0 + change.by;
+        if ratio.max(1.0 / ratio) < 1.0 + least {
             break;
         }
         let collapsed = quantity == Quantity::Rate && change.by < COLLAPSE - 1.0;

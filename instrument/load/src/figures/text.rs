@@ -84,13 +84,15 @@ fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
 /// The ends of the intervals of the percentiles, below the row of all transactions.
 fn intervals(figures: &Figures, text: &mut String) {
     let percentiles = &figures.percentiles[..COLUMNS.len()];
+    if percentiles
+        .iter()
+        .all(|it| it.low_ns.is_none() && it.high_ns.is_none())
+    {
+        return;
+    }
     let mut row = |name: &str, end: fn(&Percentile) -> Option<u64>| {
-        let ends = percentiles.iter().map(end);
-        if ends.clone().all(|it| it.is_none()) {
-            return;
-        }
         let _ = write!(text, "{name:>width$}", width = NAME_WIDTH + 21);
-        for end in ends {
+        for end in percentiles.iter().map(end) {
             let value = end.map_or("?".to_owned(), |ns| time(ns as f64));
             let _ = write!(text, "{value:>9}");
         }
