@@ -1,4 +1,4 @@
-"""The load generator beside redis-benchmark, on the same Redis, in turns."""
+"""The load generator beside the logs of planted servers, and in turns with redis-benchmark."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from measuring.estimates import ratio_of_medians
+from measuring.estimates import median, ratio_of_medians
 from measuring.figures import Bound, Figure, MissingToolError
+from measuring.planted import (
+    Rule,
+    answers_one_in_ten,
+    pauses,
+    planted,
+    quantile,
+    stops_after,
+)
 from measuring.running import interleaved
 from measuring.showing import alone
 from measuring.tools import require
@@ -27,9 +35,58 @@ REQUESTS = {1: 200_000, 16: 2_000_000}
 RATE = {1: 1.0, 16: 0.9}
 """Throughput over redis-benchmark's, at least; by requests under way a session."""
 CPU = 1.0
+OFF_MAX = 0.01
+"""Farthest from the log of a server, of p50, p99, p99.9 and the share unanswered."""
+PLANTED_RATE = 200
 
 
 def figures(quick: bool) -> Iterator[Figure]:
+    """Both."""
+    yield from beside_logs(quick)
+    yield from beside_redis_benchmark(quick)
+
+
+def beside_logs(quick: bool) -> Iterator[Figure]:
+    """An open loop on servers that hang, pause, and answer one in ten."""
+    seconds, rounds = (4, 1) if quick else (10, 5)
+    servers: dict[str, Rule] = {
+        "stops answering at half time": stops_after(seconds / 2),
+        "pauses 200 ms a second": pauses,
+        "answers one in ten": answers_one_in_ten,
+    }
+    for name, rule in servers.items():
+        off = [farthest_from_log(rule, seconds) for _ in range(rounds)]
+        yield Figure(
+            f"load: a server that {name}",
+            f"p50, p99, p99.9 and share unanswered, farthest from the server's log; "
+            f"{PLANTED_RATE}/s, {seconds} s, {rounds} rounds",
+            median(off),
+            Bound(high=OFF_MAX),
+        )
+
+
+def farthest_from_log(rule: Rule, seconds: int) -> float:
+    """The greatest relative deviation from what the log of a server says."""
+    with planted(rule) as server:
+        text, _ = run(
+            [str(native.binary("concurve-load")), f"127.0.0.1:{server.port}", "--workload", "ping",
+             "--sessions", "40", "--rate", str(PLANTED_RATE), "--duration", f"{seconds}s", "--json"]
+        )  # fmt: skip
+        found = json.loads(text)
+        begin_ns, end_ns = found["measured_from_ns"], found["measured_to_ns"]
+        interval_ns = 1_000_000_000 // PLANTED_RATE
+        dues = list(range(begin_ns + interval_ns, end_ns, interval_ns))
+        latencies, unanswered = server.latencies_ns(dues, end_ns)
+    percentiles: dict[str, int] = found["latency_ns"]
+    off = [
+        abs(percentiles[name] / quantile(latencies, share) - 1)
+        for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
+    ]
+    counts: dict[str, int] = found
+    return max(*off, abs(counts["unanswered"] - unanswered) / counts["due"])
+
+
+def beside_redis_benchmark(quick: bool) -> Iterator[Figure]:
     """GET from 50 sessions on one client thread, one request under way and sixteen."""
     try:
         other = require("redis-benchmark", "redis-tools")

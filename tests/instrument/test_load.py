@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -82,6 +83,54 @@ def test_figures_as_json(url: str) -> None:
     assert sum(figures["session_operations"]) == 500
     assert figures["kinds"][0]["round_trips"] == 2
     assert 0 < figures["latency_ns"]["p50"] <= figures["latency_ns"]["max"]
+
+
+def test_an_open_loop_accounts_for_all_that_was_due(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "requests.csv"
+    done = load(url, "--mix", "get=1,set=1", "--sessions", "8", "--rate", "300", "--duration", "1s",
+                "--json", "--log-requests", str(log))  # fmt: skip
+    figures = json.loads(done.stdout)
+    assert figures["due"] == 299  # one each 1/300 s, the last before the end
+    counts = {name: figures[name] for name in ("answered", "unanswered", "skipped")}
+    assert figures["due"] == sum(counts.values())
+    with log.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == figures["due"]
+    assert {row["kind"] for row in rows} == {"get", "set"}
+    answered = [row for row in rows if row["outcome"] == "ok"]
+    assert len(answered) == counts["answered"]
+    latencies = sorted(int(row["answered_ns"]) - int(row["due_ns"]) for row in answered)
+    assert figures["latency_ns"]["max"] >= latencies[-1]
+    assert all(int(row["due_ns"]) <= int(row["sent_ns"]) for row in answered)
+
+
+def test_a_server_that_answers_no_more_is_seen_on_the_terminal() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1)
+                held.wait()
+
+        held = threading.Event()
+        thread = threading.Thread(target=accept)
+        thread.start()
+        url = f"redis://127.0.0.1:{listener.getsockname()[1]}"
+        terminal = Terminal(
+            real.CONCURVE, "load", url, "--sessions", "1", "--rate", "50", "--duration", "1h"
+        )
+        try:
+            terminal.until(lambda text: "no answer" in text and " unanswered" in text)
+            terminal.process.send_signal(signal.SIGINT)
+            assert terminal.end() == 130
+        finally:
+            held.set()
+            thread.join()
+    drawn, _, rest = terminal.text.rpartition(ERASE)
+    assert all(len(line) <= 80 for line in drawn.split(ERASE))
+    assert re.search(r"due +[\d,]+: 0 answered, [\d,]+ unanswered, 0 skipped", rest)
+    assert "were not answered" in rest
 
 
 def test_a_log_that_a_library_reads(url: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use crate::dataset::DatasetOptions;
 use crate::plan::{Objective, Spread};
-use crate::units::{parse_positive_time, parse_time};
+use crate::units::{parse_positive_time, parse_share, parse_time};
 use crate::workload::WorkloadOptions;
 
 /// Put load on a server or an embedded engine, and measure its throughput and latencies
@@ -63,7 +63,7 @@ pub struct Arguments {
     rate: Option<f64>,
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr"])]
+    #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr", "log_requests", "unanswered_max"])]
     slo: Vec<Objective>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]
@@ -88,6 +88,13 @@ pub struct Arguments {
     /// Write the latencies of each second to an HdrHistogram interval log
     #[arg(long, value_name = "FILE")]
     pub hdr: Option<PathBuf>,
+    /// Write the times of each request to a CSV file: when it was due, sent and answered, in ns of
+    /// CLOCK_MONOTONIC
+    #[arg(long, value_name = "FILE")]
+    pub log_requests: Option<PathBuf>,
+    /// Exit with code 4 if a larger share of what was due is not answered, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub unanswered_max: Option<f64>,
     /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,

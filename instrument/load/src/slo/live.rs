@@ -208,10 +208,14 @@ impl SystemUnderTest for Live<'_> {
 /// The requests of a window that are bad by each objective.
 fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
     let total = tally.total();
-    let requests = total.ended() + tally.skipped;
+    // What is younger than the limits at the end of the window may still keep them.
+    let longest_ns = objectives.iter().filter_map(Objective::limit_ns).max();
+    let hanging = tally.unanswered_over(longest_ns.unwrap_or(u64::MAX));
+    let missing = tally.skipped.max(hanging);
+    let requests = total.ended() + missing;
     let sustained = total.answered() as f64 >= SUSTAINED * tally.due as f64;
     let bad = |it: &Objective| match sustained {
-        true => it.bad(&total) + tally.skipped,
+        true => it.bad(&total) + missing,
         false => requests,
     };
     Window {
