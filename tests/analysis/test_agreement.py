@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from concurve.analysis.agreement import published_tables
-from concurve.analysis.samples import MissingError, Samples
+from concurve.analysis.samples import MissingError
 from concurve.definition.published import Compare, PublishedFigure
 from concurve.findings.published import PublishedComparison, PublishedTable
 from concurve.planning.plan import describe
 from concurve.report.charts.published import comparison_chart
 from concurve.report.sections.published import how, not_comparable, published_row
 from concurve.terms import Level
+from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
 
 FIVE = (-0.01, -0.005, 0.0, 0.005, 0.01)
@@ -55,7 +56,7 @@ def compared(
         return ours[int(parameters["n"])]
 
     study = msgspec.structs.replace(small_study(), published=tuple(figures))
-    samples = Samples(values, lambda _: [], lambda _: better, None)
+    samples = column_samples(values, better=better)
     return published_tables(study, samples, first or {"kernel": "jvm", "n": 1})[0]
 
 

@@ -1,19 +1,21 @@
-"""The cells of a run: means with their intervals, and what is derived from them."""
+"""The cells of a run: medians with their intervals, and what is derived from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from concurve.analysis.lazy_mapping import LazyMapping
-from concurve.analysis.run.tables import Table
+from concurve.analysis.run.tables import Table, is_staged
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import CellState, Protocol
-from concurve.readings.means import indicator_mean
+from concurve.readings.centres import indicator_centre
 from concurve.readings.measures import measure
-from concurve.stats.intervals import ratio_estimate, scaled
+from concurve.stats.blocks import block_ratio
+from concurve.stats.intervals import scaled
+from concurve.stats.resolution import relative
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
@@ -30,12 +32,14 @@ def cell_findings(
     """The findings of each cell; an estimate is computed when it is first read."""
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
-    pilot = plan.rules.repeats_min
+    timed = time_indicator(tables)
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
         indicators = LazyMapping(
-            table.used, partial(_mean, table, units, pilot), _derived(plan, cell, tables)
+            table.used,
+            partial(_centre, table, units, is_staged(plan.rules)),
+            _derived(plan, cell, tables, timed),
         )
         everything = table.every.get(head.study.primary, [])
         rejected = len(everything) > len(table.used.get(head.study.primary, []))
@@ -46,7 +50,7 @@ def cell_findings(
                 status=_status(state, protocol),
                 indicators=indicators,
                 absent={k: v for k, v in absent.items() if k not in indicators},
-                including_rejects=indicator_mean(
+                including_rejects=indicator_centre(
                     head.study.primary, everything, units.get(head.study.primary, "")
                 )
                 if rejected
@@ -60,9 +64,10 @@ def cell_findings(
     return tuple(cells)
 
 
-def _mean(table: Table, units: Mapping[str, str], pilot: int, name: str) -> Estimate:
+def _centre(table: Table, units: Mapping[str, str], staged: bool, name: str) -> Estimate:
     """An indicator of a cell."""
-    return indicator_mean(name, table.used[name], units.get(name, ""), pilot)
+    unit = units.get(name, "")
+    return indicator_centre(name, table.used[name], unit, staged, table.resolution(name))
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:
@@ -77,22 +82,26 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
     return dict(measure(first, target).absent) if first else {}
 
 
-def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell. None in a simulation: they would be those of
-    the simulator. No efficiency if each base cell has the same concurrency as the cells that are
-    compared with it."""
+def time_indicator(tables: Sequence[Table]) -> str:
+    """The one indicator whose ratios are the speed-ups of a run: the time per operation where all
+    measured cells have it, else the wall time."""
+    measured = [table.used for table in tables if table.used]
+    each = "seconds_per_operation"
+    return each if measured and all(each in used for used in measured) else "wall_seconds"
+
+
+def _derived(plan: Plan, cell: Cell, tables: list[Table], timed: str) -> dict[str, Estimate]:
+    """Speed-up and efficiency against the base cell, block by block. None in a simulation: they
+    would be those of the simulator. No efficiency if each base cell has the same concurrency as the
+    cells that are compared with it."""
     if plan.study.simulation:
         return {}
-    sides = tables[cell.index].used, tables[cell.base].used
-    times = ("seconds_per_operation", "wall_seconds")
-    name = next((name for name in times if all(side.get(name) for side in sides)), "")
-    own, base = (side.get(name) for side in sides)
-    if not own or not base:
-        return {}
+    own, base = tables[cell.index], tables[cell.base]
     if cell.index == cell.base:
-        speedup: Estimate | None = Estimate(value=1.0, low=1.0, high=1.0, n=len(own))
+        n = len(own.used.get(timed, ()))
+        speedup = Estimate(value=1.0, low=1.0, high=1.0, n=n) if n else None
     else:
-        speedup = ratio_estimate(base, own, pilot=plan.rules.repeats_min)
+        speedup = table_ratio(base, own, timed, is_staged(plan.rules))
     if speedup is None:
         return {}
     derived = {"speedup": scaled(speedup, 1.0, "×")}
@@ -100,6 +109,16 @@ def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]
     if growth:
         derived["efficiency"] = scaled(speedup, 1 / growth, "")
     return derived
+
+
+def table_ratio(top: Table, bottom: Table, name: str, staged: bool) -> Estimate | None:
+    """An indicator of one cell over that of another, over their common blocks; ``None`` without
+    such a block, or where a value is not above 0."""
+    above, below = top.by_block(name), bottom.by_block(name)
+    if not above.keys() & below.keys():
+        return None
+    off = sum(relative(side.resolution(name), side.used[name]) for side in (top, bottom))
+    return block_ratio(above, below, is_staged=staged, resolution=off)
 
 
 def _growth(plan: Plan, cell: Cell) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from concurve.analysis.run.tables import Table, tables_of
+from concurve.analysis.run.tables import Table, is_staged, tables_of
 from concurve.analysis.samples import MissingError, Samples, by_indicator
 from concurve.figures import FigureTable
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol
 from concurve.readings.contamination import LATE_READING
 from concurve.readings.measures import is_probed
+from concurve.stats.blocks import Blocks
 from concurve.store.rows import TrialKey, TrialRow
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
@@ -44,24 +45,25 @@ def samples_of(
             raise MissingError(f"was skipped: {protocol.cells[found[0]].skipped}", name)
         return tables[found[0]]
 
-    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
-        column = table(parameters).used.get(indicator)
-        if not column:
+    def by_block(parameters: Mapping[str, Level], indicator: str) -> Blocks:
+        found = table(parameters).by_block(indicator)
+        if not found:
             raise MissingError(f"has no {indicator} in this run", describe(dict(parameters)))
-        return column
+        return found
 
-    def by_block(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
-        return table(parameters).by_block(indicator)
+    def resolution(parameters: Mapping[str, Level], indicator: str) -> float:
+        return table(parameters).resolution(indicator)
 
     def levels(factor: str) -> Sequence[Level]:
         return list(dict.fromkeys(cell.parameters[factor] for cell in plan.cells))
 
     return Samples(
-        values,
+        by_block,
         levels,
         lambda name: better.get(name, "neither"),
+        resolution,
+        is_staged(plan.rules),
         plan.rules.repeats_min,
-        by_block if plan.study.simulation else None,
     )
 
 
