@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from concurve.stats.blocks import block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate
-from concurve.stats.ranks import median_interval, ranked, shifted
+from concurve.stats.ranks import median_interval, p_values_above, ranked, shifted
 
 FINITE = st.floats(min_value=-1e6, max_value=1e6)
 
@@ -216,3 +216,30 @@ def test_many_values_of_two_samples_are_taken_as_normal() -> None:
     assert found.p_above() == pytest.approx(expected, rel=1e-3)
     low, high = found.interval(1 - 2 * found.p_above())
     assert abs(low) < 0.02 < high
+
+
+#: Values that tie, lie around the bound symmetrically, or are alike.
+TYING = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0]) | FINITE
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(TYING, max_size=12), st.sampled_from([-1.0, 0.0, 0.5])),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_many_samples_at_once_are_tested_like_each_alone(
+    samples: list[tuple[list[float], float]],
+) -> None:
+    import numpy as np
+
+    rows = np.full((len(samples), 13), np.nan)
+    for row, (values, _) in zip(rows, samples, strict=True):
+        row[: len(values)] = values
+        row[:] = np.roll(row, len(values))
+    bounds = np.array([bound for _, bound in samples])
+    found = p_values_above(rows, bounds)
+    for p, (values, bound) in zip(found.tolist(), samples, strict=True):
+        alone = ranked(values)
+        assert p == pytest.approx(1.0 if alone is None else alone.p_above(bound), abs=1e-12)

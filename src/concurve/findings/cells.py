@@ -18,13 +18,15 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``including_rejects`` repeats the primary indicator over all trials that gave a figure, so
     that figures stand with and without; it is ``None`` where nothing was rejected.
-    ``base`` is the index of the cell that speed-up and efficiency refer to.
+    ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions`` says by
+    how much a reading of an indicator may be off, in its unit.
     """
 
     index: int
     parameters: dict[str, Level]
     status: CellStatus
     indicators: Mapping[str, Estimate]
+    resolutions: Mapping[str, float] = {}
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
     base: int | None = None

@@ -16,9 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.stats.moments import mean, median, square, stdev, t_quantile, t_upper
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Above this number of values, the rank sum is taken as normal; below, its distribution is exact.
 _NORMAL_FROM = 60
@@ -139,6 +143,50 @@ def shifted(
 def ranked(values: Sequence[float], resolution: float = 0.0) -> Ranked | None:
     """The test of these values; ``None`` for fewer than two."""
     return Ranked(tuple(sorted(values)), resolution) if len(values) > 1 else None
+
+
+def p_values_above(
+    rows: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """:meth:`Ranked.p_above` of very many samples at once: of the values in each row that are no
+    NaN, against its own bound. 1 for fewer than two values."""
+    import numpy as np
+
+    held = ~np.isnan(rows)
+    n = held.sum(axis=1)
+    above = np.where(held, rows - bounds[:, None], -np.inf)
+    sizes = np.where(held, np.abs(above), np.inf)
+    # In ascending order of their sizes, those above the bound first among equals, each value above
+    # it lies above as many means of pairs as its place says.
+    order = np.lexsort((above <= 0, sizes), axis=-1)
+    places = np.arange(1, rows.shape[1] + 1)
+    ranks = (np.take_along_axis(above, order, axis=1) > 0) @ places
+    p = np.ones(len(rows))
+    for count in np.unique(n[n > 1]).tolist():
+        own = n == count
+        most = count * (count + 1) // 2
+        known, place = np.unique(ranks[own], return_inverse=True)
+        p[own] = np.array([_upper_tail(count, rank) for rank in known.tolist()])[place]
+        whole = own & (ranks == most)
+        p[whole] = np.minimum(0.5**count, _t_above_all(above, held, whole, count))
+    return p
+
+
+def _t_above_all(
+    above: npt.NDArray[np.float64],
+    held: npt.NDArray[np.bool_],
+    chosen: npt.NDArray[np.bool_],
+    count: int,
+) -> npt.NDArray[np.float64]:
+    """Student's one-sided p-values that the means of the chosen rows are above 0."""
+    import numpy as np
+    from scipy.special import stdtr
+
+    values = above[chosen][held[chosen]].reshape(-1, count)
+    spread = values.std(axis=1, ddof=1)
+    with np.errstate(divide="ignore"):
+        t = values.mean(axis=1) / (spread / math.sqrt(count))
+    return np.asarray(np.where(spread == 0, 0.0, stdtr(count - 1, -t)))
 
 
 def median_interval(ordered: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from concurve.analysis.run.best import best_of
 from concurve.analysis.run.cells import cell_findings
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import quiet_samples, samples_of
-from concurve.analysis.run.tables import Table, in_use_of, tables_of
+from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.errors import StoreError
 from concurve.figures import FigureTable, decode_figures
@@ -216,5 +216,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         again=head.again,
         version=head.versions.get("concurve", ""),
         pilot=head.rules.repeats_min,
+        is_staged=is_staged(head.rules),
         simulation=head.study.simulation,
     )
