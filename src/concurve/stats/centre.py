@@ -66,7 +66,9 @@ def centre_estimate(
             low, high = map(growth, median_interval(logs, level))
         else:
             low, high = median_interval(sorted(values), level)
-        low, high = low - resolution, high + resolution
+        if found.min == found.max:
+            low = high = middle  # the logarithm and back would be off by a rounding
+        low, high = min(low, middle) - resolution, max(high, middle) + resolution
         if floor is not None and middle >= floor:
             low = max(floor, low)
         if ceiling is not None and middle <= ceiling:
@@ -82,4 +84,5 @@ def centre_estimate(
         min=found.min,
         max=found.max,
         stdev=found.stdev if n > 1 else None,
+        mean=found.mean,
     )
