@@ -12,7 +12,7 @@ import pytest
 from concurve.analysis import claims
 from concurve.analysis.claims import judge_claims, ratios
 from concurve.analysis.claims.answer import Answer
-from concurve.analysis.samples import MissingError, Samples, by_indicator
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
 from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
 from concurve.definition.origins import Origins
@@ -212,16 +212,6 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set(columns, lower_is_better=False).members == (0,)
     assert best_set([around(1.0)]).members == (0,)
     assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
-
-
-def test_indicators_may_come_from_different_samples() -> None:
-    def samples(value: float) -> Samples:
-        return column_samples(lambda _, __: [value])
-
-    chosen = by_indicator(lambda name: name == "cpu_seconds", samples(1.0), samples(2.0))
-    assert chosen.values({}, "cpu_seconds") == [1.0]
-    assert chosen.values({}, "wall_seconds") == [2.0]
-    assert chosen.by_block({}, "wall_seconds") == {0: 2.0}
 
 
 def test_every_kind_has_a_test() -> None:

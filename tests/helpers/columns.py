@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 
 from concurve.analysis.samples import Samples
@@ -17,9 +18,12 @@ def column_samples(
     better: str = "lower",
     resolution: float = 0.0,
 ) -> Samples:
-    """Samples whose cells have these values, the n-th in block n."""
+    """Samples whose cells have these values, in blocks by chance (always the same chance): the
+    trials of a block have nothing in common."""
 
     def by_block(cell: Mapping[str, Level], indicator: str) -> Blocks:
-        return dict(enumerate(values(cell, indicator)))
+        column = list(values(cell, indicator))
+        random.Random(repr(sorted(cell.items()))).shuffle(column)
+        return dict(enumerate(column))
 
     return Samples(by_block, levels, lambda _: better, lambda _, __: resolution)

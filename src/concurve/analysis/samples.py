@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from concurve.estimate import Estimate
 from concurve.stats.blocks import Blocks, block_ratio, log_ratios
@@ -39,7 +39,8 @@ class Samples(NamedTuple):
 
     ``by_block`` gives a cell's values of an indicator by block. ``resolution`` says by how much a
     reading of an indicator in a cell may be off, in its unit: 0 for counts and other exact
-    readings. ``is_staged``: the data have set the number of trials.
+    readings. ``is_staged``: the data have set the number of trials. ``quiet`` are the samples of
+    the quiet trials alone, where figures of a cell rest on others too.
     """
 
     by_block: Callable[[Setting, str], Blocks]
@@ -48,6 +49,7 @@ class Samples(NamedTuple):
     resolution: Callable[[Setting, str], float] = exact
     is_staged: bool = False
     pilot: int | None = None
+    quiet: Any = None  # Samples | None: a named tuple cannot name itself
 
     def values(self, cell: Setting, indicator: str) -> Sequence[float]:
         """The values of an indicator in a cell, in the order of the blocks.
@@ -63,12 +65,21 @@ class Samples(NamedTuple):
         Raises:
             MissingError: the cell or the indicator was not measured.
         """
-        return centre_estimate(
-            self.values(cell, indicator),
+        values = self.values(cell, indicator)
+        found = centre_estimate(
+            values,
             confidence=confidence,
             is_staged=self.is_staged,
             resolution=self.resolution(cell, indicator),
         )
+        if self.quiet is None:
+            return found
+        try:
+            alone = self.quiet.values(cell, indicator)
+            quiet = self.quiet.centre(cell, indicator, confidence)
+        except MissingError:
+            return found.doubted(None)
+        return found if len(alone) == len(values) else found.doubted(quiet)
 
     def ratio(
         self, top: Setting, bottom: Setting, indicator: str, confidence: float = 0.95
@@ -79,12 +90,18 @@ class Samples(NamedTuple):
         Raises:
             MissingError: a cell or the indicator was not measured, or no block holds both.
         """
-        return block_ratio(
-            *self._both(top, bottom, indicator),
-            confidence,
-            self.is_staged,
-            self.ratio_resolution(top, bottom, indicator),
+        pair = self._both(top, bottom, indicator)
+        found = block_ratio(
+            *pair, confidence, self.is_staged, self.ratio_resolution(top, bottom, indicator)
         )
+        if self.quiet is None or found is None:
+            return found
+        try:
+            alone = self.quiet._both(top, bottom, indicator)
+            quiet = self.quiet.ratio(top, bottom, indicator, confidence)
+        except MissingError:
+            return found.doubted(None)
+        return found if alone == pair else found.doubted(quiet)
 
     def log_ratios(self, top: Setting, bottom: Setting, indicator: str) -> Ranked | None:
         """The log ratios of the common blocks, for tests; ``None`` for fewer than two blocks, or
@@ -111,22 +128,6 @@ class Samples(NamedTuple):
                 f"has {indicator} in no block that has it in {_named(bottom)}", _named(top)
             )
         return above, below
-
-
-def by_indicator(chooses: Callable[[str], bool], first: Samples, second: Samples) -> Samples:
-    """Samples that read an indicator from ``first`` if ``chooses`` accepts its name, else from
-    ``second``."""
-
-    def of(indicator: str) -> Samples:
-        return first if chooses(indicator) else second
-
-    def by_block(cell: Setting, indicator: str) -> Blocks:
-        return of(indicator).by_block(cell, indicator)
-
-    def resolution(cell: Setting, indicator: str) -> float:
-        return of(indicator).resolution(cell, indicator)
-
-    return first._replace(by_block=by_block, resolution=resolution)
 
 
 def _named(cell: Setting) -> str:

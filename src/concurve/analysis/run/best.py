@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.definition.units import format_share
 from concurve.errors import RunError
@@ -169,11 +171,13 @@ def best_of(
     head: RunHead,
     plan: Plan,
     protocol: Protocol,
-    tables: list[Table],
+    tables: Sequence[Table],
     infos: tuple[IndicatorInfo, ...],
     best_by: str,
+    quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out."""
+    """The best settings by an indicator, cells that were skipped left out. Where ``quiet``, the
+    tables of the quiet trials alone, do not show the same ones, the finding says so."""
     name = best_by or head.study.primary
     have = {known for table in tables for known in table.used}
     if best_by and best_by not in have:
@@ -182,12 +186,32 @@ def best_of(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
+    found = _by_tables(plan, protocol, tables, info)
+    if quiet is None:
+        return found
+    alone = _by_tables(plan, protocol, quiet, info)
+    same = {(str(item.group), item.factors): item for item in alone}
+    return tuple(_doubted(item, same.get((str(item.group), item.factors))) for item in found)
+
+
+def _by_tables(
+    plan: Plan, protocol: Protocol, tables: Sequence[Table], info: IndicatorInfo
+) -> tuple[BestFinding, ...]:
     columns: list[Blocks] = [
-        {} if state.skipped else table.by_block(name)
+        {} if state.skipped else table.by_block(info.name)
         for state, table in zip(protocol.cells, tables, strict=True)
     ]
     off = [
-        table.resolution(name) if column else 0.0
+        table.resolution(info.name) if column else 0.0
         for table, column in zip(tables, columns, strict=True)
     ]
     return best_settings(plan, columns, info, off)
+
+
+def _doubted(found: BestFinding, quiet: BestFinding | None) -> BestFinding:
+    if quiet and (quiet.settings, quiet.compared) == (found.settings, found.compared):
+        return found
+    why = "not by its quiet trials alone" if quiet else "a setting has no other trials"
+    return msgspec.structs.replace(
+        found, doubt=f"the machine was not quiet: {why}", decide="", trials=None
+    )

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from concurve.analysis.lazy_mapping import LazyMapping
+from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
+from concurve.analysis.samples import MissingError, Samples
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import CellState, Protocol
 from concurve.readings.centres import indicator_centre
 from concurve.readings.measures import measure
-from concurve.stats.blocks import block_ratio
 from concurve.stats.intervals import scaled
-from concurve.stats.resolution import relative
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
@@ -24,12 +24,17 @@ from concurve.wire.record import TrialRecord
 def cell_findings(
     plan: Plan,
     protocol: Protocol,
-    tables: list[Table],
+    chosen: Chosen,
+    every: Sequence[Table],
+    samples: Samples,
     infos: tuple[IndicatorInfo, ...],
     first: TrialRecord | None,
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
-    """The findings of each cell; an estimate is computed when it is first read."""
+    """The findings of each cell; an estimate is computed when it is first read. ``every`` are the
+    tables of all trials in use."""
+    tables, primary = chosen.tables, head.study.primary
+    staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
     timed = time_indicator(tables)
@@ -38,11 +43,14 @@ def cell_findings(
         table, state = tables[cell.index], protocol.cells[cell.index]
         indicators = LazyMapping(
             table.used,
-            partial(_centre, table, units, is_staged(plan.rules)),
-            _derived(plan, cell, tables, timed),
+            partial(
+                _centre, table, chosen.quiet[cell.index] if chosen.quiet else None, units, staged
+            ),
+            _derived(plan, cell, tables, timed, samples),
         )
-        everything = table.every.get(head.study.primary, [])
-        rejected = len(everything) > len(table.used.get(head.study.primary, []))
+        everything = table.every.get(primary, [])
+        in_use = every[cell.index].used.get(primary, [])
+        set_aside = len(in_use) > len(table.used.get(primary, []))
         cells.append(
             CellFindings(
                 index=cell.index,
@@ -51,10 +59,14 @@ def cell_findings(
                 indicators=indicators,
                 resolutions=LazyMapping(table.used, table.resolution),
                 absent={k: v for k, v in absent.items() if k not in indicators},
-                including_rejects=indicator_centre(
-                    head.study.primary, everything, units.get(head.study.primary, "")
+                including_rejects=indicator_centre(primary, everything, units.get(primary, ""))
+                if len(everything) > len(in_use)
+                else None,
+                doubtful=chosen.doubtful.get(cell.index, 0),
+                including_doubtful=indicator_centre(
+                    primary, in_use, units.get(primary, ""), staged, table.resolution(primary)
                 )
-                if rejected
+                if set_aside
                 else None,
                 base=cell.base,
                 trials=len(state.used),
@@ -65,10 +77,19 @@ def cell_findings(
     return tuple(cells)
 
 
-def _centre(table: Table, units: Mapping[str, str], staged: bool, name: str) -> Estimate:
+def _centre(
+    table: Table, quiet: Table | None, units: Mapping[str, str], staged: bool, name: str
+) -> Estimate:
     """An indicator of a cell."""
-    unit = units.get(name, "")
-    return indicator_centre(name, table.used[name], unit, staged, table.resolution(name))
+
+    def of(values: Sequence[float]) -> Estimate:
+        return indicator_centre(name, values, units.get(name, ""), staged, table.resolution(name))
+
+    values = table.used[name]
+    alone = values if quiet is None else quiet.used.get(name, ())
+    if len(alone) == len(values):
+        return of(values)
+    return of(values).doubted(of(alone) if alone else None)
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:
@@ -91,18 +112,19 @@ def time_indicator(tables: Sequence[Table]) -> str:
     return each if measured and all(each in used for used in measured) else "wall_seconds"
 
 
-def _derived(plan: Plan, cell: Cell, tables: list[Table], timed: str) -> dict[str, Estimate]:
+def _derived(
+    plan: Plan, cell: Cell, tables: Sequence[Table], timed: str, samples: Samples
+) -> dict[str, Estimate]:
     """Speed-up and efficiency against the base cell, block by block. None in a simulation: they
     would be those of the simulator. No efficiency if each base cell has the same concurrency as the
     cells that are compared with it."""
     if plan.study.simulation:
         return {}
-    own, base = tables[cell.index], tables[cell.base]
     if cell.index == cell.base:
-        n = len(own.used.get(timed, ()))
+        n = len(tables[cell.index].used.get(timed, ()))
         speedup = Estimate(value=1.0, low=1.0, high=1.0, n=n) if n else None
     else:
-        speedup = table_ratio(base, own, timed, is_staged(plan.rules))
+        speedup = _ratio(samples, plan.cells[cell.base], cell, timed)
     if speedup is None:
         return {}
     derived = {"speedup": scaled(speedup, 1.0, "×")}
@@ -112,14 +134,11 @@ def _derived(plan: Plan, cell: Cell, tables: list[Table], timed: str) -> dict[st
     return derived
 
 
-def table_ratio(top: Table, bottom: Table, name: str, staged: bool) -> Estimate | None:
-    """An indicator of one cell over that of another, over their common blocks; ``None`` without
-    such a block, or where a value is not above 0."""
-    above, below = top.by_block(name), bottom.by_block(name)
-    if not above.keys() & below.keys():
+def _ratio(samples: Samples, base: Cell, cell: Cell, timed: str) -> Estimate | None:
+    try:
+        return samples.ratio(base.parameters, cell.parameters, timed)
+    except MissingError:
         return None
-    off = sum(relative(side.resolution(name), side.used[name]) for side in (top, bottom))
-    return block_ratio(above, below, is_staged=staged, resolution=off)
 
 
 def _growth(plan: Plan, cell: Cell) -> float | None:
