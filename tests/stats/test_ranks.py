@@ -51,7 +51,8 @@ def test_the_bounds_are_the_first_values_that_are_not_rejected(n: int, confidenc
     generator = random.Random(n)
     tail = (1 - confidence) / 2
     one = ranked([generator.gauss(0, 1) for _ in range(n)])
-    two = shifted(*([generator.gauss(0, 1) for _ in range(n)] for _ in "ab"))
+    top, bottom = ([generator.gauss(0, 1) for _ in range(n)] for _ in "ab")
+    two = shifted(top, bottom)
     for found in (one, two):
         assert found is not None
         low, high = found.interval(confidence)
