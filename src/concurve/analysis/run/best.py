@@ -156,8 +156,9 @@ def best_of(
     best_by: str,
     quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out. Where ``quiet``, the
-    tables of the quiet trials alone, do not show the same ones, the finding says so."""
+    """The best settings by an indicator, cells that were skipped left out. Where a
+    figure rests on trials that ``quiet``, the tables of the quiet trials alone, do not have, the
+    finding is withheld."""
     name = best_by or head.study.primary
     have = {known for table in tables for known in table.used}
     if best_by and best_by not in have:
@@ -166,12 +167,17 @@ def best_of(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
-    found = best_settings(plan, _columns(plan, protocol, tables, name), info)
+    columns = _columns(plan, protocol, tables, name)
+    found = best_settings(plan, columns, info)
     if quiet is None:
         return found
-    alone = best_settings(plan, _columns(plan, protocol, quiet, name), info)
-    same = {(str(item.group), item.factors): item for item in alone}
-    return tuple(_doubted(item, same.get((str(item.group), item.factors))) for item in found)
+    alone = _columns(plan, protocol, quiet, name)
+    in_doubt = [
+        cell.parameters
+        for cell, own, left in zip(plan.cells, columns, alone, strict=True)
+        if len(own) != len(left)
+    ]
+    return tuple(_withheld(item, in_doubt) for item in found)
 
 
 def _columns(
@@ -190,10 +196,15 @@ def _columns(
     return [*without_block_effects(by_block)]
 
 
-def _doubted(found: BestFinding, quiet: BestFinding | None) -> BestFinding:
-    if quiet and (quiet.settings, quiet.compared) == (found.settings, found.compared):
+def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> BestFinding:
+    """The finding, withheld where a setting that it compares is in doubt."""
+    compared = [cell for cell in in_doubt if found.group.items() <= cell.items()]
+    if not compared:
         return found
-    why = "not by its quiet trials alone" if quiet else "a setting has no other trials"
+    settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
     return msgspec.structs.replace(
-        found, doubt=f"the machine was not quiet: {why}", decide="", trials=None
+        found,
+        doubt=f"the machine was not quiet: {settings} too few quiet trials",
+        decide="",
+        trials=None,
     )
