@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import trial_findings_of
-from concurve.definition.study import Claim, Extract, Rules
+from concurve.definition.study import Claim, Rules
 from concurve.estimate import Estimate
 from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
@@ -24,7 +24,8 @@ from concurve.report.json.export import figures_to_json
 from concurve.report.sections.run import brief_run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
-from concurve.wire.record import IndicatorLine, TrialRecord
+from concurve.wire.record import TrialRecord
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import figures_alone
@@ -133,7 +134,3 @@ def test_charts_draw_it(report: Report) -> None:
     (rows,) = chart.spec.to_dict()["datasets"].values()
     (point,) = (row for row in rows if row.get("text", "").startswith("threads=2") and "low" in row)
     assert point["value"] == pytest.approx(speedup(report).value, rel=1e-12)
-
-
-def test_extracts_need_no_speed_up() -> None:
-    assert Extract  # a study without operations has that of its wall time
