@@ -41,13 +41,15 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
     all trials in use; else the figures say that they are in doubt.
     ``two_levels`` and ``slow_tail`` say where the median alone does not tell how the trials lie.
-    ``base`` is the index of the cell that speed-up and efficiency refer to.
+    ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
+    says by how much a reading of an indicator may be off, in its unit.
     """
 
     index: int
     parameters: dict[str, Level]
     status: CellStatus
     indicators: Mapping[str, Estimate]
+    resolutions: Mapping[str, float] = {}
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
     two_levels: TwoLevels | None = None

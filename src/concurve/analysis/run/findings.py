@@ -21,7 +21,7 @@ from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import level_change_of, with_shapes
-from concurve.analysis.run.tables import Table, in_use_of, tables_of
+from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.shape_sentences import shape_sentences
 from concurve.errors import StoreError
@@ -239,5 +239,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         again=head.again,
         version=head.versions.get("concurve", ""),
         pilot=head.rules.repeats_min,
+        is_staged=is_staged(head.rules),
         simulation=head.study.simulation,
     )
