@@ -33,9 +33,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
     ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
-    got. ``simulation``:
-    the figures come from a clock of the program's own, so the state of the machine does not affect
-    them.
+    got. ``simulation``: the figures come from a clock of the program's own, so the state of the
+    machine does not affect them.
     """
 
     id: str
@@ -53,6 +52,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     pilot: int | None = None
     is_staged: bool = False
     simulation: bool = False
+
+
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """From the block with the index ``block`` on, the primary figures of all cells were ``factor``
+    times as high (the median over the cells)."""
+
+    block: int
+    factor: float
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +90,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     best: tuple[BestFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
+    level_change: LevelChange | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""
