@@ -90,7 +90,8 @@ def _least_p_values(
     least: list[float] = []
     for first in range(0, len(cells), chunk):
         mine = slice(first, first + chunk)
-        apart = values[mine, None, :] - values[None, rivals, :]
+        with np.errstate(over="ignore"):
+            apart = values[mine, None, :] - values[None, rivals, :]
         margin = off[mine, None] + off[None, rivals]
         p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
         p = p.reshape(apart.shape[:2])
