@@ -17,6 +17,30 @@ _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 
 
+#: Units of a time in which programs report.
+_TIMES = {*_SECONDS, "sec", "secs", "second", "seconds", "msec", "usec", "nsec", "millis",
+          "milliseconds", "microseconds", "nanoseconds", "min", "minutes", "hours"}  # fmt: skip
+
+_RATE_NAME = re.compile(r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput")
+_RATE_UNIT = re.compile(
+    r"/\s*(s|sec|second|ms|min|minute|h)$|\bper (second|sec|minute)$"
+    r"|^(Hz|[kKMG]?[bB]ps|[trq]ps|QPS|TPS|IOPS)$"
+)
+_TIME_NAME = re.compile(r"(^|_)(seconds|millis|micros|nanos|ms|us|ns|latency|duration|time)($|_)")
+
+
+def is_time(name: str, unit: str) -> bool:
+    """Is an indicator with this name and unit a time?"""
+    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(name.rpartition(".")[2])))
+
+
+def is_rate(name: str, unit: str) -> bool:
+    """Is an indicator with this name and unit a rate: so much in a time?"""
+    if unit:
+        return bool(_RATE_UNIT.search(unit))
+    return bool(_RATE_NAME.search(name.rpartition(".")[2]))
+
+
 def parse_duration(text: str | float, where: str) -> float:
     """Seconds of a duration such as ``90``, ``1.5s``, ``200ms`` or ``4m``.
 
@@ -52,6 +76,22 @@ def format_duration(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min"
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """A figure with its unit to three digits: ``1.15 s``, ``24.6 µs``, ``12,300 1/s``."""
+    if unit == "s":
+        for below, in_a_second, part in _PARTS:
+            if 0 < value < below:
+                return f"{_three_digits(value * in_a_second)} {part}"
+    return f"{_three_digits(value)} {unit}".rstrip()
+
+
+def _three_digits(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
 
 
 def format_count(number: int, singular: str) -> str:

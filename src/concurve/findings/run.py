@@ -32,9 +32,9 @@ _WANTED = (
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
-    ``pilot``: the first trials of a cell, whose spread set how many more it got. ``simulation``:
-    the figures come from a clock of the program's own, so the state of the machine does not affect
-    them.
+    ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
+    got. ``simulation``: the figures come from a clock of the program's own, so the state of the
+    machine does not affect them.
     """
 
     id: str
@@ -50,7 +50,16 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     again: str
     version: str
     pilot: int | None = None
+    is_staged: bool = False
     simulation: bool = False
+
+
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """From the block with the index ``block`` on, the primary figures of all cells were ``factor``
+    times as high (the median over the cells)."""
+
+    block: int
+    factor: float
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +90,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     best: tuple[BestFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
+    level_change: LevelChange | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""
@@ -123,10 +133,10 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
         return cls(**_fields(findings, Findings), dots=dots)
 
     def columns(self, name: str) -> dict[int, list[float]]:
-        """Values of an indicator in the trials in use, by cell, in the order of the trials."""
+        """Values of an indicator in the trials that are its figure, by cell, in their order."""
         columns: dict[int, list[float]] = {}
         for dot in self.dots:
-            if dot.used and name in dot.values:
+            if dot.counts_in(name):
                 columns.setdefault(dot.cell, []).append(dot.values[name])
         return columns
 
@@ -134,7 +144,7 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
         """The same by cell and block."""
         blocks: dict[int, dict[int, float]] = {}
         for dot in self.dots:
-            if dot.used and name in dot.values:
+            if dot.counts_in(name):
                 blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
         return blocks
 

@@ -17,10 +17,13 @@ from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.run.best import best_of
 from concurve.analysis.run.cells import cell_findings
+from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
-from concurve.analysis.run.run_samples import quiet_samples, samples_of
-from concurve.analysis.run.tables import Table, in_use_of, tables_of
+from concurve.analysis.run.run_samples import samples_of
+from concurve.analysis.run.shapes import level_change_of, with_shapes
+from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
+from concurve.analysis.shape_sentences import shape_sentences
 from concurve.errors import StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
@@ -30,9 +33,12 @@ from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, TrialRow
 from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Factor
+from concurve.terms import Factor, IndicatorInfo
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
+
+#: Sentences in the order in which they are said.
+_KINDS = ("answer", "warning", "note")
 
 #: What decoding of damaged figures raises.
 _DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -54,6 +60,11 @@ class StoredRun:
     def tables(self) -> list[Table]:
         """The figures by cell."""
         return tables_of(self.plan, self.trials, self.figures, self.in_use)
+
+    @cached_property
+    def chosen(self) -> Chosen:
+        """Which of the trials in use are the figures."""
+        return chosen(self.plan, self.protocol, self.trials, self.figures, self.in_use, self.tables)
 
     @property
     def first_key(self) -> TrialKey | None:
@@ -127,20 +138,33 @@ def _first_record(store: Store, run: StoredRun) -> TrialRecord | None:
 
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
     """The findings of a stored run with the figures of each of its trials."""
-    return TrialFindings.of(findings, _dots(stored.trials, stored.figures, stored.in_use))
+    return TrialFindings.of(findings, _dots(stored))
 
 
 def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> Findings:
     """Findings of a stored run. The record of its first trial says what is absent and why."""
-    head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
-    trials, figures, in_use = stored.trials, stored.figures, stored.in_use
-    indicators = indicator_infos(head, plan, first, tables)
-    cells = cell_findings(plan, protocol, tables, indicators, first, head)
+    head, plan, protocol = stored.head, stored.plan, stored.protocol
+    indicators = indicator_infos(head, plan, first, stored.tables)
+    picked = stored.chosen
+    if not head.study.simulation:
+        picked = picked.with_resolutions(indicators)
+    tables, every = picked.tables, stored.tables
     rejects = _rejects(plan, protocol)
-    best = best_of(head, plan, protocol, tables, indicators, best_by)
-    samples = samples_of(head, plan, protocol, tables, indicators)
-    quiet = quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
+    best = best_of(head, plan, protocol, tables, indicators, best_by, picked.quiet)
+    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
+    cells = cell_findings(plan, protocol, picked, every, samples, indicators, first, head)
+    change = None
+    if not head.study.simulation:
+        primary = head.study.primary
+        info = next((info for info in indicators if info.name == primary), None)
+        cells = with_shapes(cells, tables, info or IndicatorInfo(name=primary, label=primary))
+        change = level_change_of(tables, primary)
     depends = dependences(head.study, samples)
+    said = (
+        *dependence_sentences(depends),
+        *sentences(head, protocol, cells, rejects, stored.row.state, best),
+        *shape_sentences(plan, cells, change, indicators, head.study.primary),
+    )
     return Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
@@ -153,19 +177,22 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         asked=tuple(item.name for item in head.study.indicators),
         indicators=indicators,
         cells=cells,
-        sentences=(
-            *dependence_sentences(depends),
-            *sentences(head, protocol, cells, rejects, stored.row.state, best),
-        ),
+        sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=claims_in_doubt(head.study, samples, quiet),
+        claims=claims_in_doubt(head.study, samples, samples.quiet, _block_seconds(plan, protocol)),
         dependences=depends,
         best=best,
-        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
+        published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
+        level_change=change,
     )
+
+
+def _block_seconds(plan: Plan, protocol: Protocol) -> float | None:
+    """The time of one block."""
+    return protocol.elapsed / protocol.done * len(plan.cells) if protocol.done else None
 
 
 def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
@@ -185,18 +212,19 @@ def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
     )
 
 
-def _dots(
-    trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
-) -> tuple[Dot, ...]:
+def _dots(stored: StoredRun) -> tuple[Dot, ...]:
     return tuple(
         Dot(
             cell=row.outcome.key.cell,
             block=row.outcome.key.block,
             attempt=row.outcome.key.attempt,
             used=used,
-            values=figures.row(index),
+            values=stored.figures.row(index),
+            set_aside=aside,
         )
-        for index, (row, used) in enumerate(zip(trials, in_use, strict=True))
+        for index, (row, used, aside) in enumerate(
+            zip(stored.trials, stored.in_use, stored.chosen.set_aside, strict=True)
+        )
     )
 
 
@@ -216,5 +244,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         again=head.again,
         version=head.versions.get("concurve", ""),
         pilot=head.rules.repeats_min,
+        is_staged=is_staged(head.rules),
         simulation=head.study.simulation,
     )
