@@ -42,6 +42,7 @@ def sentences(
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
+        *_not_measured(head, protocol, state),
         *_skipped(plan, cells),
         *_imprecise(head, protocol, cells),
         *_doubtful(plan, rejects),
@@ -239,6 +240,19 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     ]
 
 
+def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    """What the time allowance left out, by name, and what to do."""
+    missing = [describe(protocol.plan.cells[cell].parameters) for cell in protocol.unmeasured()]
+    if state != "complete" or not missing:
+        return []
+    return [
+        f"Not measured within the time allowance of "
+        f"{format_duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
+        f"machine more may fit; concurve resume {head.id} --max-time "
+        f"{protocol.seconds_for_all():.0f}s goes on."
+    ]
+
+
 def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     return [
         f"{_name(plan, cell.parameters)} was skipped: {cell.note}."
@@ -273,7 +287,7 @@ def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
     which = f"{format_count(len(doubtful), 'trial')} {'is' if len(doubtful) == 1 else 'are'}"
     return [
         f"{which} in use although the machine was not quiet "
-        f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
+        f"(first: {_name(plan, first.parameters)}, {first.detail})."
     ]
 
 
