@@ -266,17 +266,21 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     wide = [cell for cell in cells if protocol.cells[cell.index].is_imprecise]
     if not wide:
         return []
-    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
-    return [
+    begun = (
         f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
-        f"(±{plan.rules.precision * 100:.0f} %); the widest is {_name(plan, worst.parameters)} "
-        f"with ±{_precision(worst, head.study.primary) * 100:.1f} %."
-    ]
+        f"(±{plan.rules.precision * 100:.0f} %)"
+    )
+    without = [cell for cell in wide if _precision(cell, head.study.primary) is None]
+    if without:
+        return [f"{begun}; {len(without)} of them have no interval, for want of trials."]
+    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary) or 0.0)
+    reached = _precision(worst, head.study.primary) or 0.0
+    return [f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."]
 
 
-def _precision(cell: CellFindings, primary: str) -> float:
+def _precision(cell: CellFindings, primary: str) -> float | None:
     estimate = cell.indicators.get(primary)
-    return (estimate.precision or 0.0) if estimate else 0.0
+    return estimate.precision if estimate else None
 
 
 def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
