@@ -270,17 +270,22 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
         f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
         f"(±{plan.rules.precision * 100:.0f} %)"
     )
-    without = [cell for cell in wide if _precision(cell, head.study.primary) is None]
+    without = [cell for cell in wide if not _has_interval(cell, head.study.primary)]
     if without:
         return [f"{begun}; {len(without)} of them have no interval, for want of trials."]
-    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary) or 0.0)
-    reached = _precision(worst, head.study.primary) or 0.0
+    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
+    reached = _precision(worst, head.study.primary)
     return [f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."]
 
 
-def _precision(cell: CellFindings, primary: str) -> float | None:
+def _has_interval(cell: CellFindings, primary: str) -> bool:
     estimate = cell.indicators.get(primary)
-    return estimate.precision if estimate else None
+    return estimate is not None and estimate.low is not None
+
+
+def _precision(cell: CellFindings, primary: str) -> float:
+    estimate = cell.indicators.get(primary)
+    return (estimate.precision or 0.0) if estimate else 0.0
 
 
 def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
