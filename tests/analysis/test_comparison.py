@@ -201,31 +201,6 @@ def test_two_levels_inside_one_run(store: Store) -> None:
     assert len(compare_levels(run, "n", ("2", "1")).cells) == 3, "levels as text"
 
 
-def test_blocks_that_one_level_no_longer_has_say_nothing_of_the_ratio(store: Store) -> None:
-    """The machine slows down to a half when the steady level has its precision."""
-    seen: dict[str, int] = {}
-
-    def seconds(side: str) -> float:
-        seen[side] = seen.get(side, 0) + 1
-        wobble = 1.0 if side == "steady" else 1 + 0.05 * (seen[side] % 3 - 1)
-        return wobble * (2.0 if seen[side] > 5 else 1.0)
-
-    run = made_run(
-        store, seconds, cv=0.001, rules=Rules(repeats_min=5, repeats_max=30),
-        side=("steady", "wild"),
-    )  # fmt: skip
-    trials = [cell.trials for cell in run.cells]
-    assert trials[0] == 5 < trials[1]
-    (cell,) = compare_levels(run, "side").cells
-    assert cell.ratio is not None and cell.ratio.n == 5
-    assert cell.ratio.value == pytest.approx(1, abs=0.05)
-    assert cell.verdict == "undecided"
-    assert "the 5 blocks that hold both" in cell.note
-    (pairs,) = compare_levels(run, "side", (), Options(method="pairs")).cells
-    assert pairs.ratio is not None and pairs.ratio.n == 5 and not pairs.note
-    jsonschema.validate(json.loads(to_json(compare_levels(run, "side"))), SCHEMA)
-
-
 def test_two_runs_make_no_pairs(store: Store) -> None:
     base, new = pair(store, lambda _: 1.0)
     with pytest.raises(ComparisonError, match="no blocks in common"):

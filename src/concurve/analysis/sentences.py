@@ -261,6 +261,11 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     ]
 
 
+def _has_interval(cell: CellFindings, primary: str) -> bool:
+    estimate = cell.indicators.get(primary)
+    return estimate is not None and estimate.low is not None
+
+
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
     plan = protocol.plan
     wide = [cell for cell in cells if protocol.cells[cell.index].is_imprecise]
@@ -278,11 +283,6 @@ def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...
     return [f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."]
 
 
-def _has_interval(cell: CellFindings, primary: str) -> bool:
-    estimate = cell.indicators.get(primary)
-    return estimate is not None and estimate.low is not None
-
-
 def _precision(cell: CellFindings, primary: str) -> float:
     estimate = cell.indicators.get(primary)
     return (estimate.precision or 0.0) if estimate else 0.0
@@ -296,7 +296,7 @@ def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
     which = f"{format_count(len(doubtful), 'trial')} {'is' if len(doubtful) == 1 else 'are'}"
     return [
         f"{which} in use although the machine was not quiet "
-        f"(first: {_name(plan, first.parameters)}, {first.detail})."
+        f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
     ]
 
 
