@@ -8,14 +8,16 @@ from typing import NamedTuple
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
-from concurve.readings.contamination import LATE_READING, Contamination
+from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
-#: The cause of a time-out while other processes used the machine.
+#: The cause of a time-out that other processes brought about: they used the machine, and the roles
+#: waited for a CPU for at least this share of the trial.
 TIMED_OUT_BUSY = "timed_out, machine busy"
+WAIT_SHARE_MIN = 0.25
 
 
 class Judgement(NamedTuple):
@@ -63,14 +65,19 @@ class Judge:
         signs = self._signs(cell, record)
         if signs:
             detail = "; ".join(sign.detail for sign in signs)
-            return Judgement("contaminated", value, signs[0].cause, detail, figures)
+            # A sign that each cell shows alike decides about a redo, if there is one.
+            wide = [sign for sign in signs if sign.cause in MACHINE_WIDE]
+            cause = (wide or signs)[0].cause
+            return Judgement("contaminated", value, cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
 
     def _went_wrong(self, cell: Cell, record: TrialRecord) -> Judgement:
         """A program error; a time-out says whether other processes used the machine."""
         kind, message = record.outcome.kind, record.outcome.message or ""
         signs = self._signs(cell, record) if kind == "timed_out" else []
-        cause = TIMED_OUT_BUSY if signs else kind
+        waited = sum(role.usage.run_queue_ns or 0 for role in record.roles)
+        kept_waiting = waited >= WAIT_SHARE_MIN * record.wall_ns
+        cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         detail = "; ".join([message, *(sign.detail for sign in signs)])
         return Judgement("program_error", None, cause, detail, {})
 

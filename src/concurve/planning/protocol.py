@@ -7,7 +7,9 @@ follow: as many as the least precise cell needs, up to ``repeats_max``; nothing 
 
 A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
 disturbed trials together may cost ``redo_share`` of the pilot's, and never the time that the pilot
-needs. A value alone is no cause. A second program error skips the cell.
+needs. Waiting for a CPU is marked only: it can be judged where there is a CPU for each worker, so a
+redo for it would favour some cells of a ratio. A value alone is no cause. A second program error
+skips the cell.
 
 No trial begins that would probably end after the time allowance, and no block after the first. If
 not even that fits, the cells that answer most come first.
@@ -27,16 +29,13 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.planning.plan import Plan, describe
 from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
+from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import FIRST_PROTOCOL
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
-
-#: Causes that are read alike in every cell. Waiting for a CPU is not: it can be judged only where
-#: there is one for each worker, so a redo for it would favour some cells of a ratio.
-REDONE = ("steal", "foreign_cpu", "late_reading")
 
 #: The cause of a trial that the time allowance cut short: nobody's error.
 CUT = "time allowance"
@@ -170,6 +169,15 @@ class Protocol:
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
         return min(left, max(0.0, self.rules.time_allowed_seconds - self.elapsed))
 
+    def seconds_for_all(self) -> float:
+        """A time allowance with room for the pilot of all cells, by the trials so far; half as much
+        again, because these may be the short ones."""
+        if not self.done:
+            return self.rules.time_allowed_seconds
+        low = self.rules.repeats_min
+        left = sum(max(0, low - len(cell.used)) for cell in self.cells if not cell.skipped)
+        return 1 + 1.5 * (self.elapsed + left * self.elapsed / self.done)
+
     # -- outcomes -------------------------------------------------------------------------
 
     def record(self, outcome: Outcome) -> None:
@@ -235,7 +243,7 @@ class Protocol:
         planned = len(self.cells) * self.rules.repeats_min
         if key.attempt >= self.rules.redo_max or self.redos >= self.rules.redo_share * planned:
             return False
-        if not self._is_first and not (cause in REDONE and self._pilot_fits_with_a_redo()):
+        if not self._is_first and not (cause in MACHINE_WIDE and self._pilot_fits_with_a_redo()):
             return False
         self.redos += 1
         return True
@@ -390,7 +398,7 @@ def _far_values(cell: CellState) -> Iterator[tuple[int, str]]:
 
 
 def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
-    """The protocol's state after these outcomes of a run.
+    """The protocol's state after these outcomes of a run, whatever time they took.
 
     Raises:
         RunError: they do not follow from the plan.
@@ -404,4 +412,5 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
                 "another version wrote the run, or it was edited; start a new one",
             )
         protocol.record(outcome)
+    protocol.next()  # what follows from the last outcome: the second stage, or the end
     return protocol
