@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coverage_tables.bands import bands
+from coverage_tables.bands import bands, twice
 from coverage_tables.best_sets import best_sets
 from coverage_tables.other_intervals import others
 from coverage_tables.simulated import HIGH, LOW, percent
 from coverage_tables.speedups import speedups
-from coverage_tables.usl import faint, parameters
+from coverage_tables.usl import faint, parameters, printed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "method" / "coverage.md"
@@ -73,7 +73,9 @@ def page(experiments: int) -> Iterator[str]:
     yield f"is {percent(own)}, of a best set {percent(best)}."
     yield ""
     yield from others(experiments)
+    yield from printed(max(experiments // 5, 1))
     yield from bands()
+    yield from twice(max(experiments // 10, 1))
 
 
 if __name__ == "__main__":
