@@ -9,8 +9,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A value with its interval.
 
     ``value`` is the point estimate; ``low`` and ``high`` bound its interval at ``confidence`` and
-    are ``None`` if ``n`` trials are too few for an interval (a single trial). ``median``, ``min``,
-    ``max`` and ``stdev`` describe the trials behind it where there are such.
+    are ``None`` if ``n`` trials are too few for an interval (a single trial). ``median``, ``mean``,
+    ``min``, ``max`` and ``stdev`` describe the trials behind it where there are such.
+    ``in_doubt``: it rests on trials during which the machine was not quiet, because too few others
+    are left; its interval is then the wider of that of all trials and that of the quiet ones.
     """
 
     value: float
@@ -23,6 +25,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     min: float | None = None
     max: float | None = None
     stdev: float | None = None
+    mean: float | None = None
+    in_doubt: bool = False
 
     @property
     def half_width(self) -> float | None:
@@ -36,3 +40,13 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         """Half the interval relative to the value; ``None`` without an interval or at 0."""
         half = self.half_width
         return None if half is None or self.value == 0 else abs(half / self.value)
+
+    def doubted(self, quiet: Estimate | None) -> Estimate:
+        """This estimate in doubt, with an interval that holds that of the quiet trials alone."""
+        if quiet is None or None in (self.low, self.high, quiet.low, quiet.high):
+            return msgspec.structs.replace(self, in_doubt=True)
+        assert self.low is not None and self.high is not None
+        assert quiet.low is not None and quiet.high is not None
+        return msgspec.structs.replace(
+            self, low=min(self.low, quiet.low), high=max(self.high, quiet.high), in_doubt=True
+        )

@@ -12,7 +12,7 @@ import pytest
 from concurve.analysis import claims
 from concurve.analysis.claims import judge_claims, ratios
 from concurve.analysis.claims.answer import Answer
-from concurve.analysis.samples import MissingError, Samples, by_indicator
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
 from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
 from concurve.definition.origins import Origins
@@ -23,6 +23,7 @@ from concurve.stats import welch
 from concurve.stats.best import best_set
 from concurve.stats.intervals import variation_estimate
 from concurve.terms import Level
+from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
 
 TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)
@@ -44,7 +45,7 @@ def judged(kind: str, cells: dict[Level, list[float]], /, **test: Any) -> ClaimF
             raise MissingError(f"threads={parameters['threads']} was not run")
         return cells[parameters["threads"]]
 
-    samples = Samples(values, lambda _: list(cells), lambda _: "lower", None)
+    samples = column_samples(values, lambda _: list(cells))
     (finding,) = judge_claims(study, samples)
     return finding
 
@@ -100,7 +101,7 @@ def two_by_two(kind: str, cells: dict[tuple[int, int], list[float]], **test: Any
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         return cells[int(parameters["cpus"]), int(parameters["threads"])]
 
-    (finding,) = judge_claims(study, Samples(values, lambda _: [1, 2], lambda _: "lower", None))
+    (finding,) = judge_claims(study, column_samples(values, lambda _: [1, 2]))
     return finding
 
 
@@ -213,16 +214,6 @@ def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
     assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
 
 
-def test_indicators_may_come_from_different_samples() -> None:
-    def samples(value: float) -> Samples:
-        return Samples(lambda _, __: [value], lambda _: [], lambda _: "lower", None)
-
-    chosen = by_indicator(lambda name: name == "cpu_seconds", samples(1.0), samples(2.0))
-    assert chosen.values({}, "cpu_seconds") == [1.0]
-    assert chosen.values({}, "wall_seconds") == [2.0]
-    assert chosen.by_block is None
-
-
 def test_every_kind_has_a_test() -> None:
     assert claims._TESTS.keys() == KINDS.keys()
 
@@ -269,7 +260,7 @@ def test_a_new_kind_with_cells_is_narrowed_to_the_levels_of_each(
     def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
         return [float(parameters["cpus"])]
 
-    found = judge_claims(study, Samples(values, lambda _: [1, 2], lambda _: "lower", None))
+    found = judge_claims(study, column_samples(values, lambda _: [1, 2]))
     assert [item.verdict for item in found] == ["supported", "refuted"]
 
 

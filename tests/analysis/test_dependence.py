@@ -46,7 +46,7 @@ def seconds(parameters: Mapping[str, Level], block: int) -> float:
     return draw * noise * ratio / (2 if parameters["depth"] == 16 else 1)
 
 
-def found(by_block: bool = True, lacks: Level = "", **test: object) -> tuple[Dependence, ...]:
+def found(simulation: bool = True, lacks: Level = "", **test: object) -> tuple[Dependence, ...]:
     claim = Claim(
         id="slower",
         says="as takes longer.",
@@ -60,7 +60,9 @@ def found(by_block: bool = True, lacks: Level = "", **test: object) -> tuple[Dep
             **test,
         },
     )
-    study = msgspec.structs.replace(small_study(None, **FACTORS), claims=(claim,))
+    study = msgspec.structs.replace(
+        small_study(None, **FACTORS), claims=(claim,), simulation=simulation
+    )
 
     def blocks(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
         assert indicator == "simulated_seconds"
@@ -68,13 +70,7 @@ def found(by_block: bool = True, lacks: Level = "", **test: object) -> tuple[Dep
             raise MissingError("it was not run")
         return {block: seconds(parameters, block) for block in range(BLOCKS)}
 
-    samples = Samples(
-        lambda parameters, name: list(blocks(parameters, name).values()),
-        lambda name: FACTORS[name],
-        lambda _: "lower",
-        None,
-        blocks if by_block else None,
-    )
+    samples = Samples(blocks, lambda name: FACTORS[name], lambda _: "lower")
     return dependences(study, samples)
 
 
@@ -108,7 +104,7 @@ def test_the_sentence_names_what_changes_it_most() -> None:
 
 
 def test_nothing_is_said_without_blocks_that_share_their_draws_or_without_a_cell() -> None:
-    assert found(by_block=False) == ()
+    assert found(simulation=False) == ()
     assert found(lacks=16) == ()
     assert found(each=["layout"]) == ()
 

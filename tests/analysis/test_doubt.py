@@ -22,6 +22,7 @@ from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
+from tests.helpers.columns import column_samples
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 SLOW, HALF = [2.0, 2.01, 1.99, 2.0], [1.0, 1.005, 0.995, 1.0]
@@ -36,7 +37,7 @@ def samples_of(cells: Cells) -> Samples:
             raise MissingError("it has none")
         return cells[int(parameters["threads"])]
 
-    return Samples(values, lambda _: list(cells), lambda _: "lower", None)
+    return column_samples(values, lambda _: list(cells))
 
 
 def judged(every: Cells, quiet: Cells | None, kind: str = "speedup", **test: Any) -> ClaimFinding:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.claims import judge_claims
-from concurve.analysis.samples import MissingError, Samples
+from concurve.analysis.samples import MissingError
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
@@ -18,6 +18,7 @@ from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.intervals import ratio_of_ratios
 from concurve.terms import Level
+from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
 
 Reading = Callable[[str, int], Sequence[float]]
@@ -44,7 +45,7 @@ def judged(kind: str, reading: Reading = windows, /, **test: Any) -> list[ClaimF
             raise MissingError(f"{class_} {priority} was not run")
         return reading(str(class_), int(priority))
 
-    samples = Samples(values, lambda name: factors[name], lambda _: "lower", None)
+    samples = column_samples(values, lambda name: factors[name])
     return list(judge_claims(study, samples))
 
 

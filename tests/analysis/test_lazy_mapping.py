@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from concurve.analysis.lazy_mapping import LazyMapping
-from concurve.readings.means import indicator_mean
+from concurve.readings.centres import indicator_centre
 from concurve.store import Store
-from tests.helpers.made import FIVE, made_run
+from tests.helpers.made import made_run
 
 
 def test_values_are_made_once_when_read() -> None:
@@ -38,6 +38,6 @@ def test_the_indicators_of_a_run_are_the_means_of_its_trials(tmp_path: Path) -> 
     for name in names:
         columns = findings.columns(name)
         for cell in findings.cells:
-            assert cell.indicators[name] == indicator_mean(
-                name, columns[cell.index], findings.indicator(name).unit, FIVE.repeats_min
+            assert cell.indicators[name] == indicator_centre(
+                name, columns[cell.index], findings.indicator(name).unit
             )

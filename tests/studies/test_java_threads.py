@@ -20,7 +20,6 @@ import pytest
 import concurve
 from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
-from concurve.analysis.samples import Samples
 from concurve.definition.campaign import Campaign
 from concurve.definition.catalogue import find
 from concurve.definition.claim_kinds import parse_test
@@ -37,6 +36,7 @@ from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec
+from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
 
 FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"
@@ -205,7 +205,7 @@ def test_every_claim_names_cells_that_the_effort_runs(campaign: Campaign, effort
             return list(dict.fromkeys(cell.parameters[factor] for cell in plan.cells))
 
         untestable = {claim.id for claim in study.claims if claim.kind == "untestable"}
-        for finding in judge_claims(study, Samples(values, levels, lambda _: "lower", None)):
+        for finding in judge_claims(study, column_samples(values, levels)):
             assert finding.verdict != "not testable here" or finding.id in untestable, finding
     assert untestable_claims(campaign) == {"tc02-3"}
 
@@ -376,7 +376,7 @@ def test_priorities_are_held_against_ours_by_their_order() -> None:
         def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
             return [19.0 + (ours if parameters["priority"] == 1 else 0)] * 3
 
-        samples = Samples(values, lambda _: [], lambda _: "neither", None)
+        samples = column_samples(values, better="neither")
         study = msgspec.structs.replace(small_study(), published=figures)
         (table,) = published_tables(study, samples, {})
         found = table.at("Win32-Thread-Priorität", "1")

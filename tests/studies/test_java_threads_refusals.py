@@ -45,6 +45,7 @@ def reasons() -> dict[str, str]:
     return {member.name: member.reason for member in store.members(row.id)}
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("no_java")
 def test_without_java_each_study_names_the_package() -> None:
     done = run_some()
@@ -56,6 +57,7 @@ def test_without_java_each_study_names_the_package() -> None:
         assert f"{name} was not run: " in done.stderr
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("no_java")
 def test_a_broken_java_is_named_with_what_it_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

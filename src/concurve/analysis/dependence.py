@@ -36,7 +36,7 @@ class _Sides(NamedTuple):
 def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     """The dependence of each claim on a ratio, on each assumption with several levels in this run.
     Empty if the study is no simulation; a claim with a missing cell is left out."""
-    if samples.by_block is None:
+    if not study.simulation:
         return ()
     found = []
     for claim in study.claims:
@@ -113,7 +113,6 @@ def _means(
     cell: Cell, settings: Sequence[Cell], indicator: str, samples: Samples
 ) -> dict[int, float]:
     """Geometric means over the settings, for each block that has all settings."""
-    assert samples.by_block is not None
     columns = [samples.by_block({**cell, **setting}, indicator) for setting in settings]
     blocks = set.intersection(*(set(column) for column in columns))
     if not blocks or min(column[block] for column in columns for block in blocks) <= 0:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.stats.intervals import paired_ratio, ratio_estimate
+from concurve.stats.blocks import Blocks, block_ratio, log_ratios
+from concurve.stats.centre import centre_estimate
+from concurve.stats.ranks import Ranked
+from concurve.stats.resolution import relative
 from concurve.terms import Level
+
+Setting = Mapping[str, Level]
+"""The levels that name a cell."""
 
 
 class MissingError(Exception):
@@ -23,50 +29,106 @@ class MissingError(Exception):
         super().__init__(f"{cell} {reason}" if cell else reason)
 
 
+def exact(_cell: Setting, _indicator: str) -> float:
+    """The resolution of readings that are exact."""
+    return 0.0
+
+
 class Samples(NamedTuple):
     """Reads the values of a run; raises :class:`MissingError` where there are none.
 
-    ``by_block`` is given if the cells of a block share their random draws; ratios are then
-    computed block by block.
+    ``by_block`` gives a cell's values of an indicator by block. ``resolution`` says by how much a
+    reading of an indicator in a cell may be off, in its unit: 0 for counts and other exact
+    readings. ``is_staged``: the data have set the number of trials. ``quiet`` are the samples of
+    the quiet trials alone, where figures of a cell rest on others too.
     """
 
-    values: Callable[[Mapping[str, Level], str], Sequence[float]]
+    by_block: Callable[[Setting, str], Blocks]
     levels: Callable[[str], Sequence[Level]]
     better: Callable[[str], str]
-    pilot: int | None
-    by_block: Callable[[Mapping[str, Level], str], Mapping[int, float]] | None = None
+    resolution: Callable[[Setting, str], float] = exact
+    is_staged: bool = False
+    pilot: int | None = None
+    quiet: Any = None  # Samples | None: a named tuple cannot name itself
 
-    def ratio(
-        self,
-        top: Mapping[str, Level],
-        bottom: Mapping[str, Level],
-        indicator: str,
-        confidence: float = 0.95,
-    ) -> Estimate | None:
-        """``indicator`` in the cell ``top`` over that in ``bottom``; ``None`` where there is none.
+    def values(self, cell: Setting, indicator: str) -> Sequence[float]:
+        """The values of an indicator in a cell, in the order of the blocks.
 
         Raises:
-            MissingError: a cell or the indicator was not measured.
+            MissingError: the cell or the indicator was not measured.
         """
-        columns = self.values(top, indicator), self.values(bottom, indicator)
-        if self.by_block is None:
-            return ratio_estimate(*columns, confidence, self.pilot)
+        return list(self.by_block(cell, indicator).values())
+
+    def centre(self, cell: Setting, indicator: str, confidence: float = 0.95) -> Estimate:
+        """The centre of an indicator in a cell.
+
+        Raises:
+            MissingError: the cell or the indicator was not measured.
+        """
+        values = self.values(cell, indicator)
+        found = centre_estimate(
+            values,
+            confidence=confidence,
+            is_staged=self.is_staged,
+            resolution=self.resolution(cell, indicator),
+        )
+        if self.quiet is None:
+            return found
+        try:
+            alone = self.quiet.values(cell, indicator)
+            quiet = self.quiet.centre(cell, indicator, confidence)
+        except MissingError:
+            return found.doubted(None)
+        return found if len(alone) == len(values) else found.doubted(quiet)
+
+    def ratio(
+        self, top: Setting, bottom: Setting, indicator: str, confidence: float = 0.95
+    ) -> Estimate | None:
+        """``indicator`` in the cell ``top`` over that in ``bottom``, over their common blocks;
+        ``None`` where a value is not above 0.
+
+        Raises:
+            MissingError: a cell or the indicator was not measured, or no block holds both.
+        """
+        pair = self._both(top, bottom, indicator)
+        found = block_ratio(
+            *pair, confidence, self.is_staged, self.ratio_resolution(top, bottom, indicator)
+        )
+        if self.quiet is None or found is None:
+            return found
+        try:
+            alone = self.quiet._both(top, bottom, indicator)
+            quiet = self.quiet.ratio(top, bottom, indicator, confidence)
+        except MissingError:
+            return found.doubted(None)
+        return found if alone == pair else found.doubted(quiet)
+
+    def log_ratios(self, top: Setting, bottom: Setting, indicator: str) -> Ranked | None:
+        """The log ratios of the common blocks, for tests; ``None`` for fewer than two blocks, or
+        where a value is not above 0.
+
+        Raises:
+            MissingError: as in :meth:`ratio`.
+        """
+        return log_ratios(
+            *self._both(top, bottom, indicator), self.ratio_resolution(top, bottom, indicator)
+        )
+
+    def ratio_resolution(self, top: Setting, bottom: Setting, indicator: str) -> float:
+        """By which share a ratio of two readings may be off: 0.01 for 1 %."""
+        return sum(
+            relative(self.resolution(cell, indicator), self.values(cell, indicator))
+            for cell in (top, bottom)
+        )
+
+    def _both(self, top: Setting, bottom: Setting, indicator: str) -> tuple[Blocks, Blocks]:
         above, below = self.by_block(top, indicator), self.by_block(bottom, indicator)
-        both = sorted(above.keys() & below.keys())
-        pairs = [above[block] for block in both], [below[block] for block in both]
-        return paired_ratio(*pairs, confidence, self.pilot)
+        if not above.keys() & below.keys():
+            raise MissingError(
+                f"has {indicator} in no block that has it in {_named(bottom)}", _named(top)
+            )
+        return above, below
 
 
-def by_indicator(chooses: Callable[[str], bool], first: Samples, second: Samples) -> Samples:
-    """Samples that read an indicator from ``first`` if ``chooses`` accepts its name, else from
-    ``second``."""
-
-    def values(cell: Mapping[str, Level], indicator: str) -> Sequence[float]:
-        return (first if chooses(indicator) else second).values(cell, indicator)
-
-    def by_block(cell: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
-        found = (first if chooses(indicator) else second).by_block
-        assert found is not None
-        return found(cell, indicator)
-
-    return first._replace(values=values, by_block=by_block if first.by_block else None)
+def _named(cell: Setting) -> str:
+    return ", ".join(f"{name}={level}" for name, level in cell.items())

@@ -22,7 +22,7 @@ from concurve.models import fit_many, predict
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
 from concurve.models.sentences import in_digits, in_words
-from concurve.readings.means import greatest_of
+from concurve.readings.centres import greatest_of
 from concurve.terms import Factor, Level
 
 #: The throughput that the laboratory itself measures.

@@ -44,7 +44,7 @@ def sentences(
         *_unfinished(head, protocol, state),
         *_skipped(plan, cells),
         *_imprecise(head, protocol, cells),
-        *_doubtful(plan, rejects),
+        *_doubtful(head, plan, cells, rejects),
     ]
     notes = _notes(plan, cells)
     return [
@@ -76,21 +76,31 @@ def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     answers = []
     for item in found:
         place = f"With {item.group}: " if item.group else ""
-        text = _gain(plan, item) if item.is_gain else _no_gain(plan, item)
+        if item.speedup.in_doubt:
+            text = _withheld(plan, item)
+        else:
+            text = _gain(plan, item) if item.is_gain else _no_gain(plan, item)
         answers.append(place + text if place else text[0].upper() + text[1:])
     return answers
 
 
 def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
-    gains = [item for item in found if item.is_gain]
+    gains = [item for item in found if item.is_gain and not item.speedup.in_doubt]
+    doubted = [item for item in found if item.speedup.in_doubt]
     answers = []
     if gains:
         most = max(gains, key=lambda item: item.speedup.value)
         answers.append(f"With {most.group}: {_gain(plan, most)}")
-    if len(gains) < len(found):
+    none = len(found) - len(gains) - len(doubted)
+    if none:
         answers.append(
-            f"Under {len(found) - len(gains)} of {len(found)} conditions no cell is significantly "
-            "faster than the base cell."
+            f"Under {none} of {len(found)} conditions no cell is significantly faster than the "
+            "base cell."
+        )
+    if doubted:
+        answers.append(
+            f"Under {len(doubted)} of {len(found)} conditions the greatest speed-up is in doubt: "
+            "the machine was not quiet."
         )
     return answers
 
@@ -99,6 +109,20 @@ def _gain(plan: Plan, item: _Greatest) -> str:
     return (
         f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
         f"{_base(plan, item)} ({_wall(item.base)}), the greatest speed-up."
+    )
+
+
+def _withheld(plan: Plan, item: _Greatest) -> str:
+    """A speed-up that rests on trials in doubt."""
+    sides = [cell for cell in (item.cell, item.base) if cell.doubtful]
+    counts = " and ".join(
+        f"{cell.doubtful} of {format_count(cell.trials, 'trial')} of {_own(plan, cell)}"
+        for cell in sides
+    )
+    return (
+        f"which cell is fastest is not said, because the machine was not quiet during {counts}: "
+        f"{_own(plan, item.cell)} seems {_figure(item.speedup)} times as fast as "
+        f"{_base(plan, item)}. Run it again on a quiet machine."
     )
 
 
@@ -134,7 +158,9 @@ def _best(best: tuple[BestFinding, ...]) -> list[str]:
     each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
     # With conditions, the best of all settings counts, not the best level of the work factor alone.
     chosen = max((len(item.factors) for item in best if item.group), default=0)
-    groups = [item for item in best if item.group and len(item.factors) == chosen]
+    groups = [
+        item for item in best if item.group and len(item.factors) == chosen and not item.doubt
+    ]
     if len(groups) <= GROUPS_NAMED:
         return each
     counts = Counter(describe(item.recommended) for item in groups)
@@ -148,6 +174,12 @@ def _recommendation(item: BestFinding, whole: bool) -> str:
     place = (
         f"With {describe(item.group)}: r" if item.group else "Over all cells: r" if whole else "R"
     )
+    if item.doubt:
+        opening = place.removesuffix("r").removesuffix("R")
+        return (
+            f"{opening}{'n' if opening else 'N'}o setting is recommended by {item.label}, because "
+            f"{item.doubt}."
+        )
     advice = f"{place}un {describe(item.recommended)}"
     if len(item.settings) == 1:
         return f"{advice}; by {item.label} it is the best of {item.compared} settings."
@@ -265,16 +297,45 @@ def _precision(cell: CellFindings, primary: str) -> float:
     return (estimate.precision or 0.0) if estimate else 0.0
 
 
-def _doubtful(plan: Plan, rejects: tuple[Reject, ...]) -> list[str]:
+def _doubtful(
+    head: RunHead, plan: Plan, cells: tuple[CellFindings, ...], rejects: tuple[Reject, ...]
+) -> list[str]:
+    """How many trials are in doubt, and what became of them."""
     doubtful = [reject for reject in rejects if reject.used]
     if not doubtful:
         return []
-    first = doubtful[0]
-    which = f"{format_count(len(doubtful), 'trial')} {'is' if len(doubtful) == 1 else 'are'}"
-    return [
-        f"{which} in use although the machine was not quiet "
-        f"(first: {_name(plan, first.parameters)}, {first.detail}): no redo was left."
-    ]
+    in_doubt = {cell.index for cell in cells if _is_in_doubt(cell, head.study.primary)}
+    aside = [reject for reject in doubtful if reject.cell not in in_doubt]
+    found = []
+    if aside:
+        which = f"{format_count(len(aside), 'trial')} {'is' if len(aside) == 1 else 'are'}"
+        found.append(
+            f"{which} in doubt because the machine was not quiet "
+            f"(first: {_name(plan, aside[0].parameters)}, {aside[0].detail}); the figures are those "
+            "of the quiet trials, which are enough."
+        )
+    if in_doubt:
+        worst = max(
+            (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
+        )
+        first = next(reject for reject in doubtful if reject.cell == worst.index)
+        others = (
+            f", as are {format_count(len(in_doubt) - 1, 'other cell')}"
+            if in_doubt - {worst.index}
+            else ""
+        )
+        found.append(
+            f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet during "
+            f"{worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
+            f"{first.detail}), and too few others are left. Such figures have the mark ?; run "
+            "again on a quiet machine."
+        )
+    return found
+
+
+def _is_in_doubt(cell: CellFindings, primary: str) -> bool:
+    figure = cell.indicators.get(primary)
+    return figure is not None and figure.in_doubt
 
 
 def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:

@@ -17,6 +17,30 @@ _PARTS = ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.9995, 1e3, "ms"))
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 
 
+#: Units of a time in which programs report.
+_TIMES = {*_SECONDS, "sec", "secs", "second", "seconds", "msec", "usec", "nsec", "millis",
+          "milliseconds", "microseconds", "nanoseconds", "min", "minutes", "hours"}  # fmt: skip
+
+_RATE_NAME = re.compile(r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput")
+_RATE_UNIT = re.compile(
+    r"/\s*(s|sec|second|ms|min|minute|h)$|\bper (second|sec|minute)$"
+    r"|^(Hz|[kKMG]?[bB]ps|[trq]ps|QPS|TPS|IOPS)$"
+)
+_TIME_NAME = re.compile(r"(^|_)(seconds|millis|micros|nanos|ms|us|ns|latency|duration|time)($|_)")
+
+
+def is_time(name: str, unit: str) -> bool:
+    """Is an indicator with this name and unit a time?"""
+    return unit in _TIMES or (not unit and bool(_TIME_NAME.search(name.rpartition(".")[2])))
+
+
+def is_rate(name: str, unit: str) -> bool:
+    """Is an indicator with this name and unit a rate: so much in a time?"""
+    if unit:
+        return bool(_RATE_UNIT.search(unit))
+    return bool(_RATE_NAME.search(name.rpartition(".")[2]))
+
+
 def parse_duration(text: str | float, where: str) -> float:
     """Seconds of a duration such as ``90``, ``1.5s``, ``200ms`` or ``4m``.
 

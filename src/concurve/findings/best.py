@@ -14,7 +14,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
     those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
     the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what
-    would decide between the best two, and ``trials`` how many of each setting it takes.
+    would decide between the best two, and ``trials`` how many of each setting it takes. ``doubt``
+    says why nothing is recommended, where the quiet trials alone do not show the same settings.
     """
 
     indicator: str
@@ -27,3 +28,4 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     compared: int
     decide: str = ""
     trials: int | None = None
+    doubt: str = ""

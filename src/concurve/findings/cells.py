@@ -18,6 +18,9 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``including_rejects`` repeats the primary indicator over all trials that gave a figure, so
     that figures stand with and without; it is ``None`` where nothing was rejected.
+    ``doubtful`` trials in use are in doubt, because the machine was not quiet. Where enough others
+    are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
+    all trials in use; else the figures say that they are in doubt.
     ``base`` is the index of the cell that speed-up and efficiency refer to.
     """
 
@@ -27,6 +30,8 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     indicators: Mapping[str, Estimate]
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
+    doubtful: int = 0
+    including_doubtful: Estimate | None = None
     base: int | None = None
     trials: int = 0
     stop_reason: str = ""
@@ -34,13 +39,19 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial's value of the indicators, for charts and tables of raw figures."""
+    """One trial's value of the indicators, for charts and tables of raw figures. ``set_aside``
+    names the indicators whose figures are those of quieter trials of the cell."""
 
     cell: int
     block: int
     attempt: int
     used: bool
     values: dict[str, float]
+    set_aside: frozenset[str] = frozenset()
+
+    def counts_in(self, name: str) -> bool:
+        """Is it one of the trials whose values are the figure of an indicator?"""
+        return self.used and name in self.values and name not in self.set_aside
 
 
 class Reject(msgspec.Struct, frozen=True, kw_only=True):

@@ -123,10 +123,10 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
         return cls(**_fields(findings, Findings), dots=dots)
 
     def columns(self, name: str) -> dict[int, list[float]]:
-        """Values of an indicator in the trials in use, by cell, in the order of the trials."""
+        """Values of an indicator in the trials that are its figure, by cell, in their order."""
         columns: dict[int, list[float]] = {}
         for dot in self.dots:
-            if dot.used and name in dot.values:
+            if dot.counts_in(name):
                 columns.setdefault(dot.cell, []).append(dot.values[name])
         return columns
 
@@ -134,7 +134,7 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
         """The same by cell and block."""
         blocks: dict[int, dict[int, float]] = {}
         for dot in self.dots:
-            if dot.used and name in dot.values:
+            if dot.counts_in(name):
                 blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
         return blocks
 

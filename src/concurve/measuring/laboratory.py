@@ -25,7 +25,7 @@ from concurve.measuring.judgement import Judge
 from concurve.planning.plan import Cell, Plan, describe, plan_of, trial_spec
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.planning.protocol import Stop, replay
-from concurve.readings.means import indicator_mean
+from concurve.readings.centres import indicator_centre
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
@@ -239,10 +239,10 @@ class Runner:
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()
-        study, pilot = self.head.study, self.plan.rules.repeats_min
+        study = self.head.study
         self.progress.trial_ended(
             cell.parameters,
-            indicator_mean(study.primary, values, study.primary_unit, pilot) if values else None,
+            indicator_centre(study.primary, values, study.primary_unit) if values else None,
             outcome.verdict,
             outcome.cause and f"{outcome.cause}: {outcome.detail}",
         )

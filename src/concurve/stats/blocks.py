@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
+from concurve.stats.moments import growth
 from concurve.stats.ranks import Ranked, ranked
 
 Blocks = Mapping[int, float]
@@ -56,8 +57,3 @@ def block_ratio(
         n=len(both),
         confidence=confidence,
     )
-
-
-def growth(logarithm: float) -> float:
-    """The factor of a logarithm; infinite if it exceeds the range of a float."""
-    return math.exp(logarithm) if logarithm < 709 else math.inf

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from concurve.estimate import Estimate
-from concurve.stats.moments import summary
+from concurve.stats.moments import growth, summary
 from concurve.stats.ranks import median_interval
 
 #: Where the spread of the pilot has set the number of trials, calm pilots stop early with narrow
@@ -63,10 +63,12 @@ def centre_estimate(
         level = staged(confidence, is_staged)
         if found.min > 0:
             logs = sorted(map(math.log, values))
-            low, high = (math.exp(bound) for bound in median_interval(logs, level))
+            low, high = map(growth, median_interval(logs, level))
         else:
             low, high = median_interval(sorted(values), level)
-        low, high = low - resolution, high + resolution
+        if found.min == found.max:
+            low = high = middle  # the logarithm and back would be off by a rounding
+        low, high = min(low, middle) - resolution, max(high, middle) + resolution
         if floor is not None and middle >= floor:
             low = max(floor, low)
         if ceiling is not None and middle <= ceiling:
@@ -82,4 +84,5 @@ def centre_estimate(
         min=found.min,
         max=found.max,
         stdev=found.stdev if n > 1 else None,
+        mean=found.mean,
     )

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from concurve.estimate import Estimate
 from concurve.stats.comparison import compared_in_pairs
 from concurve.stats.moments import mean, stdev, summary, t_quantile
@@ -116,17 +118,17 @@ def scaled(estimate: Estimate, factor: float, unit: str | None = None) -> Estima
     def times(value: float | None) -> float | None:
         return None if value is None else value * factor
 
-    return Estimate(
+    return msgspec.structs.replace(
+        estimate,
         value=estimate.value * factor,
         low=times(estimate.low),
         high=times(estimate.high),
-        n=estimate.n,
         unit=estimate.unit if unit is None else unit,
-        confidence=estimate.confidence,
         median=times(estimate.median),
         min=times(estimate.min),
         max=times(estimate.max),
         stdev=times(estimate.stdev),
+        mean=times(estimate.mean),
     )
 
 

@@ -88,6 +88,11 @@ def square(value: float) -> float:
         return math.inf
 
 
+def growth(logarithm: float) -> float:
+    """The factor of a logarithm; infinite if it exceeds the range of a float."""
+    return math.exp(logarithm) if logarithm < 709 else math.inf
+
+
 def median_deviation(values: Sequence[float]) -> float:
     """Median of the absolute deviations from the median (MAD, not scaled)."""
     middle = median(values)

@@ -48,8 +48,8 @@ class Ranked(NamedTuple):
             low, high = beyond_reach(self.values, tail)
         else:
             averages = _walsh(self.values)
-            rank = _rejected_ranks(n, tail)
-            low, high = averages[rank], averages[-1 - rank]
+            beyond = _rejected_ranks(n, tail) - 1
+            low, high = averages[beyond], averages[-1 - beyond]
         return low - self.resolution, high + self.resolution
 
     def p_above(self, bound: float = 0.0) -> float:
@@ -139,12 +139,12 @@ def _upper_tail(n: int, rank_sum: int) -> float:
 
 
 def _rejected_ranks(n: int, tail: float) -> int:
-    """How many of the pairs' means at each end are rejected: the most k with P(W < k) ≤ tail."""
+    """How many rank sums at each end reject, at least one: the most k with P(W < k) ≤ tail."""
     if n > _NORMAL_FROM:
         from scipy.special import ndtri
 
         deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-        return max(0, math.floor(n * (n + 1) / 4 + float(ndtri(tail)) * deviation + 0.5))
+        return max(1, math.floor(n * (n + 1) / 4 + float(ndtri(tail)) * deviation + 0.5))
     tails = _lower_tails(n)
     rank = 0
     while tails[rank] <= tail:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.analysis.run.tables import Table
 from concurve.definition.units import format_share
 from concurve.errors import RunError
@@ -149,11 +151,13 @@ def best_of(
     head: RunHead,
     plan: Plan,
     protocol: Protocol,
-    tables: list[Table],
+    tables: Sequence[Table],
     infos: tuple[IndicatorInfo, ...],
     best_by: str,
+    quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out."""
+    """The best settings by an indicator, cells that were skipped left out. Where ``quiet``, the
+    tables of the quiet trials alone, do not show the same ones, the finding says so."""
     name = best_by or head.study.primary
     have = {known for table in tables for known in table.used}
     if best_by and best_by not in have:
@@ -162,14 +166,34 @@ def best_of(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
+    found = best_settings(plan, _columns(plan, protocol, tables, name), info)
+    if quiet is None:
+        return found
+    alone = best_settings(plan, _columns(plan, protocol, quiet, name), info)
+    same = {(str(item.group), item.factors): item for item in alone}
+    return tuple(_doubted(item, same.get((str(item.group), item.factors))) for item in found)
+
+
+def _columns(
+    plan: Plan, protocol: Protocol, tables: Sequence[Table], name: str
+) -> list[Sequence[float]]:
     columns: list[Sequence[float]] = [
         () if state.skipped else table.used.get(name, ())
         for state, table in zip(protocol.cells, tables, strict=True)
     ]
-    if plan.study.simulation:
-        by_block = [
-            table.by_block(name) if column and min(column) > 0 else {}
-            for column, table in zip(columns, tables, strict=True)
-        ]
-        columns = [*without_block_effects(by_block)]
-    return best_settings(plan, columns, info)
+    if not plan.study.simulation:
+        return columns
+    by_block = [
+        table.by_block(name) if column and min(column) > 0 else {}
+        for column, table in zip(columns, tables, strict=True)
+    ]
+    return [*without_block_effects(by_block)]
+
+
+def _doubted(found: BestFinding, quiet: BestFinding | None) -> BestFinding:
+    if quiet and (quiet.settings, quiet.compared) == (found.settings, found.compared):
+        return found
+    why = "not by its quiet trials alone" if quiet else "a setting has no other trials"
+    return msgspec.structs.replace(
+        found, doubt=f"the machine was not quiet: {why}", decide="", trials=None
+    )

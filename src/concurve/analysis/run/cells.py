@@ -1,19 +1,21 @@
-"""The cells of a run: means with their intervals, and what is derived from them."""
+"""The cells of a run: medians with their intervals, and what is derived from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from concurve.analysis.lazy_mapping import LazyMapping
-from concurve.analysis.run.tables import Table
+from concurve.analysis.run.doubted import Chosen
+from concurve.analysis.run.tables import Table, is_staged
+from concurve.analysis.samples import MissingError, Samples
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import CellState, Protocol
-from concurve.readings.means import indicator_mean
+from concurve.readings.centres import indicator_centre
 from concurve.readings.measures import measure
-from concurve.stats.intervals import ratio_estimate, scaled
+from concurve.stats.intervals import scaled
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
 from concurve.wire.record import TrialRecord
@@ -22,23 +24,33 @@ from concurve.wire.record import TrialRecord
 def cell_findings(
     plan: Plan,
     protocol: Protocol,
-    tables: list[Table],
+    chosen: Chosen,
+    every: Sequence[Table],
+    samples: Samples,
     infos: tuple[IndicatorInfo, ...],
     first: TrialRecord | None,
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
-    """The findings of each cell; an estimate is computed when it is first read."""
+    """The findings of each cell; an estimate is computed when it is first read. ``every`` are the
+    tables of all trials in use."""
+    tables, primary = chosen.tables, head.study.primary
+    staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
     absent = _absent(first, head.study.target)
-    pilot = plan.rules.repeats_min
+    timed = time_indicator(tables)
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
         indicators = LazyMapping(
-            table.used, partial(_mean, table, units, pilot), _derived(plan, cell, tables)
+            table.used,
+            partial(
+                _centre, table, chosen.quiet[cell.index] if chosen.quiet else None, units, staged
+            ),
+            _derived(plan, cell, tables, timed, samples),
         )
-        everything = table.every.get(head.study.primary, [])
-        rejected = len(everything) > len(table.used.get(head.study.primary, []))
+        everything = table.every.get(primary, [])
+        in_use = every[cell.index].used.get(primary, [])
+        set_aside = len(in_use) > len(table.used.get(primary, []))
         cells.append(
             CellFindings(
                 index=cell.index,
@@ -46,10 +58,14 @@ def cell_findings(
                 status=_status(state, protocol),
                 indicators=indicators,
                 absent={k: v for k, v in absent.items() if k not in indicators},
-                including_rejects=indicator_mean(
-                    head.study.primary, everything, units.get(head.study.primary, "")
+                including_rejects=indicator_centre(primary, everything, units.get(primary, ""))
+                if len(everything) > len(in_use)
+                else None,
+                doubtful=chosen.doubtful.get(cell.index, 0),
+                including_doubtful=indicator_centre(
+                    primary, in_use, units.get(primary, ""), staged, table.resolution(primary)
                 )
-                if rejected
+                if set_aside
                 else None,
                 base=cell.base,
                 trials=len(state.used),
@@ -60,9 +76,19 @@ def cell_findings(
     return tuple(cells)
 
 
-def _mean(table: Table, units: Mapping[str, str], pilot: int, name: str) -> Estimate:
+def _centre(
+    table: Table, quiet: Table | None, units: Mapping[str, str], staged: bool, name: str
+) -> Estimate:
     """An indicator of a cell."""
-    return indicator_mean(name, table.used[name], units.get(name, ""), pilot)
+
+    def of(values: Sequence[float]) -> Estimate:
+        return indicator_centre(name, values, units.get(name, ""), staged, table.resolution(name))
+
+    values = table.used[name]
+    alone = values if quiet is None else quiet.used.get(name, ())
+    if len(alone) == len(values):
+        return of(values)
+    return of(values).doubted(of(alone) if alone else None)
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:
@@ -77,22 +103,27 @@ def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
     return dict(measure(first, target).absent) if first else {}
 
 
-def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]:
-    """Speed-up and efficiency against the base cell. None in a simulation: they would be those of
-    the simulator. No efficiency if each base cell has the same concurrency as the cells that are
-    compared with it."""
+def time_indicator(tables: Sequence[Table]) -> str:
+    """The one indicator whose ratios are the speed-ups of a run: the time per operation where all
+    measured cells have it, else the wall time."""
+    measured = [table.used for table in tables if table.used]
+    each = "seconds_per_operation"
+    return each if measured and all(each in used for used in measured) else "wall_seconds"
+
+
+def _derived(
+    plan: Plan, cell: Cell, tables: Sequence[Table], timed: str, samples: Samples
+) -> dict[str, Estimate]:
+    """Speed-up and efficiency against the base cell, block by block. None in a simulation: they
+    would be those of the simulator. No efficiency if each base cell has the same concurrency as the
+    cells that are compared with it."""
     if plan.study.simulation:
         return {}
-    sides = tables[cell.index].used, tables[cell.base].used
-    times = ("seconds_per_operation", "wall_seconds")
-    name = next((name for name in times if all(side.get(name) for side in sides)), "")
-    own, base = (side.get(name) for side in sides)
-    if not own or not base:
-        return {}
     if cell.index == cell.base:
-        speedup: Estimate | None = Estimate(value=1.0, low=1.0, high=1.0, n=len(own))
+        n = len(tables[cell.index].used.get(timed, ()))
+        speedup = Estimate(value=1.0, low=1.0, high=1.0, n=n) if n else None
     else:
-        speedup = ratio_estimate(base, own, pilot=plan.rules.repeats_min)
+        speedup = _ratio(samples, plan.cells[cell.base], cell, timed)
     if speedup is None:
         return {}
     derived = {"speedup": scaled(speedup, 1.0, "×")}
@@ -100,6 +131,13 @@ def _derived(plan: Plan, cell: Cell, tables: list[Table]) -> dict[str, Estimate]
     if growth:
         derived["efficiency"] = scaled(speedup, 1 / growth, "")
     return derived
+
+
+def _ratio(samples: Samples, base: Cell, cell: Cell, timed: str) -> Estimate | None:
+    try:
+        return samples.ratio(base.parameters, cell.parameters, timed)
+    except MissingError:
+        return None
 
 
 def _growth(plan: Plan, cell: Cell) -> float | None:

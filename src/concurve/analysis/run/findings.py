@@ -17,8 +17,9 @@ from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.run.best import best_of
 from concurve.analysis.run.cells import cell_findings
+from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
-from concurve.analysis.run.run_samples import quiet_samples, samples_of
+from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.tables import Table, in_use_of, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.errors import StoreError
@@ -54,6 +55,11 @@ class StoredRun:
     def tables(self) -> list[Table]:
         """The figures by cell."""
         return tables_of(self.plan, self.trials, self.figures, self.in_use)
+
+    @cached_property
+    def chosen(self) -> Chosen:
+        """Which of the trials in use are the figures."""
+        return chosen(self.plan, self.protocol, self.trials, self.figures, self.in_use, self.tables)
 
     @property
     def first_key(self) -> TrialKey | None:
@@ -127,19 +133,21 @@ def _first_record(store: Store, run: StoredRun) -> TrialRecord | None:
 
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
     """The findings of a stored run with the figures of each of its trials."""
-    return TrialFindings.of(findings, _dots(stored.trials, stored.figures, stored.in_use))
+    return TrialFindings.of(findings, _dots(stored))
 
 
 def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> Findings:
     """Findings of a stored run. The record of its first trial says what is absent and why."""
-    head, plan, protocol, tables = stored.head, stored.plan, stored.protocol, stored.tables
-    trials, figures, in_use = stored.trials, stored.figures, stored.in_use
-    indicators = indicator_infos(head, plan, first, tables)
-    cells = cell_findings(plan, protocol, tables, indicators, first, head)
+    head, plan, protocol = stored.head, stored.plan, stored.protocol
+    indicators = indicator_infos(head, plan, first, stored.tables)
+    picked = stored.chosen
+    if not head.study.simulation:
+        picked = picked.with_resolutions(indicators)
+    tables, every = picked.tables, stored.tables
     rejects = _rejects(plan, protocol)
-    best = best_of(head, plan, protocol, tables, indicators, best_by)
-    samples = samples_of(head, plan, protocol, tables, indicators)
-    quiet = quiet_samples(head, plan, protocol, trials, figures, in_use, indicators)
+    best = best_of(head, plan, protocol, tables, indicators, best_by, picked.quiet)
+    samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
+    cells = cell_findings(plan, protocol, picked, every, samples, indicators, first, head)
     depends = dependences(head.study, samples)
     return Findings(
         run=_run_info(stored, rejects),
@@ -160,10 +168,10 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=claims_in_doubt(head.study, samples, quiet),
+        claims=claims_in_doubt(head.study, samples, samples.quiet),
         dependences=depends,
         best=best,
-        published=published_in_doubt(head.study, samples, quiet, plan.cells[0].parameters),
+        published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
     )
 
@@ -185,18 +193,19 @@ def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
     )
 
 
-def _dots(
-    trials: Sequence[TrialRow], figures: FigureTable, in_use: Sequence[bool]
-) -> tuple[Dot, ...]:
+def _dots(stored: StoredRun) -> tuple[Dot, ...]:
     return tuple(
         Dot(
             cell=row.outcome.key.cell,
             block=row.outcome.key.block,
             attempt=row.outcome.key.attempt,
             used=used,
-            values=figures.row(index),
+            values=stored.figures.row(index),
+            set_aside=aside,
         )
-        for index, (row, used) in enumerate(zip(trials, in_use, strict=True))
+        for index, (row, used, aside) in enumerate(
+            zip(stored.trials, stored.in_use, stored.chosen.set_aside, strict=True)
+        )
     )
 
 

@@ -1,17 +1,14 @@
-"""What the tests of claims read of a run, with and without the trials in doubt."""
+"""What the tests of claims read of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from concurve.analysis.run.tables import Table, tables_of
-from concurve.analysis.samples import MissingError, Samples, by_indicator
-from concurve.figures import FigureTable
+from concurve.analysis.run.tables import Table, is_staged
+from concurve.analysis.samples import MissingError, Samples
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol
-from concurve.readings.contamination import LATE_READING
-from concurve.readings.measures import is_probed
-from concurve.store.rows import TrialKey, TrialRow
+from concurve.stats.blocks import Blocks
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
@@ -20,14 +17,21 @@ def samples_of(
     head: RunHead,
     plan: Plan,
     protocol: Protocol,
-    tables: list[Table],
+    tables: Sequence[Table],
     infos: tuple[IndicatorInfo, ...],
+    quiet: Sequence[Table] | None = None,
 ) -> Samples:
-    """What the tests of claims read: a run's values by cell and indicator."""
+    """What the tests of claims read: a run's values by cell and indicator. ``quiet`` are the tables
+    of the quiet trials alone, where those of the figures hold others too."""
     better = {info.name: info.better for info in infos}
     left_out = {(item.factor, item.level): item.says for item in head.left_out}
 
+    places = {frozenset(cell.parameters.items()): cell.index for cell in plan.cells}
+
     def table(parameters: Mapping[str, Level]) -> Table:
+        place = places.get(frozenset(parameters.items()))
+        if place is not None and not protocol.cells[place].skipped:
+            return tables[place]
         name = describe(dict(parameters))
         found = [
             cell.index
@@ -44,48 +48,24 @@ def samples_of(
             raise MissingError(f"was skipped: {protocol.cells[found[0]].skipped}", name)
         return tables[found[0]]
 
-    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
-        column = table(parameters).used.get(indicator)
-        if not column:
+    def by_block(parameters: Mapping[str, Level], indicator: str) -> Blocks:
+        found = table(parameters).by_block(indicator)
+        if not found:
             raise MissingError(f"has no {indicator} in this run", describe(dict(parameters)))
-        return column
+        return found
 
-    def by_block(parameters: Mapping[str, Level], indicator: str) -> Mapping[int, float]:
-        return table(parameters).by_block(indicator)
+    def resolution(parameters: Mapping[str, Level], indicator: str) -> float:
+        return table(parameters).resolution(indicator)
 
     def levels(factor: str) -> Sequence[Level]:
         return list(dict.fromkeys(cell.parameters[factor] for cell in plan.cells))
 
     return Samples(
-        values,
+        by_block,
         levels,
         lambda name: better.get(name, "neither"),
+        resolution,
+        is_staged(plan.rules),
         plan.rules.repeats_min,
-        by_block if plan.study.simulation else None,
+        None if quiet is None else samples_of(head, plan, protocol, quiet, infos),
     )
-
-
-def quiet_samples(
-    head: RunHead,
-    plan: Plan,
-    protocol: Protocol,
-    trials: Sequence[TrialRow],
-    figures: FigureTable,
-    in_use: Sequence[bool],
-    infos: tuple[IndicatorInfo, ...],
-) -> Samples | None:
-    """The same without the trials in use with a doubt; ``None`` if there are none. A late probe
-    makes its own readings doubtful, but not times by the program's own clock."""
-    if not protocol.doubtful:
-        return None
-
-    def without(doubtful: set[TrialKey]) -> Samples:
-        quiet = [
-            used and row.outcome.key not in doubtful
-            for row, used in zip(trials, in_use, strict=True)
-        ]
-        return samples_of(head, plan, protocol, tables_of(plan, trials, figures, quiet), infos)
-
-    every = set(protocol.doubtful)
-    disturbed = {key for key, (cause, _) in protocol.doubtful.items() if cause != LATE_READING}
-    return by_indicator(is_probed, without(every), without(disturbed))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.analysis.lazy_mapping import LazyMapping
+from concurve.definition.study import Rules
 from concurve.figures import FigureTable
 from concurve.planning.plan import Plan
 from concurve.planning.protocol import Protocol
+from concurve.stats.blocks import Blocks
 from concurve.store.rows import TrialRow
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 
 class Table(NamedTuple):
     """Figures of one cell, by indicator: of the trials in use, and of all; and those in use by
-    their block."""
+    their block. ``resolution`` says by how much a reading of an indicator may be off, in its
+    unit."""
 
     used: Mapping[str, list[float]]
     every: Mapping[str, list[float]]
-    by_block: Callable[[str], Mapping[int, float]]
+    by_block: Callable[[str], Blocks]
+    resolution: Callable[[str], float] = lambda _: 0.0
 
 
 def tables_of(
@@ -35,6 +38,7 @@ def tables_of(
     import numpy as np
 
     cell_of = np.fromiter((row.outcome.key.cell for row in trials), np.intp, len(trials))
+    block_of = np.fromiter((row.outcome.key.block for row in trials), np.intp, len(trials))
     # The rows of each cell, in the order in which they were made.
     by_cell = np.argsort(cell_of, kind="stable")
     ends = np.searchsorted(cell_of[by_cell], np.arange(len(plan.cells) + 1))
@@ -45,19 +49,24 @@ def tables_of(
         every = _columns(figures, rows)
         used = rows[counts[rows]]
         columns = every if len(used) == len(rows) else _columns(figures, used)
-        tables.append(Table(columns, every, partial(_by_block, figures, trials, used)))
+        tables.append(Table(columns, every, partial(_by_block, figures, block_of, used)))
     return tables
 
 
 def _by_block(
-    figures: FigureTable, trials: Sequence[TrialRow], rows: NDArray[np.intp], name: str
-) -> dict[int, float]:
-    """The figure of some trials of a cell by block; trials without it are left out."""
-    values = figures.values[rows, figures.names.index(name)].tolist()
-    blocks = [trials[row].outcome.key.block for row in rows]
-    return {
-        block: value for block, value in zip(blocks, values, strict=True) if not math.isnan(value)
-    }
+    figures: FigureTable, block_of: NDArray[np.intp], rows: NDArray[np.intp], name: str
+) -> Blocks:
+    """The figure of some trials of a cell by block, in the order of the blocks; trials without it
+    are left out."""
+    import numpy as np
+
+    if name not in figures.names:
+        return {}
+    values = figures.values[rows, figures.names.index(name)]
+    present = ~np.isnan(values)
+    blocks = block_of[rows][present]
+    order = np.argsort(blocks, kind="stable")
+    return dict(zip(blocks[order].tolist(), values[present][order].tolist(), strict=True))
 
 
 def _columns(figures: FigureTable, rows: NDArray[np.intp]) -> Mapping[str, list[float]]:
@@ -82,3 +91,8 @@ def in_use_of(protocol: Protocol, trials: Sequence[TrialRow]) -> list[bool]:
     return [
         block in used[cell] and used[cell][block][0] == attempt for cell, block, attempt in keys
     ]
+
+
+def is_staged(rules: Rules) -> bool:
+    """May the spread of the pilot set how many trials there are?"""
+    return rules.repeats_min < rules.repeats_max

@@ -1,4 +1,4 @@
-"""Means of indicators keep their intervals where the indicator can be."""
+"""Centres of indicators keep their intervals where the indicator can be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concurve.readings.means import greatest_of, indicator_mean
+from concurve.readings.centres import greatest_of, indicator_centre
 
 NEAR_1 = [0.99, 1.0, 0.97]
 
@@ -19,10 +19,10 @@ NEAR_1 = [0.99, 1.0, 0.97]
      "cpu3_busy"],
 )  # fmt: skip
 def test_the_interval_of_a_part_of_a_whole_ends_at_1(name: str) -> None:
-    assert indicator_mean(name, NEAR_1, "").high == 1
-    # By Student's quantile for the two trials of the pilot alone it would reach far beyond.
-    assert indicator_mean(name, [*NEAR_1, 0.98], "", pilot=2).high == 1
-    low = indicator_mean(name, [0.0, 0.0, 0.03], "")
+    assert indicator_centre(name, NEAR_1, "").high == 1
+    # By Student's quantile for two trials it would reach far beyond.
+    assert indicator_centre(name, [0.9, 0.99], "").high == 1
+    low = indicator_centre(name, [0.0, 0.0, 0.03], "")
     assert low.low == 0 and low.high is not None and 0 < low.high < 1
 
 
@@ -34,12 +34,12 @@ def test_the_interval_of_a_part_of_a_whole_ends_at_1(name: str) -> None:
 )  # fmt: skip
 def test_the_interval_of_what_may_be_more_than_1_goes_on(name: str, unit: str) -> None:
     assert greatest_of(name, unit) is None
-    found = indicator_mean(name, NEAR_1, unit)
+    found = indicator_centre(name, NEAR_1, unit)
     assert found.high is not None and found.high > 1
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=2, max_size=20))
 def test_no_interval_of_an_index_leaves_its_range(values: list[float]) -> None:
-    found = indicator_mean("load.session_fairness", values, "")
+    found = indicator_centre("load.session_fairness", values, "")
     assert found.low is not None and found.high is not None
     assert 0 <= found.low <= found.value <= found.high <= 1

@@ -1,4 +1,4 @@
-"""Figures of trials → the mean of an indicator, with an interval within the indicator's range."""
+"""Figures of trials → the centre of an indicator, with an interval within the indicator's range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from concurve.estimate import Estimate
 from concurve.readings.measures import cpu_info
-from concurve.stats.intervals import mean_estimate
+from concurve.stats.centre import centre_estimate
 
 #: Endings of the names of indicators that are parts of a whole.
 _PARTS = ("_jain", "_jain_window_min", "_fairness", "_min_over_mean", "_gini", "_contention",
@@ -16,16 +16,26 @@ _PARTS = ("_jain", "_jain_window_min", "_fairness", "_min_over_mean", "_gini", "
 _OF_ONE_CPU = "cpu_share"
 
 
-def indicator_mean(
-    name: str, values: Sequence[float], unit: str, pilot: int | None = None
+def indicator_centre(
+    name: str,
+    values: Sequence[float],
+    unit: str,
+    is_staged: bool = False,
+    resolution: float = 0.0,
 ) -> Estimate:
-    """Mean of an indicator over trials in their order, with Student's interval (by the spread of
-    the first ``pilot`` ones, if that set their number), cut at 0 and at what it cannot exceed.
+    """The median of an indicator over trials with its interval, cut at 0 and at what it cannot
+    exceed. ``is_staged`` and ``resolution`` as in :func:`~concurve.stats.centre.centre_estimate`.
 
     Raises:
         ValueError: no values, or one that is not finite.
     """
-    return mean_estimate(values, unit, pilot=pilot, ceiling=greatest_of(name, unit))
+    return centre_estimate(
+        values,
+        unit,
+        ceiling=greatest_of(name, unit),
+        is_staged=is_staged,
+        resolution=resolution,
+    )
 
 
 def greatest_of(name: str, unit: str = "") -> float | None:

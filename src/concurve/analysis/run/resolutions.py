@@ -1,0 +1,70 @@
+"""By how much the readings of a run may be off: its clocks tick, its programs round figures.
+
+Counts, shares and what a simulator reports are exact. A time is not, however often the same one was
+read: its clock is no finer than the step between its readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from concurve.analysis.run.tables import Table
+from concurve.definition.measured import MEASURED
+from concurve.definition.units import is_rate, is_time
+from concurve.stats.centre import centre
+from concurve.stats.resolution import relative, step_of, step_of_rates
+from concurve.terms import IndicatorInfo
+
+#: Figures that are computed from a time; its clock is theirs.
+_OF_TIME = {
+    "rate_per_second": "wall_seconds",
+    "rate_per_worker": "wall_seconds",
+    "seconds_per_operation": "wall_seconds",
+    "cpu_seconds_per_operation": "cpu_seconds",
+    "cpus_used": "cpu_seconds",
+}
+
+
+def with_resolutions(tables: Sequence[Table], infos: Sequence[IndicatorInfo]) -> list[Table]:
+    """The tables of a run, each with the resolution of its indicators."""
+    by_name = {info.name: info for info in infos}
+
+    @cache
+    def of_run(name: str) -> float:
+        return step_of(value for table in tables for value in table.used.get(name, ()))
+
+    def of(index: int, name: str) -> float:
+        """Of an indicator in a cell; 0 where it is exact or was not measured."""
+        values = tables[index].used.get(name, ())
+        if not values:
+            return 0.0
+        role, _, plain = name.rpartition(".")
+        time = _OF_TIME.get(plain)
+        if time is not None:
+            time = f"{role}.{time}" if role else time
+            times = tables[index].used.get(time, ())
+            return relative(of(index, time), times) * abs(centre(values)) if times else 0.0
+        info = by_name.get(name) or IndicatorInfo(name=name, label=name)
+        if is_rate(name, info.unit):
+            middle = centre(values)
+            return max(step_of_rates(values) * middle**2, _own(of_run(name), values))
+        if is_time(name, info.unit) or _is_measured(info, values):
+            return _own(of_run(name), values)
+        return 0.0
+
+    def made(index: int, table: Table) -> Table:
+        return table._replace(resolution=cache(lambda name: of(index, name)))
+
+    return [made(index, table) for index, table in enumerate(tables)]
+
+
+def _own(of_run: float, values: Sequence[float]) -> float:
+    """The step of all cells together, where they have one, else that of the cell."""
+    return of_run or step_of(values)
+
+
+def _is_measured(info: IndicatorInfo, values: Sequence[float]) -> bool:
+    """Is this a figure of a program's own that is no count?"""
+    known = info.name.rpartition(".")[2] in MEASURED
+    return not known and info.better != "neither" and any(value % 1 for value in values)

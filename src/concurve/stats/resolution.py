@@ -1,0 +1,65 @@
+"""By how much a reading may be off, because its clock ticks or its figure was rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from concurve.stats.centre import centre
+
+#: A step below this share of the readings is not worth mentioning.
+_NEGLIGIBLE = 1e-5
+#: Readings are rounded to floats: by this share at most.
+_ROUNDING = 1e-9
+
+
+def step_of(readings: Iterable[float]) -> float:
+    """The step between neighbouring readings of a coarse clock: all readings are multiples of it.
+    0 for readings that have no such step.
+
+    Of several distinct readings it is their greatest common divisor, of a single one the place of
+    its last decimal digit: more cannot be known of it.
+    """
+    divisor = greatest = 0.0
+    single = True
+    for reading in map(abs, readings):
+        if reading in (0.0, divisor):
+            continue
+        if divisor:
+            single = False
+            greatest = max(greatest, reading, divisor)
+            divisor = _common(reading, divisor, _ROUNDING * greatest)
+            if divisor <= _NEGLIGIBLE * greatest:
+                return 0.0
+        else:
+            divisor = reading
+    return _last_digit(divisor) if single and divisor else divisor
+
+
+def step_of_rates(rates: Iterable[float]) -> float:
+    """The step of the times whose reciprocals these rates are; 0 where there is none, or where all
+    rates are equal."""
+    times = [1 / rate for rate in rates if rate]
+    return step_of(times) if len(times) > 1 and min(times) < max(times) else 0.0
+
+
+def relative(resolution: float, values: Sequence[float]) -> float:
+    """A resolution as a share of the centre of the values that have it; 0 where that is 0."""
+    middle = abs(centre(values)) if resolution else 0.0
+    return resolution / middle if middle else 0.0
+
+
+def _common(first: float, second: float, tolerance: float) -> float:
+    """The greatest common divisor of two numbers that are rounded (Euclid)."""
+    greater, less = max(first, second), min(first, second)
+    while less > tolerance:
+        rest = math.fmod(greater, less)
+        greater, less = less, min(rest, less - rest)
+    return greater
+
+
+def _last_digit(reading: float) -> float:
+    """The value of a one at the last decimal digit: 0.01 of 0.25, 1 of 3; 0 of more than nine
+    decimals."""
+    _, _, decimals = f"{reading:.10f}".rstrip("0").partition(".")
+    return 0.0 if len(decimals) > 9 else 10.0 ** -len(decimals)
