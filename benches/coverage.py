@@ -17,13 +17,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coverage_tables import printed
-from coverage_tables.bands import bands
+from coverage_tables import printed, usl
+from coverage_tables.bands import bands, twice
 from coverage_tables.best_sets import best_sets
 from coverage_tables.other_intervals import others
 from coverage_tables.simulated import HIGH, LOW, percent
 from coverage_tables.special import special
-from coverage_tables.usl import faint, parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "method" / "coverage.md"
@@ -103,8 +102,8 @@ def models(experiments: int) -> Iterator[str]:
     yield from OF_MODELS.format(experiments=experiments, most_alone=MOST_ALONE).splitlines()
     yield ""
     rows: list[float] = []
-    yield from parameters(experiments, rows)
-    yield from faint(experiments)
+    yield from usl.parameters(experiments, rows)
+    yield from usl.faint(experiments)
     yield from best_sets(experiments, rows)
     inside = sum(LOW <= share <= HIGH for share in rows)
     yield f"**{inside} of {len(rows)} shares of these tables lie within 93 to 97 %** (the lowest is"
@@ -113,7 +112,9 @@ def models(experiments: int) -> Iterator[str]:
     yield f"is {percent(own)}, of a best set {percent(best)}."
     yield ""
     yield from others(experiments)
+    yield from usl.printed(max(experiments // 5, 1))
     yield from bands()
+    yield from twice(max(experiments // 10, 1))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 from concurve.columns import read_columns
 from concurve.models import MODELS, fit_many, predict
+from coverage_tables import families
 from coverage_tables.made_up import made_up_curves
 from coverage_tables.simulated import Floats, percent
 
@@ -138,3 +139,39 @@ def read_curve(file: Path) -> list[tuple[list[float], list[float]]]:
     columns = read_columns(file, heading)
     n, x = columns[heading[0]], columns[heading[1]]
     return [(n, [1 / value for value in x] if heading[1] == "seconds" else x)]
+
+
+TWICE_TEXT = """
+### At twice the greatest level, by family
+
+The band that `fit --predict` prints at twice the greatest level, against the figure measured there
+later (the median of as many trials). Levels and noises are those of *What `fit` prints*.
+"""
+
+
+def twice(count: int) -> Iterator[str]:
+    """Bands at twice the greatest level."""
+    yield from TWICE_TEXT.splitlines()
+    yield ""
+    yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
+    yield f"|-|{'-|' * len(families.NOISES)}-|"
+    for family in families.PREDICTED:
+        found = [twice_of(family, noise, count) for noise in families.NOISES]
+        shares = [percent(float(np.mean(held))) for held, _ in found]
+        width = float(np.median(np.concatenate([widths for _, widths in found])))
+        yield f"| {family.name} | {' | '.join(shares)} | {width:.2f} |"
+
+
+def twice_of(family: families.Family, noise: families.Noise, count: int) -> tuple[Floats, Floats]:
+    """Over all levels: which bands held the figure measured later, and their widths high/low."""
+    held, widths = [], []
+    for levels in families.DESIGNS:
+        far = 2 * levels[-1]
+        later = families.measured_later(family, far, noise, count)
+        curves = families.measured(family, levels, noise, count)
+        for result, figure in zip(fit_many(curves), later, strict=True):
+            band = predict(result, [far])[0].throughput
+            assert band.low is not None and band.high is not None
+            held.append(band.low <= figure <= band.high)
+            widths.append(band.high / band.low)
+    return np.array(held, float), np.array(widths)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from concurve.estimate import Estimate
+from concurve.models import FitResult, fit_many
 from concurve.models.fit import Fitted, interval
 from concurve.models.solver import minimise
 from concurve.models.usl import MODEL as USL
+from coverage_tables import families
 from coverage_tables.simulated import (
     DESIGNS,
     EIGHT,
@@ -24,6 +28,9 @@ from coverage_tables.simulated import (
     marked,
     percent,
 )
+
+#: Printed intervals must hold this often, whatever model was chosen.
+PRINTED_LEAST = 0.9
 
 #: A coherency far too small to be seen at these levels.
 FAINT = Truth(0.1, 0.0002)
@@ -122,3 +129,73 @@ def faint(count: int) -> Iterator[str]:
     for design in DESIGNS:
         yield usl_line(FAINT, design, *usl_row(FAINT, design, count))
     yield ""
+
+
+PRINTED_TEXT = """## What `fit` prints of a curve
+
+The shipped choice of the model and the intervals that are printed with it: how often these contain
+the truth. A parameter that is not printed counts as a printed 0, a missing peak as one at infinity.
+*chosen* names the models that were chosen most. Two noises are unkind: one trial in ten slow by
+Exp(0.5), and two levels 15 % apart.
+"""
+
+
+def printed(count: int) -> Iterator[str]:
+    """Coverage of the printed parameters, whatever model was chosen."""
+    yield from PRINTED_TEXT.splitlines()
+    yield ""
+    yield "| truth | levels | noise | α | β | N* | chosen |"
+    yield "|-|-|-|-|-|-|-|"
+    for family in families.TRUTHS:
+        for levels in families.DESIGNS:
+            for noise in families.NOISES:
+                yield printed_line(family, levels, noise, count)
+    yield ""
+
+
+def printed_line(
+    family: families.Family, levels: tuple[int, ...], noise: families.Noise, count: int
+) -> str:
+    """A row of the table."""
+    shares, chosen = printed_shares(family, levels, noise, count)
+    most = ", ".join(f"{name} {percent(n / count)}" for name, n in chosen.most_common(3))
+    cells = [family.name, f"{len(levels)} to {levels[-1]}", noise.name]
+    return f"| {' | '.join([*cells, *map(marked_printed, shares), most])} |"
+
+
+def marked_printed(share: float) -> str:
+    """A share, in bold below 90 %."""
+    return percent(share) if share >= PRINTED_LEAST else f"**{percent(share)}**"
+
+
+def printed_shares(
+    family: families.Family, levels: tuple[int, ...], noise: families.Noise, count: int
+) -> tuple[list[float], Counter[str]]:
+    """Shares of experiments whose printed α, β and N* contain the truth, and what was chosen."""
+    held = np.zeros(3)
+    chosen: Counter[str] = Counter()
+    for result in fit_many(families.measured(family, levels, noise, count)):
+        chosen[result.chosen] += 1
+        held += printed_holds(result, family)
+    return (held / count).tolist(), chosen
+
+
+def printed_holds(result: FitResult, family: families.Family) -> Floats:
+    """Which of the printed α, β and N* contain the truth."""
+    best = result.best
+    found = [
+        holds(best.parameters.get(name), true, missing=0.0)
+        for name, true in (("alpha", family.alpha), ("beta", family.beta))
+    ]
+    peak = best.peak.n if best.peak is not None else None
+    return np.array([*found, holds(peak, family.peak, missing=np.inf)], float)
+
+
+def holds(figure: Estimate | None, true: float | None, missing: float) -> bool:
+    """Does a printed figure contain the truth? One that is not printed stands for ``missing``."""
+    if true is None:
+        return True
+    if figure is None:
+        return true == missing
+    assert figure.low is not None and figure.high is not None
+    return figure.low <= true <= figure.high
