@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from concurve.analysis.run import trial_findings_of
+from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import sweep_study
 from concurve.figures import encode_figures
 from concurve.findings.run import TrialFindings
@@ -64,9 +65,14 @@ class _Memory:
 
 @lru_cache(maxsize=64)
 def head_of(cells: int, effort: str) -> RunHead:
-    """The head of a run over so many settings."""
+    """The head of a run over so many settings. An effort that begins with a number, such as
+    ``5 trials``, fixes the number of trials."""
     names = ",".join(level_name(cell) for cell in range(cells))
     study = sweep_study(["true", f"{{{FACTOR}}}"], [(FACTOR, names)], 1, name="simulated")
+    count = effort.partition(" ")[0]
+    if count.isdigit():
+        study = with_rules(study, {"repeats_min": int(count), "repeats_max": int(count)})
+        effort = "normal"
     return new_head(study, effort, 1, "simulated")
 
 
