@@ -301,22 +301,76 @@ def test_resuming_a_complete_run_runs_nothing(store: Store) -> None:
     assert states(store) == [("complete", "all trials done")]
 
 
-def test_a_plan_too_long_is_refused_after_one_block_and_resumed_with_more_time(
-    store: Store,
-) -> None:
-    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=2.0)
+def test_a_plan_too_long_ends_with_what_fits_and_goes_on_with_more_time(store: Store) -> None:
+    """A trial takes half a second by the clock, a block of two cells a second."""
+    rules = Rules(repeats_min=3, repeats_max=3, time_allowed_seconds=2.4)
     runner = runner_of(store, study=small_study(rules, threads=(1, 2)))
-    with pytest.raises(RunError, match="longer than its time allowance") as refused:
-        runner.start()
-    assert f"concurve resume {runner.head.id} --max-time" in refused.value.remedy
-    assert store.count(runner.head.id) == 2
+    assert runner.start().kind == "time"
+    assert store.count(runner.head.id) == 4
+    ((state, reason),) = states(store)
+    assert state == "complete"
+    assert reason == "time allowance of 2.4 s used up after 2 of 3 blocks"
     longer = with_allowance(runner.head, 60.0)
     Runner(longer, store, FakeEngine(), clock=FakeClock()).resume()
     assert store.count(runner.head.id) == 6
+    assert states(store) == [("complete", "all trials done")]
     findings = findings_of(store, store.find_run("last"))
     assert findings.run.trials == 6, "it can be shown by what is stored alone"
+    stored = decode_head(store.find_run("last"))
+    assert (stored.rules.time_allowed_seconds, stored.allowed_at_start) == (60.0, 2.4)
+    assert with_allowance(longer, 90.0).allowed_at_start == 2.4
     with pytest.raises(StudyError, match=r"was allowed 60 s, 2\.0 s are less"):
         with_allowance(longer, 2.0)
+
+
+def test_a_trial_is_stopped_with_the_allowance_once_there_is_a_figure(store: Store) -> None:
+    """The second trial hangs: it is stopped, and no error of its cell."""
+    limits: list[object] = []
+
+    class Hangs(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            limits.append(spec.time_limit_ns)
+            self.kind_of = lambda spec: "timed_out" if len(limits) == 2 else "ok"
+            return super().run(spec)
+
+    rules = Rules(repeats_min=2, repeats_max=2, time_allowed_seconds=1.2)
+    runner = runner_of(store, Hangs(), small_study(rules, threads=(1, 2)))
+    assert runner.start().kind == "time"
+    assert limits == [msgspec.UNSET, 700_000_000], "no limit of the first, 0.7 s of the second"
+    findings = findings_of(store, store.find_run("last"))
+    assert [reject.cause for reject in findings.rejects] == ["time allowance"]
+    assert "skipped" not in [cell.status for cell in findings.cells]
+    assert "1 of 2 cells was not measured: threads=" in findings.run.reason
+    Runner(with_allowance(runner.head, 60), store, FakeEngine(), clock=FakeClock()).resume()
+    cells = findings_of(store, store.find_run("last")).cells
+    assert [cell.status for cell in cells] == ["ok", "ok"]
+
+
+def test_a_time_out_of_the_study_stays_one_where_it_comes_first(store: Store) -> None:
+    rules = Rules(repeats_min=2, repeats_max=2, timeout_seconds=0.2, time_allowed_seconds=1.9)
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
+    runner_of(store, engine, small_study(rules, threads=(1, 2))).start()
+    assert {spec.time_limit_ns for spec in engine.specs} == {200_000_000}
+    causes = {row.outcome.cause for row in store.trials(store.find_run("last").id)}
+    assert causes == {"", "timed_out"}
+
+
+def busy(spec: TrialSpec) -> int:
+    return 10**9
+
+
+def test_time_outs_on_a_busy_machine_end_with_a_report(store: Store) -> None:
+    runner = runner_of(store, FakeEngine(kind_of=lambda spec: "timed_out", steal_of=busy))
+    assert runner.start().kind == "complete"
+    findings = findings_of(store, store.find_run("last"))
+    assert [cell.status for cell in findings.cells] == ["skipped", "skipped"]
+    assert "timed_out, machine busy: " in findings.cells[0].note
+    assert "the hypervisor took" in findings.cells[0].note
+
+
+def test_time_outs_on_a_quiet_machine_are_the_programs_own(store: Store) -> None:
+    with pytest.raises(RunError, match="every cell failed; the first: timed_out"):
+        runner_of(store, FakeEngine(kind_of=lambda spec: "timed_out")).start()
 
 
 def test_nothing_is_stored_where_a_control_or_program_is_refused(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""How long a plan will take, and what is refused for it."""
+"""How long a plan will take, and what will not fit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from concurve.definition.study import Rules, Study
-from concurve.errors import StudyError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
-from concurve.planning.forecast import check_allowance, forecast
+from concurve.planning.forecast import Bought, forecast, shortfall, trials_that_fit
 from concurve.planning.plan import Plan, make_plan
 from concurve.store import Store
 from concurve.store.run_head import FORMAT
@@ -40,10 +39,10 @@ def plan_of(study: Study, effort: str = "normal") -> Plan:
     return make_plan(study, effort, 2)
 
 
-def test_without_an_earlier_run_nothing_is_known_and_nothing_refused(store: Store) -> None:
+def test_without_an_earlier_run_nothing_is_known(store: Store) -> None:
     expected = forecast(plan_of(study_of()), store)
     assert expected is None
-    check_allowance(plan_of(study_of(time_allowed_seconds=1e-9)), expected)
+    assert shortfall(plan_of(study_of(time_allowed_seconds=1e-9)), expected) == ""
 
 
 def test_an_earlier_run_tells_the_time(store: Store) -> None:
@@ -84,13 +83,28 @@ def test_a_run_that_does_not_tell_is_passed_over(store: Store) -> None:
     assert forecast(plan_of(other), store) is None, "another command"
 
 
-def test_a_plan_longer_than_its_allowance_is_refused_with_both_times(store: Store) -> None:
-    measured(store, study_of())
+def test_a_plan_longer_than_its_allowance_says_what_will_fit(store: Store) -> None:
+    run = measured(store, study_of())
     plan = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=60))
-    with pytest.raises(StudyError) as refused:
-        check_allowance(plan, forecast(plan, store))
-    assert "2 cells × 200 trials need about 3 min 20 s" in refused.value.what
-    assert "60 s are allowed" in refused.value.what
-    assert "--max-time 301s" in refused.value.remedy
+    said = shortfall(plan, forecast(plan, store))
+    assert f"2 cells × 200 trials need about 3 min 20 s (as run {run} took)" in said
+    assert "60 s are allowed: of 200 blocks 60 fit; --max-time 301s has room for all" in said
+    short = plan_of(study_of(time_allowed_seconds=0.9))
+    assert "of 2 blocks not even one fits" in shortfall(short, forecast(short, store))
     fits = plan_of(study_of(repeats_min=200, repeats_max=200, time_allowed_seconds=200))
-    check_allowance(fits, forecast(fits, store))
+    assert shortfall(fits, forecast(fits, store)) == ""
+
+
+def test_trials_that_fit_in_an_allowance(store: Store) -> None:
+    """A block of two cells takes a second."""
+    measured(store, study_of())
+
+    def fit(seconds: float) -> Bought:
+        plan = plan_of(study_of(repeats_max=40, time_allowed_seconds=seconds))
+        expected = forecast(plan, store)
+        assert expected is not None
+        return trials_that_fit(plan, expected)
+
+    assert fit(30.5) == Bought(30, False)
+    assert fit(40.5) == Bought(40, True)
+    assert fit(0.5) == Bought(0, False)

@@ -91,9 +91,9 @@ def without_number(raw: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_run_head_of_a_newer_format_is_refused_by_name() -> None:
     raw = json.loads(RUN_HEADS[0].read_bytes()) | {"format": run_head.FORMAT + 1, "rules": "new"}
-    with pytest.raises(StoreError, match=r"run 20261121-1 has format 3, .* newer") as refused:
+    with pytest.raises(StoreError, match=r"run 20261121-1 has format 4, .* newer") as refused:
         decode_head(run_row(json.dumps(raw).encode()))
-    assert "reads up to 2" in refused.value.what
+    assert "reads up to 3" in refused.value.what
     assert refused.value.remedy == "install a newer version of concurve"
 
 

@@ -16,7 +16,7 @@ from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
 from concurve.measuring.heads import again_line, draw_seed, new_head
 from concurve.measuring.laboratory import Runner
-from concurve.planning.forecast import check_allowance, forecast
+from concurve.planning.forecast import forecast, shortfall
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -86,7 +86,8 @@ def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool
         if resume:
             runner.resume()
         else:
-            check_allowance(runner.plan, forecast(runner.plan, store))
+            if short := shortfall(runner.plan, forecast(runner.plan, store)):
+                note(f"note: {short}")
             runner.start()
     except ConcurveError:
         if store.has_trials(head.id):

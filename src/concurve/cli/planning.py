@@ -7,11 +7,15 @@ from concurve.definition.study import Study
 from concurve.definition.units import format_duration
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.packaged import command
-from concurve.planning.forecast import forecast
+from concurve.planning.forecast import Forecast, forecast, shortfall, trials_that_fit
 from concurve.planning.granted import granted
 from concurve.planning.plan import Plan, describe, make_plan, shell_line, trial_spec
+from concurve.planning.second_stage import precision_of
 from concurve.store import Store
 from concurve.wire.spec import Controls
+
+#: The spread of trials that the dry run assumes, as the share of a standard deviation.
+ASSUMED_SPREAD = 0.02
 
 
 def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
@@ -19,17 +23,17 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     cpus = allowed_cpus()
     study, left_out = granted(study, effort, cpus, command)
     plan = make_plan(study, effort, seed)
-    rules, cells = plan.rules, len(plan.cells)
+    expected = forecast(plan, store)
     specs = {
         index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command)
         for index in plan.order(0)
     }
     print(f"study   {study.name} (effort {effort}, seed {seed})")
-    print(
-        f"trials  {cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
-        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
-    )
-    print(f"time    {_time(plan, store)}")
+    print(f"trials  {_trials(plan)}")
+    print(f"time    {_time(plan, expected)}")
+    print(f"precision  {_precision(plan, expected)}")
+    if short := shortfall(plan, expected):
+        print(f"note    {short}")
     print(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:
         print(f"left out  {item.factor}={item.level}: {item.says}")
@@ -48,14 +52,12 @@ def print_campaign_plan(campaign: Campaign, effort: str, seed: int, store: Store
     print(f"campaign {campaign.name}: {counted} (effort {effort}, seed {seed})")
     plans = [make_plan(member.study, effort, seed) for member in campaign.studies]
     for member, plan in zip(campaign.studies, plans, strict=True):
-        rules, cells = plan.rules, len(plan.cells)
+        expected = forecast(plan, store)
         case = member.study.test_case
         print(f"{member.name}  {case.objective if case else member.study.question}")
-        print(
-            f"  trials  {cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
-            f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
-        )
-        print(f"  time    {_time(plan, store)}")
+        print(f"  trials  {_trials(plan)}")
+        print(f"  time    {_time(plan, expected)}")
+        print(f"  precision  {_precision(plan, expected)}")
     print(f"in all    {_time_in_all(plans, store)}")
 
 
@@ -90,19 +92,42 @@ def _bases(plan: Plan) -> list[str]:
     return [describe(plan.cells[base].parameters) for base in bases]
 
 
-def _time(plan: Plan, store: Store) -> str:
-    expected = forecast(plan, store)
+def _trials(plan: Plan) -> str:
+    rules, cells = plan.rules, len(plan.cells)
+    return (
+        f"{cells} cells × {rules.repeats_min} to {rules.repeats_max} = "
+        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
+    )
+
+
+def _time(plan: Plan, expected: Forecast | None) -> str:
     allowed = format_duration(plan.rules.time_allowed_seconds)
     if expected is not None:
+        about = min(expected.pilot_seconds, plan.rules.time_allowed_seconds)
         return (
-            f"about {format_duration(expected.pilot_seconds)}, at most "
+            f"about {format_duration(about)}, at most "
             f"{format_duration(expected.longest_seconds)} (as run {expected.run} took; "
             f"allowance {allowed})"
         )
-    if plan.rules.timeout_seconds is not None:
-        longest = plan.rules.timeout_seconds * len(plan.cells) * plan.rules.repeats_min
-        return (
-            f"not known before the first block; at most {format_duration(longest)} for the pilot "
-            f"by --timeout, {allowed} in all by the allowance"
-        )
     return f"not known before the first block has run; at most {allowed} by the allowance"
+
+
+def _precision(plan: Plan, expected: Forecast | None) -> str:
+    """What precision the allowance buys, for an assumed spread."""
+    rules = plan.rules
+    if expected is None:
+        trials = rules.repeats_max
+        each = rules.time_allowed_seconds / (trials * len(plan.cells))
+        bought = (
+            f"{trials} trials a cell fit in the allowance if one takes {format_duration(each)} "
+            "or less"
+        )
+    else:
+        trials, is_capped = trials_that_fit(plan, expected)
+        if not trials:
+            return "none: not even one trial of each cell fits in the allowance"
+        limit = "the cap; the allowance has room for more" if is_capped else "by that run's times"
+        bought = f"{trials} trials a cell fit in the allowance ({limit})"
+    reached = precision_of(trials, ASSUMED_SPREAD)
+    buys = "no interval from one trial" if reached is None else f"about ±{reached * 100:.1f} %"
+    return f"{bought}: {buys} if trials spread by {ASSUMED_SPREAD * 100:.0f} % (an assumption)"

@@ -104,11 +104,12 @@ class Hooks(_Frozen, frozen=True):
 
 
 class Rules(_Frozen, frozen=True):
-    """How many trials: Stein's two stages between bounds.
+    """How many trials: two stages between bounds.
 
-    ``precision`` is the half-width of the 95 % interval aimed at, relative to the mean;
+    ``precision`` is the half-width of the 95 % interval aimed at, relative to the centre;
     ``repeats_min`` the size of the pilot, ``repeats_max`` the cap a cell;
-    ``time_allowed_seconds`` the cap a run; ``timeout_seconds`` the limit of one trial.
+    ``time_allowed_seconds`` the cap a run; ``timeout_seconds`` the limit of one trial. Stored heads
+    leave out what is as here, so the values here never change; :data:`DEFAULT_RULES` may.
     """
 
     precision: float = 0.02
@@ -122,8 +123,10 @@ class Rules(_Frozen, frozen=True):
 
 DEFAULT_RULES: dict[EffortName, Rules] = {
     "quick": Rules(precision=0.05, repeats_max=10, time_allowed_seconds=120.0),
-    "normal": Rules(),
-    "rigorous": Rules(precision=0.01, time_allowed_seconds=24 * 3600.0),
+    "normal": Rules(repeats_min=8),
+    "rigorous": Rules(
+        precision=0.01, repeats_min=15, repeats_max=200, time_allowed_seconds=24 * 3600.0
+    ),
 }
 
 

@@ -21,7 +21,7 @@ from concurve.errors import (
 )
 from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.laboratory import Progress, Runner, Silence
-from concurve.planning.forecast import check_allowance, forecast
+from concurve.planning.forecast import forecast, shortfall
 from concurve.store import Store
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import MemberRow, RunRow
@@ -105,7 +105,8 @@ class CampaignRunner:
             return begun.id
         head = self._new_head(member, allowed)
         runner = self._runner(head)
-        check_allowance(runner.plan, forecast(runner.plan, self.store))
+        if short := shortfall(runner.plan, forecast(runner.plan, self.store)):
+            self._tell(f"{row.name}: {short}")
         self.store.set_member(self.head.id, row._replace(run=head.id, state="begun", reason=""))
         runner.start()
         return head.id

@@ -84,7 +84,8 @@ def with_allowance(head: RunHead, seconds: float) -> RunHead:
             f"--max-time {math.ceil(allowed)}s or more, or no --max-time",
         )
     rules = msgspec.structs.replace(head.rules, time_allowed_seconds=seconds)
-    return msgspec.structs.replace(head, rules=rules)
+    at_start = allowed if head.allowed_at_start is None else head.allowed_at_start
+    return msgspec.structs.replace(head, rules=rules, allowed_at_start=at_start)
 
 
 def draw_seed() -> int:

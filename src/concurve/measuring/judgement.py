@@ -8,11 +8,14 @@ from typing import NamedTuple
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
-from concurve.readings.contamination import LATE_READING
+from concurve.readings.contamination import LATE_READING, Contamination
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
+
+#: The cause of a time-out while other processes used the machine.
+TIMED_OUT_BUSY = "timed_out, machine busy"
 
 
 class Judgement(NamedTuple):
@@ -46,7 +49,7 @@ class Judge:
         if kind in ("exec_failed", "control_refused"):
             raise self._error(cell, message, "correct it, then concurve resume last")
         if kind != "ok":
-            return Judgement("program_error", None, kind, message, {})
+            return self._went_wrong(cell, record)
         try:
             figures = self._figures(cell, record)
         except MissedExtractError as missed:
@@ -57,17 +60,29 @@ class Judge:
         refused = lost_sessions(record) or self._check(cell, record, value)
         if refused is not None:
             return refused._replace(figures=figures)
-        # A simulation has a clock of its own: other load on the machine has no effect.
-        study = self.plan.study
-        signs = (
-            [] if study.simulation else judge_machine(record, self.plan.workers(cell), study.target)
-        )
-        if not any(is_probed(item.name) for item in study.indicators):
-            signs = [sign for sign in signs if sign.cause != LATE_READING]
+        signs = self._signs(cell, record)
         if signs:
             detail = "; ".join(sign.detail for sign in signs)
             return Judgement("contaminated", value, signs[0].cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
+
+    def _went_wrong(self, cell: Cell, record: TrialRecord) -> Judgement:
+        """A program error; a time-out says whether other processes used the machine."""
+        kind, message = record.outcome.kind, record.outcome.message or ""
+        signs = self._signs(cell, record) if kind == "timed_out" else []
+        cause = TIMED_OUT_BUSY if signs else kind
+        detail = "; ".join([message, *(sign.detail for sign in signs)])
+        return Judgement("program_error", None, cause, detail, {})
+
+    def _signs(self, cell: Cell, record: TrialRecord) -> list[Contamination]:
+        """Signs that other processes disturbed what the study asks for."""
+        study = self.plan.study
+        if study.simulation:  # it has a clock of its own: other load has no effect
+            return []
+        signs = judge_machine(record, self.plan.workers(cell), study.target)
+        if any(is_probed(item.name) for item in study.indicators):
+            return signs
+        return [sign for sign in signs if sign.cause != LATE_READING]
 
     def _figures(self, cell: Cell, record: TrialRecord) -> dict[str, float]:
         study = self.plan.study

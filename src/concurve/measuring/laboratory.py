@@ -11,7 +11,7 @@ import msgspec
 
 from concurve.attendants import volumes
 from concurve.definition.study import FREE_PORT, TRIAL_FOLDER, uses
-from concurve.definition.units import format_count, format_duration
+from concurve.definition.units import format_count
 from concurve.engine import Engine
 from concurve.errors import HostError, RunError, RunInterruptedError, StudyError
 from concurve.estimate import Estimate
@@ -21,16 +21,17 @@ from concurve.host.lock import measurement_lock
 from concurve.host.temporary import free_port, temporary_folder
 from concurve.measuring import packaged
 from concurve.measuring.hooks import run_hook
-from concurve.measuring.judgement import Judge
+from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.planning.plan import Cell, Plan, describe, plan_of, trial_spec
+from concurve.planning.protocol import CUT, Stop, replay
 from concurve.planning.protocol import Protocol as TrialProtocol
-from concurve.planning.protocol import Stop, replay
 from concurve.readings.centres import indicator_centre
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
 from concurve.wire import decode_record
+from concurve.wire.record import TrialRecord
 from concurve.wire.spec import TrialSpec
 
 
@@ -66,6 +67,22 @@ class Silence:
     def trial_ended(self, *_: Any) -> None: ...
 
     def finish(self) -> None: ...
+
+
+#: The least time limit of a trial: it has begun, so it is to get anywhere.
+LIMIT_SECONDS_MIN = 0.01
+
+
+class _Limit(NamedTuple):
+    """The time limit of a trial in seconds, ``None`` without one, and whether the run's allowance
+    sets it."""
+
+    seconds: float | None
+    is_allowance: bool
+
+    def is_cut(self, record: TrialRecord) -> bool:
+        """Was it the allowance that stopped the trial?"""
+        return self.is_allowance and record.wall_ns >= (self.seconds or 0.0) * 1e9
 
 
 class Trial(NamedTuple):
@@ -152,7 +169,7 @@ class Runner:
                 stop = self._trials(protocol)
             finally:
                 self._for_each_cell("cleanup")
-            self._refuse_failure(protocol, stop)
+            self._refuse_failure(protocol)
         except KeyboardInterrupt:
             self.store.set_state(self.head.id, "interrupted", "stopped by the user")
             raise RunInterruptedError(
@@ -196,7 +213,7 @@ class Runner:
                 max(protocol.planned(), protocol.done + 1),
                 protocol.seconds_left(),
             )
-            trial = self._trial(cell, key)
+            trial = self._trial(cell, key, self._limit(protocol))
             self.store.add_trial(
                 self.head.id, trial.outcome, encode_figures(trial.figures), trial.record
             )
@@ -204,18 +221,30 @@ class Runner:
             self._tell(protocol, cell, trial.outcome)
         return key
 
-    def _trial(self, cell: Cell, key: TrialKey) -> Trial:
+    def _limit(self, protocol: TrialProtocol) -> _Limit:
+        """When a trial is stopped: at the end of the allowance at the latest, once there is any
+        figure to report."""
+        rules = self.plan.rules
+        left = rules.time_allowed_seconds - protocol.elapsed
+        is_first = not any(cell.used for cell in protocol.cells)
+        if is_first or (rules.timeout_seconds is not None and rules.timeout_seconds <= left):
+            return _Limit(rules.timeout_seconds, False)
+        return _Limit(max(left, LIMIT_SECONDS_MIN), True)
+
+    def _trial(self, cell: Cell, key: TrialKey, limit: _Limit) -> Trial:
         """One trial from its preparation to its judgement."""
         started = self._clock()
         run_hook(self.plan, "prepare", cell)
         name = f"{self.head.id}/{key.cell}/{key.block}/{key.attempt}"
         with self._folder() as folder:
-            raw = self.engine.run(self._spec(cell, name, key.block, folder))
+            raw = self.engine.run(self._spec(cell, name, key.block, folder, limit))
         record = decode_record(raw)
         if record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
         run_hook(self.plan, "conclude", cell)
         verdict, value, cause, detail, figures = self._judge.judge(cell, record)
+        if record.outcome.kind == "timed_out" and limit.is_cut(record):
+            cause, detail = CUT, f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
@@ -233,9 +262,12 @@ class Runner:
                 f"no folder for a trial: {error}", "TMPDIR=FOLDER with free space"
             ) from error
 
-    def _spec(self, cell: Cell, name: str, block: int, folder: str) -> TrialSpec:
+    def _spec(self, cell: Cell, name: str, block: int, folder: str, limit: _Limit) -> TrialSpec:
         port: Level = free_port() if self._wants_port else ""
-        return trial_spec(self.plan, cell, name, self._cpus, packaged.command, port, block, folder)
+        spec = trial_spec(self.plan, cell, name, self._cpus, packaged.command, port, block, folder)
+        if limit.seconds is None:
+            return spec
+        return msgspec.structs.replace(spec, time_limit_ns=round(limit.seconds * 1e9))
 
     def _tell(self, protocol: TrialProtocol, cell: Cell, outcome: Outcome) -> None:
         values = protocol.cells[cell.index].values()
@@ -247,20 +279,13 @@ class Runner:
             outcome.cause and f"{outcome.cause}: {outcome.detail}",
         )
 
-    def _refuse_failure(self, protocol: TrialProtocol, stop: Stop) -> None:
-        """Fail if the run could not finish its pilot, or if every cell failed."""
-        rules = self.plan.rules
-        if stop.kind == "too_long":
-            expected = float(stop.reason)
-            raise RunError(
-                f"the plan is longer than its time allowance: the first block took "
-                f"{format_duration(protocol.elapsed)}, so {rules.repeats_min} blocks need about "
-                f"{format_duration(expected)} of {format_duration(rules.time_allowed_seconds)}",
-                f"concurve resume {self.head.id} --max-time {round(expected * 1.5) + 1}s, "
-                "or fewer levels, or fewer --repeats",
-            )
-        if all(cell.skipped for cell in protocol.cells):
-            raise RunError(
-                f"every cell failed; the first: {protocol.cells[0].skipped}",
-                f"concurve show {self.head.id}; run the command by hand",
-            )
+    def _refuse_failure(self, protocol: TrialProtocol) -> None:
+        """Fail if every cell failed, unless other processes had the machine meanwhile."""
+        if not all(cell.skipped for cell in protocol.cells):
+            return
+        if all(cause == TIMED_OUT_BUSY for cause, _ in protocol.rejected.values()):
+            return
+        raise RunError(
+            f"every cell failed; the first: {protocol.cells[0].skipped}",
+            f"concurve show {self.head.id}; run the command by hand",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from concurve.definition.units import format_duration
-from concurve.errors import StoreError, StudyError
+from concurve.errors import StoreError
 from concurve.planning.plan import Plan, plan_of
 from concurve.store import Store
 from concurve.store.run_head import decode_head
@@ -15,8 +15,10 @@ RUNS_LOOKED_AT = 20
 
 
 class Forecast(NamedTuple):
-    """Expected seconds of the pilot and of the whole run at most, by this earlier ``run``."""
+    """Expected seconds of a block, of the pilot and of the whole run at most, by this earlier
+    ``run``."""
 
+    block_seconds: float
     pilot_seconds: float
     longest_seconds: float
     run: str
@@ -47,29 +49,43 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         block = sum(mean for mean in means if mean is not None)
         rules = plan.rules
         return Forecast(
+            block,
             block * rules.repeats_min,
-            min(block * rules.repeats_max, max(rules.time_allowed_seconds,
-                                               block * rules.repeats_min)),
+            min(block * rules.repeats_max, rules.time_allowed_seconds),
             row.id,
-        )  # fmt: skip
+        )
     return None
 
 
-def check_allowance(plan: Plan, expected: Forecast | None) -> None:
-    """Refuse a plan whose pilot will exceed its time allowance, by an earlier run.
-
-    Raises:
-        StudyError: with both times and the remedy.
-    """
+def shortfall(plan: Plan, expected: Forecast | None) -> str:
+    """What will not fit in the time allowance, by an earlier run, with the remedy; empty if the
+    pilot will, or if no earlier run tells."""
     allowed = plan.rules.time_allowed_seconds
     if expected is None or expected.pilot_seconds <= allowed:
-        return
-    raise StudyError(
-        f"the plan is longer than its time allowance: {len(plan.cells)} cells × "
-        f"{plan.rules.repeats_min} trials need about {format_duration(expected.pilot_seconds)} "
-        f"(as run {expected.run} took), {format_duration(allowed)} are allowed",
-        f"--max-time {round(expected.pilot_seconds * 1.5) + 1}s, or fewer levels or --repeats",
+        return ""
+    blocks = int(allowed / expected.block_seconds)
+    fits = f"{blocks} fit" if blocks else "not even one fits"
+    return (
+        f"{len(plan.cells)} cells × {plan.rules.repeats_min} trials need about "
+        f"{format_duration(expected.pilot_seconds)} (as run {expected.run} took), "
+        f"{format_duration(allowed)} are allowed: of {plan.rules.repeats_min} blocks {fits}; "
+        f"--max-time {round(expected.pilot_seconds * 1.5) + 1}s has room for all"
     )
+
+
+class Bought(NamedTuple):
+    """What the time allowance buys: trials of each cell, and what limits them."""
+
+    trials: int
+    is_capped: bool
+
+
+def trials_that_fit(plan: Plan, expected: Forecast) -> Bought:
+    """Trials of each cell that fit in the time allowance, by an earlier run, up to the cap."""
+    most = plan.rules.repeats_max
+    if expected.block_seconds * most <= plan.rules.time_allowed_seconds:
+        return Bought(most, True)
+    return Bought(int(plan.rules.time_allowed_seconds / expected.block_seconds), False)
 
 
 def _mean(values: list[float] | None) -> float | None:

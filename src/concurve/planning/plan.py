@@ -11,6 +11,7 @@ import itertools
 import math
 import random
 import shlex
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import HostError, StudyError
-from concurve.store.run_head import RunHead
+from concurve.store.run_head import PROTOCOL, RunHead
 from concurve.terms import Level
 from concurve.wire.spec import RoleSpec, TrialSpec
 
@@ -51,7 +52,11 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What will be run: the cells, the rules and the seed that orders them."""
+    """What will be run: the cells, the rules and the seed that orders them.
+
+    ``allowed_at_start`` is the time allowance in seconds that the run began with, before any
+    longer one; ``protocol`` the number of the protocol that it follows.
+    """
 
     study: Study
     effort: str
@@ -59,6 +64,8 @@ class Plan(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...]
     rules: Rules
     work: str | None
+    allowed_at_start: float
+    protocol: int = PROTOCOL
 
     @property
     def work_grows(self) -> bool:
@@ -71,6 +78,17 @@ class Plan(msgspec.Struct, frozen=True):
         cells = list(range(len(self.cells)))
         random.Random(f"{self.seed}/{block}").shuffle(cells)
         return cells
+
+    def by_importance(self) -> list[int]:
+        """The cells in the order that answers most where not all can be measured: the bases, the
+        cells furthest from them, then those in the middle of what was left out."""
+        series: dict[int, list[int]] = {}
+        for cell in self.cells:
+            series.setdefault(cell.base, []).append(cell.index)
+        ranks = [_halving(base, cells) for base, cells in series.items()]
+        return [
+            cell for place in itertools.zip_longest(*ranks) for cell in place if cell is not None
+        ]
 
     def block_seed(self, block: int) -> int:
         """The seed for random draws in a block's trials: the same in all its cells, so that they
@@ -122,13 +140,33 @@ def make_plan(study: Study, effort: str, seed: int) -> Plan:
         Cell(i, parameters, position[tuple({**parameters, **base_levels}.values())])
         for i, parameters in enumerate(combinations)
     )
-    return Plan(study, effort, seed, cells, study.effort(effort).rules, work)
+    rules = study.effort(effort).rules
+    return Plan(study, effort, seed, cells, rules, work, rules.time_allowed_seconds)
 
 
 def plan_of(head: RunHead) -> Plan:
     """The plan that a run follows."""
-    plan = make_plan(head.study, head.effort, head.seed)
-    return msgspec.structs.replace(plan, rules=head.rules)
+    at_start = head.allowed_at_start
+    return msgspec.structs.replace(
+        make_plan(head.study, head.effort, head.seed),
+        rules=head.rules,
+        allowed_at_start=head.rules.time_allowed_seconds if at_start is None else at_start,
+        protocol=head.protocol,
+    )
+
+
+def _halving(base: int, cells: list[int]) -> list[int]:
+    """A base, the last of its cells, the one half-way, and so on between these."""
+    line = [base, *(cell for cell in cells if cell != base)]
+    order = [0, len(line) - 1]
+    gaps = deque([(0, len(line) - 1)])
+    while gaps:
+        low, high = gaps.popleft()
+        middle = (low + high) // 2
+        if low < middle:
+            order.append(middle)
+            gaps.extend([(low, middle), (middle, high)])
+    return [line[place] for place in dict.fromkeys(order)]
 
 
 def _base_levels(study: Study, effort: str, work: str | None) -> dict[str, Level]:

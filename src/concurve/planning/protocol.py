@@ -1,35 +1,50 @@
 """Which trial comes next: document 002 §7.2, made exact. Pure and replayable.
 
-Blocks: each pass goes through all cells in a randomised order. The pilot is ``repeats_min``
-blocks. Then Stein's second stage (Stein 1945; facts: half-width ε·mean at 95 %) sets once, from
-the pilot's variance, how many trials a cell needs in all, up to ``repeats_max``; nothing is
-looked at again. A trial is redone for a cause, at the end of its block, at most ``redo_max``
-times; contamination and outliers together may cost ``redo_share`` of the planned trials. A
-second program error skips the cell.
+Each block goes through all cells in a randomised order, to the end: a cell that is precise enough
+runs on beside those that are not, so that ratios have both sides in each block. The pilot is
+``repeats_min`` blocks. Then the second stage sets once, from the pilot's intervals, how many blocks
+follow: as many as the least precise cell needs, up to ``repeats_max``; nothing is looked at again.
 
-The state is a function of the outcomes in order: a resumed run replays the stored ones.
+A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
+disturbed trials together may cost ``redo_share`` of the pilot's, and never the time that the pilot
+needs. A value alone is no cause. A second program error skips the cell.
+
+No trial begins that would probably end after the time allowance, and no block after the first. If
+not even that fits, the cells that answer most come first.
+
+The state is a function of the outcomes in order: a resumed run replays the stored ones. Runs of
+version 0.1.0 go on by its rules (``FIRST_PROTOCOL``).
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from concurve.definition.units import format_duration
 from concurve.errors import RunError
-from concurve.planning.plan import Plan
-from concurve.stats.moments import mean, median, median_deviation, stdev, t_quantile
+from concurve.planning.plan import Plan, describe
+from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
+from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, TrialKey
+from concurve.store.run_head import FIRST_PROTOCOL
 
-#: A value further from the median than this many median deviations is redone (10 σ if normal).
-OUTLIER_DEVIATIONS = 14.826
+#: A value further from the median than this many median deviations is far off (10 σ if normal).
+FAR_DEVIATIONS = 14.826
 
-#: The second stage never computes with more trials than the square of this.
-_ROOT_OF_TRIALS_MOST = 1e9
+#: Causes that are read alike in every cell. Waiting for a CPU is not: it can be judged only where
+#: there is one for each worker, so a redo for it would favour some cells of a ratio.
+REDONE = ("steal", "foreign_cpu", "late_reading")
 
-StopKind = Literal["complete", "time", "too_long"]
+#: The cause of a trial that the time allowance cut short: nobody's error.
+CUT = "time allowance"
+
+#: So many names of cells that were not measured are given.
+_NAMES_MOST = 12
+
+StopKind = Literal["complete", "time"]
 
 
 class Stop(NamedTuple):
@@ -79,7 +94,12 @@ class CellState:
 
 
 class Protocol:
-    """Feed it outcomes with :meth:`record`, ask it with :meth:`next`."""
+    """Feed it outcomes with :meth:`record`, ask it with :meth:`next`.
+
+    ``used`` of the cells are the trials that count, ``doubtful`` those among them that other
+    processes may have disturbed, ``rejected`` those that were redone; each with its cause and its
+    detail. ``is_staged``: the pilot's spread has set the number of trials.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -91,7 +111,9 @@ class Protocol:
         self.done = 0
         self.redos = 0
         self.stop: Stop | None = None
+        self.is_staged = False
         self._block = -1
+        self._is_begun = False
         self._slots: deque[TrialKey] = deque()
         self._redo: deque[TrialKey] = deque()
         self._next_block()
@@ -100,19 +122,35 @@ class Protocol:
 
     def next(self) -> TrialKey | Stop:
         """The next trial, or why there is none."""
+        key = self.upcoming()
+        if isinstance(key, TrialKey) and self._time_is_up(key):
+            return self._stop_for_time()
+        return key
+
+    def upcoming(self) -> TrialKey | Stop:
+        """The next trial, whatever time is left."""
         while self.stop is None:
             queue = self._slots or self._redo
             if not queue:
                 self._end_block()
-                continue
-            key = queue[0]
-            if self.cells[key.cell].skipped:
+            elif self.cells[queue[0].cell].skipped:
                 queue.popleft()
-            elif key.block >= self.rules.repeats_min and self._time_is_up(key):
-                self._stop_for_time()
             else:
-                return key
+                return queue[0]
         return self.stop
+
+    def far_off(self) -> dict[TrialKey, str]:
+        """Trials in use whose value lies far from the others of their cell, with how far: a mark,
+        no reason to leave them out."""
+        return {
+            TrialKey(index, block, cell.used[block][0]): detail
+            for index, cell in enumerate(self.cells)
+            for block, detail in _far_values(cell)
+        }
+
+    def unmeasured(self) -> list[int]:
+        """Cells without a trial in use that were not skipped."""
+        return [i for i, cell in enumerate(self.cells) if not cell.used and not cell.skipped]
 
     def planned(self) -> int:
         """Trials in all, as known now, redos not counted."""
@@ -137,9 +175,13 @@ class Protocol:
     def record(self, outcome: Outcome) -> None:
         """Record the outcome of the trial that :meth:`next` named."""
         (self._slots or self._redo).popleft()
+        self._is_begun = True
         self.done += 1
         self.elapsed += outcome.seconds
-        if outcome.verdict == "ok" and outcome.value is not None:
+        if outcome.cause == CUT:
+            self._reject(outcome)
+            self._redo_later(outcome.key)
+        elif outcome.verdict == "ok" and outcome.value is not None:
             self._accept(outcome)
         elif outcome.verdict == "contaminated":
             self._contaminated(outcome)
@@ -149,6 +191,7 @@ class Protocol:
             cell.skipped = f"given up by the check: {outcome.detail}".rstrip(": ")
         else:
             self._failed(outcome)
+        self._choose_what_fits()
 
     def _accept(self, outcome: Outcome) -> None:
         assert outcome.value is not None
@@ -162,7 +205,7 @@ class Protocol:
 
     def _contaminated(self, outcome: Outcome) -> None:
         """Redo the trial while redos are left; otherwise use it and mark it."""
-        if self._may_redo(outcome.key):
+        if self._may_redo(outcome.key, outcome.cause):
             self._reject(outcome)
             self._redo_later(outcome.key)
         elif outcome.value is not None:
@@ -188,28 +231,33 @@ class Protocol:
     def _redo_later(self, key: TrialKey) -> None:
         self._redo.append(TrialKey(key.cell, key.block, key.attempt + 1))
 
-    def _may_redo(self, key: TrialKey) -> bool:
+    def _may_redo(self, key: TrialKey, cause: str) -> bool:
         planned = len(self.cells) * self.rules.repeats_min
         if key.attempt >= self.rules.redo_max or self.redos >= self.rules.redo_share * planned:
+            return False
+        if not self._is_first and not (cause in REDONE and self._pilot_fits_with_a_redo()):
             return False
         self.redos += 1
         return True
 
     # -- blocks ---------------------------------------------------------------------------
 
+    @property
+    def _is_first(self) -> bool:
+        return self.plan.protocol == FIRST_PROTOCOL
+
     def _next_block(self) -> None:
         self._block += 1
+        self._is_begun = False
         active = [cell.target > self._block and not cell.skipped for cell in self.cells]
         self._slots = deque(
             TrialKey(cell, self._block, 0) for cell in self.plan.order(self._block) if active[cell]
         )
 
     def _end_block(self) -> None:
-        """All slots of the block are done: outliers, second stage, next block or end."""
+        """All slots of the block are done: second stage, next block or end."""
         last_of_pilot = self._block == self.rules.repeats_min - 1
-        if self._block == 0 and self._pilot_is_too_long():
-            return
-        if last_of_pilot and self._redo_outliers():
+        if last_of_pilot and self._is_first and self._redo_far_values():
             return
         if last_of_pilot:
             self._second_stage()
@@ -217,47 +265,41 @@ class Protocol:
         if not self._slots:
             self.stop = Stop("complete", self._complete_reason())
 
-    def _redo_outliers(self) -> bool:
-        """Queue trials that statistics alone find unrealistic; each once. None in a simulation:
-        a redo would repeat the same draws."""
+    def _redo_far_values(self) -> bool:
+        """Queue the values that version 0.1.0 redid; each once. None in a simulation."""
         if self.plan.study.simulation:
             return False
         found = False
         for index, cell in enumerate(self.cells):
-            values = cell.values()
-            if cell.skipped or len(values) < 5:
+            if cell.skipped:
                 continue
-            middle, spread = median(values), median_deviation(values)
-            if spread == 0:
-                continue
-            for block, (attempt, value) in list(cell.used.items()):
-                key = TrialKey(index, block, attempt)
-                far = abs(value - middle) / spread
-                if far > OUTLIER_DEVIATIONS and attempt == 0 and self._may_redo(key):
-                    self.rejected[key] = ("outlier", f"{far:.0f} median deviations off the median")
+            for block, detail in list(_far_values(cell)):
+                key = TrialKey(index, block, cell.used[block][0])
+                if key.attempt == 0 and self._may_redo(key, "outlier"):
+                    self.rejected[key] = ("outlier", detail)
                     self._redo_later(key)
                     del cell.used[block]
                     found = True
         return found
 
     def _second_stage(self) -> None:
-        """Stein: n = ⌈(t·s / (ε·mean))²⌉ from the pilot alone."""
+        """Set the number of blocks, from the pilot alone."""
         low, high = self.rules.repeats_min, self.rules.repeats_max
-        for cell in self.cells:
+        cells = [cell for cell in self.cells if not cell.skipped]
+        for cell in cells:
             values = cell.values()
-            if cell.skipped:
-                continue
             if len(values) < 2 or low == high:
                 cell.stop = StopReason.FIXED
                 continue
-            centre, spread = abs(mean(values)), stdev(values)
-            t = t_quantile(0.975, len(values) - 1)
-            aim = self.rules.precision * centre
-            # Bounded, because the square of a spread that is not finite is no number of trials.
-            wanted = min(t * spread / aim, _ROOT_OF_TRIALS_MOST) ** 2 if aim else 0.0
-            cell.needed = max(low, math.ceil(wanted))
+            self.is_staged = True
+            rule = trials_needed_by_mean if self._is_first else trials_needed
+            cell.needed = rule(values, self.rules)
             cell.target = min(high, cell.needed)
             cell.stop = StopReason.PRECISION if cell.needed <= high else StopReason.CAP
+        if not self._is_first:
+            blocks = max((cell.target for cell in cells), default=low)
+            for cell in cells:
+                cell.target = blocks
 
     def _complete_reason(self) -> str:
         capped = sum(cell.stop is StopReason.CAP for cell in self.cells)
@@ -272,25 +314,79 @@ class Protocol:
 
     # -- time -----------------------------------------------------------------------------
 
-    def _pilot_is_too_long(self) -> bool:
-        """After the first block: can the pilot end inside the allowance at all?"""
-        expected = self.elapsed * self.rules.repeats_min
-        if expected <= self.rules.time_allowed_seconds or self.rules.repeats_min == 1:
-            return False
-        self.stop = Stop("too_long", f"{expected:.0f}")
-        return True
-
     def _time_is_up(self, key: TrialKey) -> bool:
-        """Would this trial of the second stage end after the allowance?"""
-        cell = self.cells[key.cell]
-        expected = cell.seconds / len(cell.used) if cell.used else 0.0
-        return self.elapsed + expected > self.rules.time_allowed_seconds
+        """Would this trial, or the block that it begins, end after the allowance? The very first
+        trial always runs: a result late is more than none."""
+        if not self.done:
+            return False
+        left = self.rules.time_allowed_seconds - self.elapsed
+        if self._is_begun or key.block == 0:
+            return self._expected(key.cell) > left
+        return sum(self._expected(key.cell) for key in self._slots) > left
 
-    def _stop_for_time(self) -> None:
+    def _expected(self, cell: int) -> float:
+        """Expected time of a trial of a cell: the mean of its own, or of all."""
+        state = self.cells[cell]
+        return state.seconds / len(state.used) if state.used else self.elapsed / self.done
+
+    def _choose_what_fits(self) -> None:
+        """If the first block will not end in time, take the cells that answer most first.
+
+        This and the redos go by the allowance that the run began with, so that a longer one later
+        does not change the order of what is stored."""
+        if self._block or self._is_first:
+            return
+        left = self.plan.allowed_at_start - self.elapsed
+        if sum(self._expected(key.cell) for key in self._slots) > left:
+            rank = {cell: place for place, cell in enumerate(self.plan.by_importance())}
+            self._slots = deque(sorted(self._slots, key=lambda key: rank[key.cell]))
+
+    def _pilot_fits_with_a_redo(self) -> bool:
+        """Is there time for all trials of the pilot and for another one?"""
+        trials = 1 + len(self._redo)
+        if self._block < self.rules.repeats_min:
+            blocks = self.rules.repeats_min - 1 - self._block
+            trials += len(self._slots) + blocks * sum(not cell.skipped for cell in self.cells)
+        expected = trials * self.elapsed / self.done
+        return self.elapsed + expected <= self.plan.allowed_at_start
+
+    def _stop_for_time(self) -> Stop:
         for cell in self.cells:
-            if not cell.skipped and len(cell.used) < cell.target:
+            enough = cell.target if cell.needed is None else min(cell.needed, cell.target)
+            if not cell.skipped and len(cell.used) < enough:
                 cell.stop = StopReason.TIME
-        self.stop = Stop("time", f"time allowance of {self.rules.time_allowed_seconds:.0f} s")
+        self.stop = Stop("time", f"{self._time_was_up()}{self._not_measured()}")
+        return self.stop
+
+    def _time_was_up(self) -> str:
+        done = min((len(cell.used) for cell in self.cells if not cell.skipped), default=0)
+        blocks = max(cell.target for cell in self.cells)
+        allowed = format_duration(self.rules.time_allowed_seconds)
+        return f"time allowance of {allowed} used up after {done} of {blocks} blocks"
+
+    def _not_measured(self) -> str:
+        missing = self.unmeasured()
+        if not missing:
+            return ""
+        names = [describe(self.plan.cells[cell].parameters) for cell in missing[:_NAMES_MOST]]
+        more = len(missing) - len(names)
+        names += [f"{more} more"] if more else []
+        were = "was" if len(missing) == 1 else "were"
+        return (
+            f"; {len(missing)} of {len(self.cells)} cells {were} not measured: {'; '.join(names)}"
+        )
+
+
+def _far_values(cell: CellState) -> Iterator[tuple[int, str]]:
+    """The blocks whose values lie far from the others of a cell, with how far."""
+    values = cell.values()
+    if len(values) < 5:
+        return
+    middle, spread = median(values), median_deviation(values)
+    for block, (_, value) in cell.used.items():
+        if spread and abs(value - middle) / spread > FAR_DEVIATIONS:
+            far = abs(value - middle) / spread
+            yield block, f"{far:.0f} median deviations off the median"
 
 
 def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
@@ -301,7 +397,7 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
     """
     protocol = Protocol(plan)
     for outcome in outcomes:
-        expected = protocol.next()
+        expected = protocol.upcoming()  # an allowance ended it, if at all, after these
         if expected != outcome.key:
             raise RunError(
                 f"run {run}: trial {tuple(outcome.key)} is stored where the plan has {expected}",

@@ -4,6 +4,8 @@ History of the format:
 
 - 1 (2026-11): first version, without a number of its format.
 - 2 (2026-11): ``format`` is written. Everything else is as in format 1.
+- 3 (2026-11): ``protocol`` says which protocol the run follows; those of older formats follow the
+  first one. ``allowed_at_start`` may be there.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ from concurve.formats import Versions, number_alone
 from concurve.store.consistency import check_study
 from concurve.store.rows import RunRow
 from concurve.terms import Level
+
+#: The protocol that new runs follow (:mod:`concurve.planning.protocol`), and that of version 0.1.0.
+PROTOCOL = 2
+FIRST_PROTOCOL = 1
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +44,9 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
 
     ``started`` is an ISO 8601 time in UTC, ``again`` the command line that repeats the run, and
     ``programs`` says which file each role executes. ``left_out`` are optional levels that the
-    machine could not run; the study is without them.
+    machine could not run; the study is without them. ``protocol`` is the number of the protocol
+    that orders its trials. ``allowed_at_start`` is the time allowance in seconds that the run began
+    with, if it was resumed with a longer one.
     """
 
     format: int
@@ -53,6 +61,8 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     rules: Rules
     left_out: tuple[LeftOut, ...] = ()
+    protocol: int = PROTOCOL
+    allowed_at_start: float | None = None
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""
@@ -65,9 +75,15 @@ def _check(head: RunHead) -> None:
     check_study(head.study, head.effort)
     if not 1 <= head.rules.repeats_min <= head.rules.repeats_max:
         raise ValueError(f"repeats {head.rules.repeats_min}..{head.rules.repeats_max}")
+    if not FIRST_PROTOCOL <= head.protocol <= PROTOCOL:
+        raise ValueError(f"there is no protocol {head.protocol}")
 
 
-VERSIONS = Versions(RunHead, "run", (number_alone,), _check)
+def _with_protocol(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, "protocol": FIRST_PROTOCOL}
+
+
+VERSIONS = Versions(RunHead, "run", (number_alone, _with_protocol), _check)
 
 #: The format that this version writes.
 FORMAT = VERSIONS.newest

@@ -1,0 +1,55 @@
+"""How many trials a precision needs: from a pilot, and beforehand for an assumed spread."""
+
+from __future__ import annotations
+
+import math
+
+from concurve.definition.study import Rules
+from concurve.stats.centre import centre_estimate
+from concurve.stats.moments import mean, stdev, t_quantile
+
+#: The interval of a median varies between samples of the same program, by a fifth at 25 trials, and
+#: so does that of the pilot. With this margin, 95 % of the runs reach their precision
+#: (``tests/planning/test_noise.py``).
+MARGIN = 1.5
+
+#: Up to this number of trials the interval of the pilot is Student's or the whole range, whose
+#: width holds a margin already.
+FEW = 5
+
+#: The interval of a median is wider than that of a mean by √(π/2), where trials vary normally.
+MEDIAN_FACTOR = math.sqrt(math.pi / 2)
+
+#: Never computed with more trials than the square of this.
+_ROOT_OF_TRIALS_MOST = 1e9
+
+
+def trials_needed(values: list[float], rules: Rules) -> int:
+    """Trials for which the printed interval of the centre has the half-width asked for.
+
+    The interval of the pilot itself is scaled: its width falls with √n. So a slow tail, which does
+    not widen the interval of a median, does not ask for trials either.
+    """
+    if not all(map(math.isfinite, values)):
+        return rules.repeats_max + 1
+    reached = centre_estimate(values, floor=None, is_staged=True).precision or 0.0
+    margin = 1.0 if len(values) <= FEW else MARGIN
+    root = min(margin * reached / rules.precision, _ROOT_OF_TRIALS_MOST)
+    return max(rules.repeats_min, math.ceil(len(values) * root**2))
+
+
+def trials_needed_by_mean(values: list[float], rules: Rules) -> int:
+    """The rule of version 0.1.0, for its runs: Stein (1945), n = ⌈(t·s / (ε·mean))²⌉."""
+    aim = rules.precision * abs(mean(values))
+    t = t_quantile(0.975, len(values) - 1)
+    wanted = min(t * stdev(values) / aim, _ROOT_OF_TRIALS_MOST) ** 2 if aim else 0.0
+    return max(rules.repeats_min, math.ceil(wanted))
+
+
+def precision_of(trials: int, spread: float) -> float | None:
+    """The relative half-width to expect of the interval of a centre over so many trials, if they
+    vary normally by this share; ``None`` for a single trial, which has no interval."""
+    if trials < 2:
+        return None
+    factor = 1.0 if trials <= FEW else MEDIAN_FACTOR
+    return t_quantile(0.975, trials - 1) * factor * spread / math.sqrt(trials)
