@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from concurve.readings.fairness_measures import fairness_info
+from concurve.definition.measured import fairness_info
 from concurve.readings.measures import measure
 from concurve.stats.fairness import fairness, poisson_floor, windows
 from concurve.wire.report import IndicatorLine

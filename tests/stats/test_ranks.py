@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from concurve.stats.blocks import block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate
-from concurve.stats.ranks import median_interval, ranked
+from concurve.stats.ranks import median_interval, p_values_above, ranked, shifted
 
 FINITE = st.floats(min_value=-1e6, max_value=1e6)
 
@@ -42,6 +42,22 @@ def test_the_interval_of_the_signed_rank_test_has_published_bounds() -> None:
     low, high = found.interval(0.96)
     assert low == pytest.approx(-0.786)
     assert high == pytest.approx(-0.010)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("n", [6, 9, 20, 70])
+def test_the_bounds_are_the_first_values_that_are_not_rejected(n: int, confidence: float) -> None:
+    """Between each two adjacent means of pairs the test changes its p-value."""
+    generator = random.Random(n)
+    tail = (1 - confidence) / 2
+    one = ranked([generator.gauss(0, 1) for _ in range(n)])
+    two = shifted(*([generator.gauss(0, 1) for _ in range(n)] for _ in "ab"))
+    for found in (one, two):
+        assert found is not None
+        low, high = found.interval(confidence)
+        for step in (1e-9, 1e-3):
+            assert found.p_above(low - step) <= tail < found.p_above(low + step)
+            assert found.p_below(high + step) <= tail < found.p_below(high - step)
 
 
 def test_few_values_have_the_wider_of_range_and_student() -> None:
@@ -137,3 +153,93 @@ def test_what_slows_a_block_drops_out_of_its_ratio() -> None:
     assert ratio.low is not None
     assert ratio.high is not None
     assert 1.99 < ratio.low < ratio.high < 2.01
+
+
+def test_the_rank_sum_test_agrees_with_scipy() -> None:
+    from scipy.stats import mannwhitneyu
+
+    generator = random.Random(11)
+    for n, m in ((4, 5), (5, 5), (8, 6), (12, 20), (30, 30)):
+        top = [generator.gauss(0.4, 1) for _ in range(n)]
+        bottom = [generator.gauss(0, 1) for _ in range(m)]
+        found = shifted(top, bottom)
+        assert found is not None
+        assert min(top) < max(bottom)
+        for alternative, p in (("greater", found.p_above()), ("less", found.p_below())):
+            expected = mannwhitneyu(top, bottom, alternative=alternative, method="exact").pvalue
+            assert p == pytest.approx(expected)
+
+
+def test_the_interval_of_a_shift_has_published_bounds() -> None:
+    """Hollander & Wolfe (1999), example 4.1: permeability of membranes, at term and before."""
+    at_term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
+    before = [1.15, 0.88, 0.90, 0.74, 1.21]
+    found = shifted(at_term, before)
+    assert found is not None
+    assert found.value == pytest.approx(0.305)
+    assert found.p_above() == pytest.approx(0.1272, abs=1e-4)
+    low, high = found.interval()
+    assert low == pytest.approx(-0.15)
+    assert high == pytest.approx(0.76)
+
+
+@given(
+    st.lists(FINITE, min_size=2, max_size=12),
+    st.lists(FINITE, min_size=2, max_size=12),
+    FINITE,
+    st.sampled_from([0.8, 0.95, 0.999]),
+)
+def test_the_interval_of_a_shift_holds_what_its_test_does_not_reject(
+    top: list[float], bottom: list[float], bound: float, confidence: float
+) -> None:
+    found = shifted(top, bottom)
+    assert found is not None
+    low, high = found.interval(confidence)
+    tail = (1 - confidence) / 2
+    scale = 1e-9 * (1 + max(map(abs, [*top, *bottom])))
+    assert low - scale <= found.value <= high + scale
+    if bound < low - scale:
+        assert found.p_above(bound) <= tail * (1 + 1e-9)
+    if low + scale < bound < high - scale:
+        assert found.p_above(bound) > tail * (1 - 1e-9)
+    assert shifted([1.0], bottom) is None
+
+
+def test_many_values_of_two_samples_are_taken_as_normal() -> None:
+    from scipy.stats import mannwhitneyu
+
+    generator = random.Random(12)
+    top, bottom = ([generator.gauss(shift, 1) for _ in range(80)] for shift in (0.3, 0))
+    found = shifted(top, bottom)
+    assert found is not None
+    expected = mannwhitneyu(top, bottom, alternative="greater", method="asymptotic").pvalue
+    assert found.p_above() == pytest.approx(expected, rel=1e-3)
+    low, high = found.interval(1 - 2 * found.p_above())
+    assert abs(low) < 0.02 < high
+
+
+#: Values that tie, lie around the bound symmetrically, or are alike.
+TYING = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0]) | FINITE
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(TYING, max_size=12), st.sampled_from([-1.0, 0.0, 0.5])),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_many_samples_at_once_are_tested_like_each_alone(
+    samples: list[tuple[list[float], float]],
+) -> None:
+    import numpy as np
+
+    rows = np.full((len(samples), 13), np.nan)
+    for row, (values, _) in zip(rows, samples, strict=True):
+        row[: len(values)] = values
+        row[:] = np.roll(row, len(values))
+    bounds = np.array([bound for _, bound in samples])
+    found = p_values_above(rows, bounds)
+    for p, (values, bound) in zip(found.tolist(), samples, strict=True):
+        alone = ranked(values)
+        assert p == pytest.approx(1.0 if alone is None else alone.p_above(bound), abs=1e-12)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.published import PublishedFigure
 from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.published import Agreement, PublishedComparison, PublishedTable
-from concurve.stats.moments import mean
-from concurve.stats.welch import difference
+from concurve.stats.centre import centre, staged
+from concurve.stats.ranks import ranked
 from concurve.terms import Level
 
 
@@ -46,6 +48,25 @@ class _Measured(NamedTuple):
     ) -> Estimate | None:
         """One cell over another."""
         return self.samples.ratio({**self.first, **top}, {**self.first, **bottom}, indicator)
+
+    def difference(
+        self, top: Mapping[str, Level], bottom: Mapping[str, Level], indicator: str
+    ) -> Estimate:
+        """One cell less another, over their common blocks.
+
+        Raises:
+            MissingError: no block holds both.
+        """
+        cells = {**self.first, **top}, {**self.first, **bottom}
+        above, below = (self.samples.by_block(cell, indicator) for cell in cells)
+        apart = [above[block] - below[block] for block in above.keys() & below.keys()]
+        if not apart:
+            raise MissingError("has no block in common with its base", "the cell")
+        found = ranked(apart, sum(self.samples.resolution(cell, indicator) for cell in cells))
+        if found is None:
+            return Estimate(value=apart[0], n=1)
+        low, high = found.interval(staged(0.95, self.samples.is_staged))
+        return Estimate(value=found.value, low=low, high=high, n=len(apart))
 
 
 class _Answer(NamedTuple):
@@ -130,19 +151,16 @@ def _difference(figure: PublishedFigure, measured: _Measured) -> _Answer:
     """The figure minus that of its base, for counts that start from another number."""
     if _is_base(figure):
         return _base(figure, measured, 0.0)
-    own, base = _values(figure, measured)
-    value = mean(own) - mean(base)
-    found = difference(own, base, measured.samples.pilot)
-    low, high = found.interval() if found is not None else (None, None)
-    ours = Estimate(value=value, low=low, high=high, n=min(len(own), len(base)), unit=figure.unit)
-    return _judged(figure, ours, _published(figure))
+    _values(figure, measured)  # raises where a cell has none
+    ours = measured.difference(figure.parameters, figure.base_parameters, figure.indicator)
+    return _judged(figure, msgspec.structs.replace(ours, unit=figure.unit), _published(figure))
 
 
 def _order(figure: PublishedFigure, measured: _Measured) -> _Answer:
     """Whether the figure lies below, at or above its base. Nothing else can be compared if two
     systems have different scales, such as priorities."""
     own, base = _values(figure, measured)
-    ours = Estimate(value=mean(own), n=len(own), min=min(own), max=max(own))
+    ours = Estimate(value=centre(own), n=len(own), min=min(own), max=max(own))
     if _is_base(figure):
         return _Answer("base", "the others are relative to it", figure.value, ours)
     assert figure.base_value is not None
@@ -164,7 +182,7 @@ def _beside(figure: PublishedFigure, measured: _Measured) -> _Answer:
     if not figure.indicator or not figure.parameters:
         return _Answer("not comparable", "nothing is measured for it here")
     values = measured.values(figure.parameters, figure.indicator)
-    value = mean(values)
+    value = centre(values)
     unit = measured.unit_of(figure.indicator)
     ours = Estimate(value=value, n=len(values), unit=unit, min=min(values), max=max(values))
     return _Answer("not comparable", "side by side only: the scales differ", None, ours)

@@ -3,7 +3,8 @@
 A claim on a ratio that is judged at each level of several assumptions has a verdict for each
 setting. This module looks at each assumption alone: it takes the ratio at each of its levels, as
 the geometric mean over all settings of the others, and divides it by the ratio at the first level.
-All cells of a block share their random draws, so both are computed block by block.
+All cells of a block share their random draws, so both are computed block by block. The changes of
+all claims hold together with 95 % (:func:`~concurve.stats.comparison.together`).
 """
 
 from __future__ import annotations
@@ -13,24 +14,37 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, Ratio, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.estimate import Estimate
 from concurve.findings.claims import Dependence
 from concurve.findings.run import Finding
-from concurve.stats.intervals import paired_ratio
+from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.comparison import together
 from concurve.terms import Level
-
-#: A change is reported if its whole interval lies on one side of 1.
-_NONE = 1.0
 
 
 class _Sides(NamedTuple):
     """The geometric means of the indicator in the ratio's numerator and denominator, by block."""
 
-    above: Mapping[int, float]
-    below: Mapping[int, float]
+    above: Blocks
+    below: Blocks
+
+
+class _Drafted(NamedTuple):
+    """A dependence without its change; and the ratios of its level and of the first one, by block,
+    whose ratio that is. The first level has none."""
+
+    item: Dependence
+    here: Blocks
+    first: Blocks | None
+
+    def change(self, confidence: float) -> Estimate | None:
+        """The change at a confidence."""
+        return None if self.first is None else block_ratio(self.here, self.first, confidence)
 
 
 def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
@@ -38,7 +52,7 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
     Empty if the study is no simulation; a claim with a missing cell is left out."""
     if not study.simulation:
         return ()
-    found = []
+    found: list[_Drafted] = []
     for claim in study.claims:
         test = parse_test(claim, "study")
         if isinstance(test, Ratio):
@@ -46,14 +60,20 @@ def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
             for factor, levels in columns.items():
                 if len(levels) > 1:
                     found += _of(claim, test, columns, factor, samples)
-    return tuple(found)
+    tested = [index for index, draft in enumerate(found) if draft.first is not None]
+    changes = together([found[index].change for index in tested], _is_significant)
+    changed = dict(zip(tested, changes, strict=True))
+    return tuple(
+        msgspec.structs.replace(draft.item, change=changed.get(index), family=len(tested))
+        for index, draft in enumerate(found)
+    )
 
 
 def sentences(found: Sequence[Dependence]) -> Iterator[Finding]:
     """For each claim, the assumption that changes its ratio most, or that none does."""
     for says, group in itertools.groupby(found, key=lambda item: item.says):
         rows = list(group)
-        sure = [item for item in rows if item.change is not None and _is_sure(item)]
+        sure = [item for item in rows if _is_significant(item.change)]
         ratios = [item.ratio.value for item in rows]
         span = f"{says} The ratio is {min(ratios):.3g} to {max(ratios):.3g}"
         if not sure:
@@ -73,34 +93,31 @@ def _of(
     columns: Mapping[str, Sequence[Level]],
     factor: str,
     samples: Samples,
-) -> list[Dependence]:
+) -> list[_Drafted]:
     others = {name: levels for name, levels in columns.items() if name != factor}
     settings = [
         dict(zip(others, levels, strict=True)) for levels in itertools.product(*others.values())
     ]
-    found: list[Dependence] = []
-    first: _Sides | None = None
+    found: list[_Drafted] = []
+    first: Blocks | None = None
     for level in columns[factor]:
         try:
             here = _sides(test, [{**setting, factor: level} for setting in settings], samples)
         except MissingError:
             return []
-        ratio = _paired(here.above, here.below, samples)
+        ratio = block_ratio(here.above, here.below)
         if ratio is None:
             return []
-        first = first or here
-        change = None if first is here else _paired(_ratios(here), _ratios(first), samples)
-        found.append(
-            Dependence(
-                claim=claim.id,
-                says=claim.says,
-                factor=factor,
-                level=level,
-                settings=len(settings),
-                ratio=ratio,
-                change=change,
-            )
+        item = Dependence(
+            claim=claim.id,
+            says=claim.says,
+            factor=factor,
+            level=level,
+            settings=len(settings),
+            ratio=ratio,
         )
+        found.append(_Drafted(item, _ratios(here), first))
+        first = first or _ratios(here)
     return found
 
 
@@ -109,9 +126,7 @@ def _sides(test: Ratio, settings: Sequence[Cell], samples: Samples) -> _Sides:
                     for cell in (test.of, test.over)))  # fmt: skip
 
 
-def _means(
-    cell: Cell, settings: Sequence[Cell], indicator: str, samples: Samples
-) -> dict[int, float]:
+def _means(cell: Cell, settings: Sequence[Cell], indicator: str, samples: Samples) -> Blocks:
     """Geometric means over the settings, for each block that has all settings."""
     columns = [samples.by_block({**cell, **setting}, indicator) for setting in settings]
     blocks = set.intersection(*(set(column) for column in columns))
@@ -123,25 +138,16 @@ def _means(
     }
 
 
-def _ratios(sides: _Sides) -> dict[int, float]:
+def _ratios(sides: _Sides) -> Blocks:
     both = sides.above.keys() & sides.below.keys()
     return {block: sides.above[block] / sides.below[block] for block in both}
 
 
-def _paired(
-    above: Mapping[int, float], below: Mapping[int, float], samples: Samples
-) -> Estimate | None:
-    both = sorted(above.keys() & below.keys())
-    return paired_ratio(
-        [above[block] for block in both], [below[block] for block in both], pilot=samples.pilot
-    )
-
-
-def _is_sure(item: Dependence) -> bool:
-    change = item.change
+def _is_significant(change: Estimate | None) -> bool:
+    """Does the whole interval of a change lie on one side of 1?"""
     if change is None or change.low is None or change.high is None:
         return False
-    return change.low > _NONE or change.high < _NONE
+    return change.low > 1 or change.high < 1
 
 
 def _change(item: Dependence) -> float:

@@ -13,9 +13,10 @@ from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
 from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine
+from concurve.stats.blocks import growth
+from concurve.stats.centre import centre
 from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
-from concurve.stats.comparison import benjamini_hochberg
-from concurve.stats.intervals import ratio_estimate
+from concurve.stats.comparison import benjamini_hochberg, log_shift
 from concurve.terms import IndicatorInfo, Level
 
 #: False discovery rate of the changes that are shown.
@@ -96,7 +97,8 @@ def _kept(found: list[list[ChangePoint]]) -> list[list[ChangePoint]]:
 
 
 def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) -> CellHistory:
-    """The series with its change points; the level of a segment is the mean of its runs."""
+    """The series with its change points; the change is the shift between the runs of
+    two segments."""
     if len(cell.points) < LENGTH_MIN:
         have = len(cell.points)
         which = f"{format_count(have, 'run')} {'is' if have == 1 else 'are'}"
@@ -106,13 +108,22 @@ def _marked(cell: CellHistory, changes: list[ChangePoint], info: IndicatorInfo) 
     bounds = [0, *(change.start for change in changes), len(values)]
     points = list(cell.points)
     for before, index, after in zip(bounds, bounds[1:], bounds[2:], strict=False):
-        ratio = ratio_estimate(values[index:after], values[before:index])
+        ratio = _ratio(values[index:after], values[before:index])
         points[index] = msgspec.structs.replace(
-            points[index],
-            change=ratio and msgspec.structs.replace(ratio, unit="×"),
-            verdict=_verdict(ratio, info),
+            points[index], change=ratio, verdict=_verdict(ratio, info)
         )
     return msgspec.structs.replace(cell, points=tuple(points))
+
+
+def _ratio(new: Sequence[float], old: Sequence[float]) -> Estimate | None:
+    """The runs of a segment over those of the one before; ``None`` where a figure is not above
+    0."""
+    n, shift = min(len(new), len(old)), log_shift([new], [old])
+    if shift is None:
+        top, bottom = centre(new), centre(old)
+        return Estimate(value=top / bottom, n=n, unit="×") if min(top, bottom) > 0 else None
+    low, high = shift.interval()
+    return Estimate(value=growth(shift.value), low=growth(low), high=growth(high), n=n, unit="×")
 
 
 def _verdict(ratio: Estimate | None, info: IndicatorInfo) -> Step:

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run import StoredRun
+from concurve.definition.measured import FAIRNESS
 from concurve.findings.workers import CellShares, WorkerShares
-from concurve.readings.fairness_measures import FAIRNESS
 from concurve.store.rows import TrialKey
 from concurve.wire.record import TrialRecord
 

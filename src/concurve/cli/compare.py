@@ -11,7 +11,6 @@ from concurve.cli import options
 if TYPE_CHECKING:
     from concurve.analysis.comparison.options import Options
     from concurve.findings.comparison import Comparison
-    from concurve.stats.comparison import Method
     from concurve.store import Store
 
 HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
@@ -24,6 +23,7 @@ Examples:
 
 A is the base, B is new: the ratio is B over A. Several runs with commas between them (A1,A2)
 are sessions of one experiment. A difference below --effect counts as none.
+Levels of one run are compared block by block (signed ranks), runs by their trials (rank sums).
 """
 
 
@@ -50,14 +50,6 @@ are sessions of one experiment. A difference below --effect counts as none.
     metavar="SHARE",
     help="Smallest effect of interest.",
 )
-@click.option(
-    "--interval",
-    "method",
-    type=click.Choice(["welch", "pairs", "bootstrap"]),
-    default="welch",
-    show_default=True,
-    help="How intervals are made; pairs: block by block inside a run.",
-)
 @click.option("--across-machines", is_flag=True, help="Compare runs of different machines.")
 @click.option(
     "--fail-on",
@@ -74,7 +66,6 @@ def verb(
     indicators: tuple[str, ...],
     better: str | None,
     effect: str,
-    method: Method,
     across_machines: bool,
     fail_on: tuple[str, ...],
     json: bool,
@@ -92,7 +83,6 @@ def verb(
     chosen = Options(
         indicators=indicators,
         effect=parse_share(effect, "--effect"),
-        method=method,
         better=better or "",
         across_machines=across_machines,
     )

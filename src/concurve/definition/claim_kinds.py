@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
+from concurve.definition.measured import better_of
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Study
 from concurve.errors import StudyError
@@ -21,10 +22,12 @@ class ClaimTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     A claim is judged at each level of the factors ``each``, with a verdict for every one; as a
     table ``each`` names the levels, none for all. ``exact``: the kind is about readings that no
     other process on the machine can change, such as a priority; :mod:`concurve.analysis.doubt`
-    leaves its verdicts as they are.
+    leaves its verdicts as they are. ``ranks``: the kind asks which is better, so its indicator
+    needs a better direction.
     """
 
     exact: ClassVar[bool] = False
+    ranks: ClassVar[bool] = False
 
     published: float | None = None
     indicator: str = "wall_seconds"
@@ -39,18 +42,22 @@ class Bounded(ClaimTest, frozen=True, kw_only=True):
 
 
 class Ratio(Bounded, frozen=True, kw_only=True):
-    """``indicator`` in cell ``of`` over that in cell ``over``, against bounds.
-
-    ``speedup`` is the inverse for times: how many times as fast ``of`` is.
-    """
+    """``indicator`` in cell ``of`` over that in cell ``over``, against bounds."""
 
     of: Cell
     over: Cell
 
 
+class Speedup(Ratio, frozen=True, kw_only=True):
+    """How many times as good ``of`` is as ``over``: the ratio, or its inverse where lower is
+    better."""
+
+    ranks: ClassVar[bool] = True
+
+
 class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
-    """Over all levels of ``factor`` in the cells ``where``, the means stay within the share
-    ``within`` of their common mean."""
+    """Over all levels of ``factor`` in the cells ``where``, the figures stay within the
+    share ``within`` of their common geometric mean."""
 
     factor: str
     within: float
@@ -60,14 +67,18 @@ class ConstantWithin(ClaimTest, frozen=True, kw_only=True):
 class BestSetting(ClaimTest, frozen=True, kw_only=True):
     """The best level of ``factor`` in the cells ``where`` is one of ``among``."""
 
+    ranks: ClassVar[bool] = True
+
     factor: str
     among: tuple[Level, ...]
     where: Cell = {}
 
 
 class BestRatio(Bounded, frozen=True, kw_only=True):
-    """The best mean of ``indicator`` over the levels of ``factor`` in the cells ``of``, over the
+    """The best figure of ``indicator`` over the levels of ``factor`` in the cells ``of``, over the
     best one in the cells ``over``, or over the figure ``over_value`` of the source."""
+
+    ranks: ClassVar[bool] = True
 
     factor: str
     of: Cell
@@ -94,6 +105,8 @@ class Spread(Bounded, frozen=True, kw_only=True):
 
 class Order(ClaimTest, frozen=True, kw_only=True):
     """``cells`` stand in order, the best first."""
+
+    ranks: ClassVar[bool] = True
 
     cells: tuple[Cell, ...]
 
@@ -167,7 +180,7 @@ class Untestable(ClaimTest, frozen=True, kw_only=True):
 
 
 KINDS: dict[str, type[ClaimTest]] = {
-    "speedup": Ratio,
+    "speedup": Speedup,
     "ratio": Ratio,
     "constant_within": ConstantWithin,
     "best_setting": BestSetting,
@@ -226,7 +239,7 @@ def parse_test(claim: Claim, where: str) -> ClaimTest:
 
 
 def check_claims(study: Study, origins: Origins) -> None:
-    """Refuse claims that no run could test: unknown kinds, factors or levels.
+    """Refuse claims that no run could test: unknown kinds or factors, no bounds, no direction.
 
     Raises:
         StudyError: names the claim and the remedy.
@@ -245,6 +258,12 @@ def check_claims(study: Study, origins: Origins) -> None:
         if isinstance(test, Bounded) and test.at_least is None and test.at_most is None:
             raise StudyError(
                 f"{where}: claims {claim.id!r}: neither at_least nor at_most", "at_least = 1.9"
+            )
+        if test.ranks and better_of(study, test.indicator) == "neither":
+            raise StudyError(
+                f"{where}: claims {claim.id!r}: a {claim.kind} asks which is better, but "
+                f"{test.indicator} has no better direction",
+                f'[[indicators]] name = "{test.indicator}" with better = "lower" or "higher"',
             )
         if isinstance(test, BestRatio) and (test.over is None) == (test.over_value is None):
             raise StudyError(

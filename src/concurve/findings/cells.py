@@ -21,13 +21,15 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``doubtful`` trials in use are in doubt, because the machine was not quiet. Where enough others
     are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
     all trials in use; else the figures say that they are in doubt.
-    ``base`` is the index of the cell that speed-up and efficiency refer to.
+    ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
+    says by how much a reading of an indicator may be off, in its unit.
     """
 
     index: int
     parameters: dict[str, Level]
     status: CellStatus
     indicators: Mapping[str, Estimate]
+    resolutions: Mapping[str, float] = {}
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
     doubtful: int = 0

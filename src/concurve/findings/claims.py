@@ -16,7 +16,12 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a claim of the source: ``estimate`` against ``threshold``, with the published
     figure. ``id`` is that of the ``claim``, with the levels at which it was judged if there are
     several. ``cell`` is the cell that the claim is about, if it is a single one; ``doubt`` says why
-    a verdict was withheld on a machine that was not quiet."""
+    a verdict was withheld on a machine that was not quiet.
+
+    ``family`` is the number of claims whose verdicts hold together with 95 %; the ``estimate`` has
+    the interval that decided among them. 0: no error is to be shared, or nothing was tested.
+    ``trials``: how many of each cell would decide an undecided claim with a power of 80 %, if the
+    truth is as estimated."""
 
     id: str
     says: str
@@ -31,12 +36,15 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     indicator: str = ""
     cell: dict[str, Level] = {}
     doubt: str = ""
+    family: int = 0
+    trials: int | None = None
 
 
 class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     """How a ratio that a claim of a simulation is about depends on one of its assumptions: at a
     ``level`` of ``factor`` the geometric mean over all ``settings`` of the others, and as
-    ``change`` its ratio to that at the first level, which itself has no ``change``."""
+    ``change`` its ratio to that at the first level, which itself has no ``change``. The changes of
+    a ``family`` of so many hold together with 95 %."""
 
     claim: str
     says: str
@@ -45,3 +53,4 @@ class Dependence(msgspec.Struct, frozen=True, kw_only=True):
     settings: int
     ratio: Estimate
     change: Estimate | None = None
+    family: int = 0

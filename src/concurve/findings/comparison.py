@@ -15,7 +15,9 @@ Change = Literal["faster", "slower", "same", "undecided"]
 class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One cell against its counterpart: ``ratio`` is the new figure over the base's.
 
-    ``note`` says why there is no ratio, or none with an interval.
+    ``note`` says why there is no ratio, or none with an interval. ``trials`` is how many of each
+    would show a difference as large as the effect with a power of 80 %, ``cpu_trials`` how many by
+    CPU time; both follow from the spreads alone.
     """
 
     parameters: dict[str, Level]
@@ -25,13 +27,17 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     base: Estimate | None = None
     new: Estimate | None = None
     note: str = ""
+    trials: int | None = None
+    cpu_trials: int | None = None
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs, or two levels of a factor, cell by cell.
 
     ``base`` and ``new`` name the sides. ``effect`` is the share below which a difference is not
-    worth the name; ``factors`` those that vary among the cells.
+    worth the name; ``factors`` those that vary among the cells. ``method`` is ``pairs`` inside a
+    run, whose blocks hold both sides, and ``ranks`` between runs. ``advice`` says what would decide
+    the cells that are undecided.
     """
 
     base: str
@@ -41,4 +47,5 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     effect: float
     method: str
     cells: tuple[CellComparison, ...]
+    advice: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -32,7 +32,8 @@ _WANTED = (
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
-    ``pilot``: the first trials of a cell, whose spread set how many more it got. ``simulation``:
+    ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
+    got. ``simulation``:
     the figures come from a clock of the program's own, so the state of the machine does not affect
     them.
     """
@@ -50,6 +51,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     again: str
     version: str
     pilot: int | None = None
+    is_staged: bool = False
     simulation: bool = False
 
 

@@ -1,28 +1,34 @@
-"""The settings that cannot be distinguished from the best, and how many trials would separate
-them."""
+"""The settings that cannot be distinguished from the best, by the blocks that they share."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.stats.intervals import mean_estimate
-from concurve.stats.moments import mean, square, t_quantile
-from concurve.stats.welch import deviation_of, mean_error, p_above_others
+from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.centre import centre, centre_estimate, staged
+from concurve.stats.moments import stdev
+from concurve.stats.power import trials_to_tell
+from concurve.stats.ranks import p_values_above
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Each setting is compared with at most this many others, to save time with thousands of cells.
-RIVALS_MAX = 200
+RIVALS_MAX = 50
 
-#: No larger number of trials a setting is proposed.
-TRIALS_MAX = 1000
+#: So many differences are computed at once.
+_CHUNK = 2_000_000
 
 
 class BestSet(NamedTuple):
     """``members``: indices that cannot be distinguished from the best, in the order given;
     ``p_values``: how likely data like these are if that setting is the best; ``ranking``: all
-    indices, the best mean first."""
+    indices, the best centre first."""
 
     members: tuple[int, ...]
     p_values: tuple[float, ...]
@@ -30,55 +36,106 @@ class BestSet(NamedTuple):
 
     @property
     def leader(self) -> int:
-        """The setting with the best mean; always a member."""
-        return self.ranking[0]
+        """The member with the best centre."""
+        return next(index for index in self.ranking if index in self.members)
 
     @property
     def rival(self) -> int | None:
-        """The member with the next best mean."""
-        return next((index for index in self.ranking[1:] if index in self.members), None)
+        """The member with the next best centre."""
+        members = (index for index in self.ranking if index in self.members)
+        return next(itertools.islice(members, 1, None), None)
 
 
 def best_set(
-    columns: Sequence[Sequence[float]],
+    cells: Sequence[Blocks],
     lower_is_better: bool = True,
     confidence: float = 0.95,
-    pilot: int | None = None,
+    is_staged: bool = False,
+    resolutions: Sequence[float] = (),
 ) -> BestSet:
     """Subset selection: it contains the best setting with at least this confidence.
 
-    Each setting is held against every other by a one-sided Welch test of "that one is better",
-    and leaves the set if one of them is, at the level (1 − confidence) / (settings − 1): the
-    best leaves only if one of so many true hypotheses is rejected (Bonferroni), whatever the
-    others are. Only the :data:`RIVALS_MAX` best means are compared with: fewer tests reject no
-    more. This is Gupta's subset selection for spreads that differ (Hsu 1996, ch. 4). A
-    setting with a single trial cannot be distinguished from any other and stays.
+    Each setting is held against every other by a one-sided signed-rank test of "that one is
+    better" over the blocks that hold both (:class:`~concurve.stats.ranks.Ranked`), and leaves the
+    set if one of them is, at the level (1 − confidence) / (settings − 1): the best leaves only if
+    one of so many true hypotheses is rejected (Bonferroni), whatever the others are. Only the
+    :data:`RIVALS_MAX` best centres are compared with: fewer tests reject no more. This is Gupta's
+    subset selection (Hsu 1996, ch. 4) by ranks. Positive values are compared by their ratios,
+    others by their differences. A setting that shares fewer than two blocks with another cannot be
+    distinguished from it.
+
+    ``is_staged``: the data have set the number of trials. ``resolutions``: by how much the values
+    of each cell may be off, in their unit; none stands for not at all.
     """
     sign = 1 if lower_is_better else -1
-    centres = [sign * mean(column) for column in columns]
-    errors = [mean_error(column, pilot) for column in columns]
-    ranking = tuple(sorted(range(len(columns)), key=centres.__getitem__))
-    least = p_above_others(centres, errors, ranking[:RIVALS_MAX])
-    p_values = tuple(min(1.0, p * max(1, len(columns) - 1)) for p in least)
-    members = tuple(index for index, p in enumerate(p_values) if p > 1 - confidence)
-    return BestSet(members, p_values, ranking)
+    centres = [sign * centre(list(cell.values())) for cell in cells]
+    ranking = tuple(sorted(range(len(cells)), key=centres.__getitem__))
+    least = _least_p_values(cells, ranking[:RIVALS_MAX], sign, resolutions)
+    p_values = tuple(min(1.0, p * max(1, len(cells) - 1)) for p in least)
+    level = 1 - staged(confidence, is_staged)
+    members = tuple(index for index, p in enumerate(p_values) if p > level)
+    # Each may be worse than another one by turns; then nothing is known.
+    return BestSet(members or tuple(range(len(cells))), p_values, ranking)
 
 
-def best_mean(
-    columns: Sequence[Sequence[float]],
+def _least_p_values(
+    cells: Sequence[Blocks], rivals: Sequence[int], sign: int, resolutions: Sequence[float]
+) -> list[float]:
+    """For each cell the least one-sided p-value of "it is no worse than that one"."""
+    import numpy as np
+
+    values, off = _by_cell_and_block(cells, resolutions)
+    values *= sign
+    chunk = max(1, _CHUNK // max(1, len(rivals) * values.shape[1]))
+    least: list[float] = []
+    for first in range(0, len(cells), chunk):
+        mine = slice(first, first + chunk)
+        apart = values[mine, None, :] - values[None, rivals, :]
+        margin = off[mine, None] + off[None, rivals]
+        p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
+        p = p.reshape(apart.shape[:2])
+        p[np.arange(first, first + len(p))[:, None] == np.asarray(rivals)[None, :]] = 1.0
+        least += p.min(axis=1).tolist()
+    return least
+
+
+def _by_cell_and_block(
+    cells: Sequence[Blocks], resolutions: Sequence[float]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """A row a cell and a column a block, NaN where a cell lacks it; logarithms of positive values.
+    And by how much each cell's values may be off."""
+    import numpy as np
+
+    blocks = {block: place for place, block in enumerate(sorted(set().union(*cells)))}
+    values = np.full((len(cells), len(blocks)), np.nan)
+    for row, cell in enumerate(cells):
+        values[row, [blocks[block] for block in cell]] = list(cell.values())
+    off = np.array(resolutions or [0.0] * len(cells))
+    if np.nanmin(values, initial=np.inf) <= 0:
+        return values, off
+    centres = np.array([centre(list(cell.values())) for cell in cells])
+    return np.log(values), np.log1p(off / centres)
+
+
+def best_centre(
+    cells: Sequence[Blocks],
     lower_is_better: bool = True,
     confidence: float = 0.95,
-    pilot: int | None = None,
+    is_staged: bool = False,
+    resolutions: Sequence[float] = (),
 ) -> tuple[int, Estimate]:
-    """The best of the true means: the index of the setting with the best mean, and an interval.
+    """The best of the true centres: the index of the setting with the best centre, and an interval.
 
-    The best of the observed means is biased: noise contributes to its being the best. So the
+    The best of the observed centres is biased: noise contributes to its being the best. So the
     interval runs from the best of the lower bounds to the best of the upper bounds of simultaneous
-    intervals (Bonferroni), between which the best true mean lies if each true mean lies in its own.
-    Positive figures are assumed. No interval where a setting has a single trial.
+    intervals (Bonferroni), between which the best true centre lies if each true centre lies in its
+    own. No interval where a setting has a single trial.
     """
-    each = 1 - (1 - confidence) / len(columns)
-    found = [mean_estimate(column, confidence=each, pilot=pilot) for column in columns]
+    each = 1 - (1 - confidence) / len(cells)
+    found = [
+        centre_estimate(list(cell.values()), confidence=each, is_staged=is_staged, resolution=off)
+        for cell, off in zip(cells, resolutions or [0.0] * len(cells), strict=True)
+    ]
     best = min if lower_is_better else max
     index = best(range(len(found)), key=lambda position: found[position].value)
     lows = [estimate.low for estimate in found if estimate.low is not None]
@@ -93,51 +150,60 @@ def best_mean(
     )
 
 
-def trials_to_tell(
-    first: Sequence[float],
-    second: Sequence[float],
-    others: int = 1,
+def best_ratio(
+    cells: Sequence[Blocks],
+    others: Sequence[Blocks],
+    lower_is_better: bool = True,
     confidence: float = 0.95,
-    power: float = 0.8,
-    pilot: int | None = None,
-) -> int | None:
-    """Trials of each of two settings that would show their difference with this power, if it is as
-    large as observed, and this is one of ``others`` comparisons; ``None`` beyond
-    :data:`TRIALS_MAX`, or if there is no spread or no difference, or a square exceeds a float.
+    is_staged: bool = False,
+    resolution: float = 0.0,
+) -> Estimate | None:
+    """The best true centre of some cells over that of others, by the blocks that they share.
 
-    The least n with (t₁₋α + t_power)² · (s₁² + s₂²) / n ≤ d², t of n − 1 degrees of freedom.
+    The ratio of two least centres is minᵢ maxⱼ of the ratios of all pairs, of two greatest ones
+    maxᵢ minⱼ. Both grow with each ratio, so their bounds are those of the simultaneous intervals of
+    all pairs (Bonferroni). ``None`` where a pair shares no block or a value is not above 0;
+    ``resolution`` is that of a ratio.
     """
-    if min(len(first), len(second)) < 2:
-        return None
-    distance = abs(mean(first) - mean(second))
-    variance = sum(square(deviation_of(column, pilot)[0]) for column in (first, second))
-    apart = square(distance)
-    if apart == 0 or variance == 0 or not math.isfinite(variance + apart):
-        return None
-    level = 1 - (1 - confidence) / others
-    least = (t_quantile(level, math.inf) + t_quantile(power, math.inf)) ** 2
-    for n in range(max(2, math.floor(least * variance / apart)), TRIALS_MAX + 1):
-        if (t_quantile(level, n - 1) + t_quantile(power, n - 1)) ** 2 * variance <= n * apart:
-            return n
-    return None
-
-
-def without_block_effects(cells: Sequence[Mapping[int, float]]) -> list[list[float]]:
-    """The positive values of cells by block → columns of equal length, each value divided by its
-    block's geometric mean over the cells and multiplied by that of all blocks.
-
-    In a two-way layout (cell × block on the logarithm) this leaves the effect of the cell and the
-    error. Only blocks that all cells with values hold are kept. The error then has a few degrees
-    of freedom less than the columns seem to have: one in ``len(cells)``.
-    """
-    held = [set(cell) for cell in cells if cell]
-    blocks = sorted(set.intersection(*held)) if held else []
-    logs = [[math.log(cell[block]) for block in blocks] if cell else [] for cell in cells]
-    shared = [mean([column[i] for column in logs if column]) for i in range(len(blocks))]
-    centre = mean(shared) if shared else 0.0
-    return [
-        [math.exp(value - effect + centre) for value, effect in zip(column, shared, strict=True)]
-        if column
-        else []
-        for column in logs
+    each = 1 - (1 - confidence) / (len(cells) * len(others))
+    rows = [
+        [block_ratio(top, bottom, each, is_staged, resolution) for bottom in others]
+        for top in cells
     ]
+    if any(ratio is None for row in rows for ratio in row):
+        return None
+    found = [[ratio for ratio in row if ratio is not None] for row in rows]
+    outer, inner = (min, max) if lower_is_better else (max, min)
+
+    def chosen(values: list[list[float | None]]) -> float | None:
+        known = [[value for value in row if value is not None] for row in values]
+        is_whole = all(len(row) == len(others) for row in known)
+        return outer(inner(row) for row in known) if is_whole else None
+
+    value = chosen([[ratio.value for ratio in row] for row in found])
+    assert value is not None
+    return Estimate(
+        value=value,
+        low=chosen([[ratio.low for ratio in row] for row in found]),
+        high=chosen([[ratio.high for ratio in row] for row in found]),
+        n=min(ratio.n for row in found for ratio in row),
+        confidence=confidence,
+    )
+
+
+def trials_to_part(
+    first: Blocks, second: Blocks, others: int = 1, confidence: float = 0.95
+) -> int | None:
+    """Trials of each of two settings that would show their difference with a power of 80 %, if it
+    is as large as observed, and this is one of ``others`` comparisons; ``None`` where they share
+    fewer than two blocks, and as in :func:`~concurve.stats.power.trials_to_tell`."""
+    both = sorted(first.keys() & second.keys())
+    if len(both) < 2:
+        return None
+    if min(min(first[block], second[block]) for block in both) > 0:
+        apart = [math.log(first[block]) - math.log(second[block]) for block in both]
+    else:
+        apart = [first[block] - second[block] for block in both]
+    if not all(map(math.isfinite, apart)):
+        return None
+    return trials_to_tell(abs(centre(apart)), stdev(apart), (1 - confidence) / others)

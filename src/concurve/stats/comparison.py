@@ -1,33 +1,18 @@
-"""Ratios of many pairs of cells, and their verdicts.
-
-There are three intervals of a ratio. Welch's, on the logarithm, is the default: it holds its
-level from two trials on. In pairs, block by block as the cells of one run were measured, what
-slows a whole block slows both; on a steady machine that finds less, as it has half the degrees
-of freedom. The hierarchical bootstrap (Kalibera & Jones 2013) makes no assumption about the
-shape of the errors, but is too narrow below some twenty trials (``docs/method/comparison.md``
-has the figures).
-"""
+"""Verdicts on many ratios, and on many claims, together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, TypeVar
 
-from concurve.stats.moments import mean
-from concurve.stats.welch import Difference, log_ratio, mean_error
+from concurve.stats.centre import centre
+from concurve.stats.ranks import Shifted, shifted
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-RESAMPLES = 10_000
-
-Sessions = Sequence[Sequence[float]]
-"""Values of the trials of a cell, by session: a stored run is a session."""
-
-Method = Literal["pairs", "welch", "bootstrap"]
+Method = Literal["pairs", "ranks"]
 Direction = Literal["higher", "lower", "same", "undecided"]
+
+Answer = TypeVar("Answer")
 
 
 class LogRatio(Protocol):
@@ -51,102 +36,27 @@ class LogRatio(Protocol):
         ...
 
 
-class Resampled(NamedTuple):
-    """A log ratio with its resamples, in order."""
+def log_shift(
+    top: Sequence[Sequence[float]], bottom: Sequence[Sequence[float]], resolution: float = 0.0
+) -> Shifted | None:
+    """The log ratio of a cell of some runs to that of others, which share no blocks: the shift
+    between their logarithms (:class:`~concurve.stats.ranks.Shifted`).
 
-    value: float
-    draws: npt.NDArray[np.float64]
-
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Percentile interval."""
-        import numpy as np
-
-        tail = (1 - confidence) / 2
-        low, high = np.quantile(self.draws, (tail, 1 - tail))
-        return float(low), float(high)
-
-    def p_above(self, bound: float = 0.0) -> float:
-        """Share of the resamples at or below the bound."""
-        return (int((self.draws <= bound).sum()) + 1) / (len(self.draws) + 1)
-
-    def p_below(self, bound: float = 0.0) -> float:
-        """Share of the resamples at or above the bound."""
-        return (int((self.draws >= bound).sum()) + 1) / (len(self.draws) + 1)
-
-
-def compared(
-    top: Sessions,
-    bottom: Sessions,
-    method: Method = "welch",
-    pilots: tuple[int | None, int | None] = (None, None),
-    seed: int = 0,
-) -> LogRatio | None:
-    """Log ratio of the means of two cells; ``None`` where a mean is not above 0 or there are
-    fewer than two values for a spread.
-
-    With several sessions on a side, its unit is the session, as that is what was drawn anew.
+    Each side has the values of each of its runs. Of a single run they are the trials; of several it
+    is the centre of each, as the run is what was drawn anew. ``None`` where a value is not above 0,
+    or a side has fewer than two. ``resolution`` is that of a ratio: 0.01 where it may be off by
+    1 %.
     """
-    if method == "bootstrap":
-        return _bootstrap(top, bottom, seed)
-    columns = [_units(sessions) for sessions in (top, bottom)]
-    staged = [
-        pilot if len(sessions) == 1 else None
-        for pilot, sessions in zip(pilots, (top, bottom), strict=True)
-    ]
-    if not all(columns):
+    sides = [_units(runs) for runs in (top, bottom)]
+    if any(value <= 0 for side in sides for value in side):
         return None
-    return log_ratio(columns[0], columns[1], staged[0], staged[1])
+    above, below = ([math.log(value) for value in side] for side in sides)
+    return shifted(above, below, math.log1p(resolution))
 
 
-def compared_in_pairs(
-    top: Sequence[float], bottom: Sequence[float], pilot: int | None = None
-) -> Difference | None:
-    """Mean log ratio of two cells over the blocks that hold both: a randomised block design is
-    analysed by its blocks (Student's t on the differences). ``None`` where a value is not above
-    0 or there are fewer than two blocks.
-
-    A block without one of the cells, which had reached its precision, is left out: the machine may
-    have changed by then.
-    """
-    if len(top) < 2 or min(*top, *bottom) <= 0:
-        return None
-    logs = [math.log(high / low) for high, low in zip(top, bottom, strict=True)]
-    error = mean_error(logs, pilot)
-    return None if error is None else Difference(mean(logs), error.variance, error.df)
-
-
-def _units(sessions: Sessions) -> Sequence[float]:
-    """The independent draws: the trials of a single session, or the means of several sessions."""
-    return sessions[0] if len(sessions) == 1 else [mean(session) for session in sessions if session]
-
-
-def _bootstrap(top: Sessions, bottom: Sessions, seed: int) -> Resampled | None:
-    """Hierarchical bootstrap: sessions are drawn with replacement, and in each its trials."""
-    import numpy as np
-
-    if any(len(_units(side)) < 2 for side in (top, bottom)):
-        return None
-    centres = [mean(_units(side)) for side in (top, bottom)]
-    generator = np.random.default_rng(seed)
-    draws = [_resampled_means(side, generator) for side in (top, bottom)]
-    if min(centres) <= 0 or min(column.min() for column in draws) <= 0:
-        return None
-    return Resampled(math.log(centres[0] / centres[1]), np.sort(np.log(draws[0] / draws[1])))
-
-
-def _resampled_means(sessions: Sessions, generator: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Means of :data:`RESAMPLES` resamples, every session with the same weight."""
-    import numpy as np
-
-    columns = [np.asarray(session, dtype=float) for session in sessions if session]
-    chosen = generator.integers(len(columns), size=(RESAMPLES, len(columns)))
-    total = np.zeros(RESAMPLES)
-    for position in range(len(columns)):
-        for index, column in enumerate(columns):
-            rows = np.flatnonzero(chosen[:, position] == index)
-            drawn = generator.integers(len(column), size=(len(rows), len(column)))
-            total[rows] += column[drawn].mean(axis=1)
-    return total / len(columns)
+def _units(runs: Sequence[Sequence[float]]) -> Sequence[float]:
+    """The independent draws: the trials of a single run, or the centres of several runs."""
+    return runs[0] if len(runs) == 1 else [centre(run) for run in runs if run]
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -159,6 +69,30 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
         least = min(least, p_values[index] * len(p_values) / rank)
         adjusted[index] = least
     return adjusted
+
+
+def together(
+    tests: Sequence[Callable[[float], Answer]],
+    is_decided: Callable[[Answer], bool],
+    confidence: float = 0.95,
+) -> list[Answer]:
+    """The answers of some tests whose decisions hold together with this confidence, by the
+    step-down of Holm (1979).
+
+    A test takes a confidence and answers at it. All are asked at 1 − (1 − confidence) / tests;
+    those that are still undecided are asked again with the number of these as the divisor, until
+    none is decided any more. Each answer is the one at the confidence that decided it.
+    """
+    answers: dict[int, Answer] = {}
+    undecided = list(range(len(tests)))
+    while undecided:
+        each = 1 - (1 - confidence) / len(undecided)
+        answers.update({index: tests[index](each) for index in undecided})
+        left = [index for index in undecided if not is_decided(answers[index])]
+        if len(left) == len(undecided):
+            break
+        undecided = left
+    return [answers[index] for index in range(len(tests))]
 
 
 def directions(

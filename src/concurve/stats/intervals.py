@@ -1,5 +1,4 @@
-"""Intervals of means, of ratios of means, of ratios of such ratios, and of the coefficient of
-variation."""
+"""Intervals of means, of ratios of means, and of the coefficient of variation."""
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from concurve.estimate import Estimate
-from concurve.stats.comparison import compared_in_pairs
 from concurve.stats.moments import mean, stdev, summary, t_quantile
-from concurve.stats.welch import Difference, deviation_of, growth, log_ratio
+from concurve.stats.welch import deviation_of, growth, log_ratio
 
 
 def mean_estimate(
@@ -79,39 +77,6 @@ def ratio_estimate(
     return Estimate(value=ratio, low=low, high=high, n=n, confidence=confidence)
 
 
-def paired_ratio(
-    numerator: Sequence[float],
-    denominator: Sequence[float],
-    confidence: float = 0.95,
-    pilot: int | None = None,
-) -> Estimate | None:
-    """Geometric mean of the ratios of pairs, with Student's interval on the logarithm: what two
-    cells share in a block, such as the draws of a simulation, drops out. ``None`` without a pair,
-    or where a value is not above 0.
-    """
-    if not numerator or min(*numerator, *denominator) <= 0:
-        return None
-    n = len(numerator)
-    logs = [math.log(high / low) for high, low in zip(numerator, denominator, strict=True)]
-    found = compared_in_pairs(numerator, denominator, pilot)
-    if found is None:
-        return Estimate(value=math.exp(mean(logs)), n=n, confidence=confidence)
-    low, high = map(math.exp, found.interval(confidence))
-    return Estimate(value=math.exp(found.value), low=low, high=high, n=n, confidence=confidence)
-
-
-def quotient(top: Estimate, bottom: Estimate) -> Estimate:
-    """One positive estimate over another: from the lower bound over the upper to the upper over the
-    lower, which holds where both intervals do. No interval without one of each, or where the lower
-    bound below is 0."""
-    value, n = top.value / bottom.value, min(top.n, bottom.n)
-    bounds = (top.low, top.high, bottom.low, bottom.high)
-    if None in bounds or not bottom.low:
-        return Estimate(value=value, n=n)
-    assert top.low is not None and top.high is not None and bottom.high is not None
-    return Estimate(value=value, low=top.low / bottom.high, high=top.high / bottom.low, n=n)
-
-
 def scaled(estimate: Estimate, factor: float, unit: str | None = None) -> Estimate:
     """The estimate times an exact positive factor."""
 
@@ -146,35 +111,3 @@ def variation_estimate(values: Sequence[float], confidence: float = 0.95) -> Est
 
     tail = (1 - confidence) / 2
     return Estimate(value=ratio, low=bound(tail), high=bound(1 - tail), n=n, confidence=confidence)
-
-
-def ratio_of_ratios(
-    of: Sequence[float],
-    over: Sequence[float],
-    than_of: Sequence[float],
-    than_over: Sequence[float],
-    confidence: float = 0.95,
-    pilot: int | None = None,
-) -> Estimate | None:
-    """(of / over) / (than_of / than_over) of four means of independent positive samples, with its
-    interval on the logarithm: the variances of the two log ratios add up, degrees of freedom by
-    Welch-Satterthwaite. ``None`` where a mean is not above 0; one trial has no interval.
-    """
-    samples = of, over, than_of, than_over
-    means = [mean(values) for values in samples]
-    if min(means) <= 0:
-        return None
-    n, ratio = min(map(len, samples)), means[0] / means[1] / (means[2] / means[3])
-    here, there = log_ratio(of, over, pilot), log_ratio(than_of, than_over, pilot)
-    if here is None or there is None:
-        return Estimate(value=ratio, n=n, confidence=confidence)
-    both = Difference(here.value - there.value, here.variance + there.variance, _df(here, there))
-    low, high = (ratio * growth(bound - both.value) for bound in both.interval(confidence))
-    return Estimate(value=ratio, low=low, high=high, n=n, confidence=confidence)
-
-
-def _df(here: Difference, there: Difference) -> float:
-    total = here.variance + there.variance
-    if total == 0:
-        return min(here.df, there.df)
-    return total**2 / (here.variance**2 / here.df + there.variance**2 / there.df)

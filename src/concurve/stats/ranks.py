@@ -1,8 +1,9 @@
 """Distribution-free tests of a centre, with the intervals that they give when inverted.
 
 The sign test makes no assumption but independence; the signed-rank test (Wilcoxon 1945) assumes
-that the values lie symmetrically around their centre. Both are exact for any number of values, and
-conservative where values are equal.
+that the values lie symmetrically around their centre; the rank-sum test of two samples (Mann &
+Whitney 1947) that their noise has one shape. All are exact for few values, and conservative where
+values are equal.
 
 Few values cannot reach a small error probability: of five, the sign test's least one-sided p-value
 is 1/32. Beyond that reach Student's t decides as well: a centre is rejected where all values lie
@@ -15,9 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from concurve.stats.moments import mean, stdev, t_quantile, t_upper
+from concurve.stats.moments import mean, median, square, stdev, t_quantile, t_upper
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Above this number of values, the rank sum is taken as normal; below, its distribution is exact.
 _NORMAL_FROM = 60
@@ -66,9 +71,122 @@ class Ranked(NamedTuple):
         )
 
 
+class Shifted(NamedTuple):
+    """How far one sample lies above another, both in ascending order, as the rank-sum test reads
+    them. ``resolution`` as in :class:`Ranked`."""
+
+    top: tuple[float, ...]
+    bottom: tuple[float, ...]
+    resolution: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The Hodges–Lehmann estimate: the median of the differences of all pairs (1963)."""
+        return median(_differences(self.top, self.bottom))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds of the shift: those that the test does not reject."""
+        tail, n, m = (1 - confidence) / 2, len(self.top), len(self.bottom)
+        if tail < 1 / math.comb(n + m, n):
+            low, high = self._beyond_reach(tail)
+        else:
+            found = _differences(self.top, self.bottom)
+            rank = _rejected_differences(n, m, tail)
+            low, high = found[rank - 1], found[-rank]
+        return low - self.resolution, high + self.resolution
+
+    def p_above(self, bound: float = 0.0) -> float:
+        """One-sided p-value of the hypothesis that the shift is at most ``bound``."""
+        bound += self.resolution
+        n, m = len(self.top), len(self.bottom)
+        if self.top[0] - self.bottom[-1] > bound:
+            return min(1 / math.comb(n + m, n), self._t_above(bound))
+        return _upper_tail_of_two(n, m, _differences_above(self.top, self.bottom, bound))
+
+    def p_below(self, bound: float = 0.0) -> float:
+        """One-sided p-value of the hypothesis that the shift is at least ``bound``."""
+        return Shifted(self.bottom, self.top, self.resolution).p_above(-bound)
+
+    def _beyond_reach(self, tail: float) -> tuple[float, float]:
+        """The wider of the range of all differences and of the interval by Student's t for
+        spreads that differ (Welch 1947)."""
+        apart, error, df = self._student()
+        half = t_quantile(1 - tail, df) * error if error else 0.0
+        return (
+            min(self.top[0] - self.bottom[-1], apart - half),
+            max(self.top[-1] - self.bottom[0], apart + half),
+        )
+
+    def _t_above(self, bound: float) -> float:
+        apart, error, df = self._student()
+        return t_upper((apart - bound) / error, df) if error else 0.0
+
+    def _student(self) -> tuple[float, float, float]:
+        """The difference of the means, its standard error, and the degrees of freedom."""
+        first, second = (square(stdev(side)) / len(side) for side in (self.top, self.bottom))
+        total = first + second
+        shares = square(first) / (len(self.top) - 1) + square(second) / (len(self.bottom) - 1)
+        least = min(len(self.top), len(self.bottom)) - 1
+        df = square(total) / shares if shares and math.isfinite(square(total)) else least
+        return mean(self.top) - mean(self.bottom), math.sqrt(total), df
+
+
+def shifted(
+    top: Sequence[float], bottom: Sequence[float], resolution: float = 0.0
+) -> Shifted | None:
+    """The test of two samples; ``None`` where one has fewer than two values."""
+    if min(len(top), len(bottom)) < 2:
+        return None
+    return Shifted(tuple(sorted(top)), tuple(sorted(bottom)), resolution)
+
+
 def ranked(values: Sequence[float], resolution: float = 0.0) -> Ranked | None:
     """The test of these values; ``None`` for fewer than two."""
     return Ranked(tuple(sorted(values)), resolution) if len(values) > 1 else None
+
+
+def p_values_above(
+    rows: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """:meth:`Ranked.p_above` of very many samples at once: of the values in each row that are no
+    NaN, against its own bound. 1 for fewer than two values."""
+    import numpy as np
+
+    held = ~np.isnan(rows)
+    n = held.sum(axis=1)
+    above = np.where(held, rows - bounds[:, None], -np.inf)
+    sizes = np.where(held, np.abs(above), np.inf)
+    # In ascending order of their sizes, those above the bound first among equals, each value above
+    # it lies above as many means of pairs as its place says.
+    order = np.lexsort((above <= 0, sizes), axis=-1)
+    places = np.arange(1, rows.shape[1] + 1)
+    ranks = (np.take_along_axis(above, order, axis=1) > 0) @ places
+    p = np.ones(len(rows))
+    for count in np.unique(n[n > 1]).tolist():
+        own = n == count
+        most = count * (count + 1) // 2
+        known, place = np.unique(ranks[own], return_inverse=True)
+        p[own] = np.array([_upper_tail(count, rank) for rank in known.tolist()])[place]
+        whole = own & (ranks == most)
+        p[whole] = np.minimum(0.5**count, _t_above_all(above, held, whole, count))
+    return p
+
+
+def _t_above_all(
+    above: npt.NDArray[np.float64],
+    held: npt.NDArray[np.bool_],
+    chosen: npt.NDArray[np.bool_],
+    count: int,
+) -> npt.NDArray[np.float64]:
+    """Student's one-sided p-values that the means of the chosen rows are above 0."""
+    import numpy as np
+    from scipy.special import stdtr
+
+    values = above[chosen][held[chosen]].reshape(-1, count)
+    spread = values.std(axis=1, ddof=1)
+    with np.errstate(divide="ignore"):
+        t = values.mean(axis=1) / (spread / math.sqrt(count))
+    return np.asarray(np.where(spread == 0, 0.0, stdtr(count - 1, -t)))
 
 
 def median_interval(ordered: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -160,6 +278,65 @@ def _lower_tails(n: int) -> tuple[float, ...]:
         for total in range(len(counts) - 1, rank - 1, -1):
             counts[total] += counts[total - rank]
     whole, sums, below = 1 << n, [], 0
+    for count in counts:
+        below += count
+        sums.append(below / whole)
+    return tuple(sums)
+
+
+def _differences(top: Sequence[float], bottom: Sequence[float]) -> list[float]:
+    """The differences of all pairs, in ascending order."""
+    if len(top) * len(bottom) > _NORMAL_FROM**2:
+        import numpy as np
+
+        return list(
+            np.sort(np.subtract.outer(np.asarray(top), np.asarray(bottom)).ravel()).tolist()
+        )
+    return sorted(high - low for high in top for low in bottom)
+
+
+def _differences_above(top: Sequence[float], bottom: Sequence[float], bound: float) -> int:
+    """Of how many pairs the difference lies above the bound."""
+    found, below = 0, 0
+    for high in top:
+        while below < len(bottom) and high - bottom[below] > bound:
+            below += 1
+        found += below
+    return found
+
+
+def _upper_tail_of_two(n: int, m: int, above: int) -> float:
+    """P(U ≥ above) of samples of ``n`` and ``m`` values under the hypothesis of no shift."""
+    if n + m > _NORMAL_FROM:
+        deviation = math.sqrt(n * m * (n + m + 1) / 12)
+        return 0.5 * math.erfc((above - 0.5 - n * m / 2) / deviation / math.sqrt(2))
+    return _lower_tails_of_two(*sorted((n, m)))[n * m - above]
+
+
+def _rejected_differences(n: int, m: int, tail: float) -> int:
+    """How many of the differences at each end are rejected: the most k with P(U < k) ≤ tail."""
+    if n + m > _NORMAL_FROM:
+        from scipy.special import ndtri
+
+        deviation = math.sqrt(n * m * (n + m + 1) / 12)
+        return max(0, math.floor(n * m / 2 + float(ndtri(tail)) * deviation + 0.5))
+    tails = _lower_tails_of_two(*sorted((n, m)))
+    rank = 0
+    while tails[rank] <= tail:
+        rank += 1
+    return rank
+
+
+@lru_cache(maxsize=128)
+def _lower_tails_of_two(n: int, m: int) -> tuple[float, ...]:
+    """P(U ≤ u) for each count u of pairs: the coefficients of a Gaussian binomial."""
+    counts = [1] + [0] * (n * m)
+    for rank in range(1, n + 1):
+        for total in range(n * m, m + rank - 1, -1):
+            counts[total] -= counts[total - m - rank]
+        for total in range(rank, n * m + 1):
+            counts[total] += counts[total - rank]
+    whole, sums, below = math.comb(n + m, n), [], 0
     for count in counts:
         below += count
         sums.append(below / whole)

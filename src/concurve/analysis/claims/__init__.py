@@ -1,15 +1,18 @@
 """Claims of a study's source → verdicts, each kind by a small test of its own. Pure.
 
-A verdict is ``supported`` or ``refuted`` only where the 95 % interval leaves no doubt; otherwise
-``undecided``. A claim whose cells are missing in this run (fewer CPUs, a shorter effort, a skipped
-cell) is ``not testable here``, with the reason.
+A verdict is ``supported`` or ``refuted`` only where the interval leaves no doubt; otherwise
+``undecided``. All verdicts of a study hold together with 95 %
+(:func:`~concurve.stats.comparison.together`), except those on exact readings, which have no error.
+A claim whose cells are missing in this run (fewer CPUs, a shorter effort, a skipped cell) is ``not
+testable here``, with the reason.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from concurve.analysis.claims.answer import Answer, setting_in_words
 from concurve.analysis.claims.exact import distinct, linear, mapping, overlap, same, step
@@ -19,16 +22,48 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
 from concurve.findings.claims import ClaimFinding
+from concurve.stats.comparison import together
 from concurve.terms import Level
+
+
+class _Posed(NamedTuple):
+    """A claim at the levels at which it is judged."""
+
+    claim: Claim
+    test: ClaimTest
+    levels: Cell
+
+    def ask(self, samples: Samples, confidence: float) -> Answer:
+        """The answer of this run."""
+        try:
+            if self.claim.kind in _EXACT:
+                return _EXACT[self.claim.kind](self.test, samples)
+            return _TESTS[self.claim.kind](self.test, samples, confidence)
+        except MissingError as missing:
+            return Answer("not testable here", str(missing), None, "")
 
 
 def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
     """A verdict on every claim of a study; on one with ``each``, a verdict at every level."""
-    return tuple(
-        _judge(claim, at_levels(test, levels), levels, samples)
+    posed = [
+        _Posed(claim, at_levels(test, levels), levels)
         for claim in study.claims
         for test in [parse_test(claim, "study")]
         for levels in _combinations(test.each, samples)
+    ]
+    first = [one.ask(samples, 0.95) for one in posed]
+    # What has no error, or no test, is not counted.
+    counted = [
+        index
+        for index, (one, answer) in enumerate(zip(posed, first, strict=True))
+        if one.claim.kind in _TESTS and answer.verdict != "not testable here"
+    ]
+    tests = [partial(posed[index].ask, samples) for index in counted]
+    answers = together(tests, lambda answer: answer.verdict != "undecided")
+    found = dict(zip(counted, answers, strict=True))
+    return tuple(
+        _finding(one, found.get(index, answer), len(counted) if index in found else 0, samples)
+        for index, (one, answer) in enumerate(zip(posed, first, strict=True))
     )
 
 
@@ -40,11 +75,8 @@ def _combinations(
     return [dict(zip(named, levels, strict=True)) for levels in itertools.product(*columns)]
 
 
-def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> ClaimFinding:
-    try:
-        answer = _TESTS[claim.kind](test, samples)
-    except MissingError as missing:
-        answer = Answer("not testable here", str(missing), None, "")
+def _finding(one: _Posed, answer: Answer, family: int, samples: Samples) -> ClaimFinding:
+    claim, test, levels = one
     return ClaimFinding(
         id="-".join([claim.id, *map(str, levels.values())]),
         says=claim.says + _setting(levels, samples),
@@ -58,6 +90,8 @@ def _judge(claim: Claim, test: ClaimTest, levels: Cell, samples: Samples) -> Cla
         claim=claim.id,
         indicator=test.indicator,
         cell=getattr(test, "of", {}),
+        family=family,
+        trials=answer.trials,
     )
 
 
@@ -71,16 +105,21 @@ def _untestable(test: Untestable, samples: Samples) -> Answer:
     raise MissingError(test.reason)
 
 
-_TESTS: dict[str, Callable[[Any, Samples], Answer]] = {
+#: Tests of figures with an error, at a confidence.
+_TESTS: dict[str, Callable[[Any, Samples, float], Answer]] = {
     "speedup": speedup,
     "ratio": ratio,
     "constant_within": constant_within,
     "best_setting": best_setting,
     "best_ratio": best_ratio,
-    "mapping": mapping,
     "spread": spread,
     "order": order,
     "ratio_of_ratios": ratio_of_ratios,
+}
+
+#: Tests of exact readings, which have none.
+_EXACT: dict[str, Callable[[Any, Samples], Answer]] = {
+    "mapping": mapping,
     "step": step,
     "same": same,
     "linear": linear,

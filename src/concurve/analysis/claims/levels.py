@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from concurve.analysis.claims.answer import Answer, by_level, setting_in_words
-from concurve.analysis.samples import Samples
+import math
+
+from concurve.analysis.claims.answer import (
+    Answer,
+    levels_of,
+    lower_is_better,
+    setting_in_words,
+)
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestSetting, ConstantWithin, Order
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
 from concurve.stats.best import best_set
-from concurve.stats.intervals import ratio_estimate
-from concurve.stats.moments import mean
+from concurve.stats.blocks import Blocks, block_ratio
 from concurve.terms import Level
 
 
-def constant_within(test: ConstantWithin, samples: Samples) -> Answer:
-    """Each level's mean against the mean over all levels, simultaneously (Bonferroni)."""
-    columns = by_level(test.factor, test.where, test.indicator, samples)
+def constant_within(test: ConstantWithin, samples: Samples, confidence: float) -> Answer:
+    """Each level against the geometric mean of all levels, block by block, simultaneously
+    (Bonferroni)."""
+    levels = levels_of(test.factor, samples)
     threshold = f"within ±{test.within * 100:g} %"
-    everything = [mean(values) for values in columns.values()]
-    centre = mean(everything)
-    if centre <= 0 or any(len(values) < 2 for values in columns.values()):
-        return Answer("undecided", "a level has one trial only", None, threshold)
-    confidence = 1 - 0.05 / len(columns)
+    cells = {level: {**test.where, test.factor: level} for level in levels}
+    columns = {level: samples.by_block(cell, test.indicator) for level, cell in cells.items()}
+    middle = _geometric_means(list(columns.values()))
+    if len(middle) < 2:
+        reason = "fewer than two blocks hold every level with a value above 0"
+        return Answer("undecided", reason, None, threshold)
+    each = 1 - (1 - confidence) / len(levels)
     worst: tuple[float, Level, Estimate] | None = None
     inside = True
     for level, values in columns.items():
-        others = [value for name, column in columns.items() if name != level for value in column]
-        estimate = ratio_estimate(values, others, confidence)
-        if estimate is None or estimate.low is None or estimate.high is None:
-            return Answer("undecided", f"no interval at {test.factor}={level}", None, threshold)
+        off = max(
+            samples.ratio_resolution(cells[level], other, test.indicator)
+            for other in cells.values()
+        )
+        estimate = block_ratio(values, middle, each, samples.is_staged, off)
+        assert estimate is not None
+        assert estimate.low is not None
+        assert estimate.high is not None
         if estimate.low > 1 + test.within or estimate.high < 1 - test.within:
             reason = f"{test.factor}={level} lies beyond it"
             return Answer("refuted", reason, estimate, threshold)
@@ -41,38 +54,57 @@ def constant_within(test: ConstantWithin, samples: Samples) -> Answer:
     return Answer("supported" if inside else "undecided", reason, worst[2], threshold)
 
 
-def best_setting(test: BestSetting, samples: Samples) -> Answer:
+def _geometric_means(columns: list[Blocks]) -> Blocks:
+    """Those over all columns, of each block that all have with a value above 0."""
+    blocks = set.intersection(*(set(column) for column in columns))
+    return {
+        block: math.exp(math.fsum(math.log(column[block]) for column in columns) / len(columns))
+        for block in blocks
+        if min(column[block] for column in columns) > 0
+    }
+
+
+def best_setting(test: BestSetting, samples: Samples, confidence: float) -> Answer:
     """Is the set of levels that cannot be distinguished from the best among those named?"""
-    columns = by_level(test.factor, test.where, test.indicator, samples)
-    better = samples.better(test.indicator)
-    best = best_set(list(columns.values()), lower_is_better=better != "higher", pilot=samples.pilot)
-    levels = [list(columns)[index] for index in best.members]
+    lower = lower_is_better(test.indicator, samples)
+    levels = levels_of(test.factor, samples)
+    cells = [{**test.where, test.factor: level} for level in levels]
+    best = best_set(
+        [samples.by_block(cell, test.indicator) for cell in cells],
+        lower,
+        confidence,
+        samples.is_staged,
+        [samples.resolution(cell, test.indicator) for cell in cells],
+    )
+    members = [levels[index] for index in best.members]
     threshold = f"among {', '.join(map(str, test.among))}"
-    said = f"cannot be distinguished from the best: {', '.join(map(str, levels))}"
-    if all(level in test.among for level in levels):
+    said = f"cannot be distinguished from the best: {', '.join(map(str, members))}"
+    if all(level in test.among for level in members):
         return Answer("supported", said, None, threshold)
-    if not any(level in test.among for level in levels):
+    if not any(level in test.among for level in members):
         return Answer("refuted", said, None, threshold)
     return Answer("undecided", said, None, threshold)
 
 
-def order(test: Order, samples: Samples) -> Answer:
-    """Every neighbouring pair, simultaneously (Bonferroni)."""
-    lower = samples.better(test.indicator) != "higher"
+def order(test: Order, samples: Samples, confidence: float) -> Answer:
+    """Every pair of neighbours, block by block, simultaneously (Bonferroni)."""
+    lower = lower_is_better(test.indicator, samples)
     pairs = list(zip(test.cells, test.cells[1:], strict=False))
-    sure, closest = True, None
+    if not pairs:
+        raise MissingError("a single cell has no order")
+    each = 1 - (1 - confidence) / len(pairs)
+    steps = []
     for ahead, behind in pairs:
         first, second = (behind, ahead) if lower else (ahead, behind)
-        confidence = 1 - 0.05 / max(1, len(pairs))
-        estimate = samples.ratio(first, second, test.indicator, confidence)
+        estimate = samples.ratio(first, second, test.indicator, each)
         if estimate is None or estimate.low is None or estimate.high is None:
             return Answer("undecided", "a cell has no interval", estimate, "in this order")
         if estimate.high < 1:
             reason = f"{setting_in_words(behind)} is ahead of {setting_in_words(ahead)}"
             return Answer("refuted", reason, estimate, "in this order")
-        sure &= estimate.low > 1
-        if closest is None or estimate.value < closest.value:
-            closest = estimate
+        steps.append(estimate)
+    sure = all(step.low is not None and step.low > 1 for step in steps)
     verdict: VerdictName = "supported" if sure else "undecided"
     reason = "every step is significant" if sure else "a step is not significant"
+    closest = min(steps, key=lambda step: step.low or 0.0)
     return Answer(verdict, reason, closest, "in this order")

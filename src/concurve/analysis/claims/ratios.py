@@ -1,87 +1,121 @@
-"""Claims on ratios of means, and on their spread."""
+"""Claims on ratios of cells, and on their spread."""
 
 from __future__ import annotations
 
-from functools import partial
+import math
 
-from concurve.analysis.claims.answer import Answer, bounded, by_level, setting_in_words
+from concurve.analysis.claims.answer import (
+    Answer,
+    bounded,
+    levels_of,
+    lower_is_better,
+    setting_in_words,
+)
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import BestRatio, Cell, Ratio, RatioOfRatios, Spread
 from concurve.estimate import Estimate
-from concurve.stats import intervals
-from concurve.stats.best import best_mean
-from concurve.stats.intervals import quotient, scaled, variation_estimate
-from concurve.stats.moments import mean
-from concurve.terms import Level
+from concurve.stats import best
+from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.centre import centre, staged
+from concurve.stats.intervals import scaled, variation_estimate
+from concurve.stats.moments import mean, stdev
 
 
-def speedup(test: Ratio, samples: Samples) -> Answer:
+def speedup(test: Ratio, samples: Samples, confidence: float) -> Answer:
     """Base over cell for times; cell over base for rates and where else higher is better."""
-    inverse = samples.better(test.indicator) == "lower"
+    inverse = lower_is_better(test.indicator, samples)
     top, bottom = (test.over, test.of) if inverse else (test.of, test.over)
-    return bounded(_ratio(test.indicator, top, bottom, samples), test.at_least, test.at_most)
+    return _ratio(test, top, bottom, samples, confidence)
 
 
-def ratio(test: Ratio, samples: Samples) -> Answer:
+def ratio(test: Ratio, samples: Samples, confidence: float) -> Answer:
     """The indicator in one cell over that in another."""
-    return bounded(_ratio(test.indicator, test.of, test.over, samples), test.at_least, test.at_most)
+    return _ratio(test, test.of, test.over, samples, confidence)
 
 
-def _ratio(indicator: str, top: Cell, bottom: Cell, samples: Samples) -> Estimate:
-    estimate = samples.ratio(top, bottom, indicator)
+def _ratio(test: Ratio, top: Cell, bottom: Cell, samples: Samples, confidence: float) -> Answer:
+    estimate = samples.ratio(top, bottom, test.indicator, confidence)
     if estimate is None:
-        raise MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
-    return estimate
+        raise _no_ratio(test.indicator)
+    found = samples.log_ratios(top, bottom, test.indicator)
+    spread = None if found is None else stdev(found.values)
+    return bounded(estimate, test.at_least, test.at_most, spread)
 
 
-def best_ratio(test: BestRatio, samples: Samples) -> Answer:
-    """The best mean over the levels of a factor, against a figure or the best one elsewhere."""
-    best = partial(_best_mean, test, samples)
+def _no_ratio(indicator: str) -> MissingError:
+    return MissingError(f"{indicator} is 0 in one of the cells, so there is no ratio")
+
+
+def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:
+    """The best cell over the levels of a factor, against a figure or the best one elsewhere."""
+    lower = lower_is_better(test.indicator, samples)
+    levels = levels_of(test.factor, samples)
+    own = [{**test.of, test.factor: level} for level in levels]
+    columns = [samples.by_block(cell, test.indicator) for cell in own]
+    index = _best(columns, lower)
+    said = f"the best at {test.factor}={levels[index]}"
     if test.over is None:
         assert test.over_value is not None
-        own, level = best(test.of, 0.95)
-        estimate = scaled(own, 1 / test.over_value)
-        said = f"the best at {test.factor}={level}"
+        resolutions = [samples.resolution(cell, test.indicator) for cell in own]
+        found = best.best_centre(columns, lower, confidence, samples.is_staged, resolutions)[1]
+        estimate: Estimate | None = scaled(found, 1 / test.over_value)
     else:
-        # Both intervals hold together with 95 % (Bonferroni).
-        (own, level), (other, beside) = best(test.of, 0.975), best(test.over, 0.975)
-        estimate = quotient(own, other)
-        said = (
-            f"the best at {test.factor}={level}, and at {beside} in {setting_in_words(test.over)}"
+        others = [{**test.over, test.factor: level} for level in levels]
+        beside = [samples.by_block(cell, test.indicator) for cell in others]
+        off = max(
+            samples.ratio_resolution(cell, other, test.indicator)
+            for cell in own
+            for other in others
         )
+        estimate = best.best_ratio(columns, beside, lower, confidence, samples.is_staged, off)
+        said += f", and at {levels[_best(beside, lower)]} in {setting_in_words(test.over)}"
+    if estimate is None or estimate.value <= 0:
+        raise _no_ratio(test.indicator)
     return bounded(estimate, test.at_least, test.at_most)._replace(reason=said)
 
 
-def _best_mean(
-    test: BestRatio, samples: Samples, where: Cell, confidence: float
-) -> tuple[Estimate, Level]:
-    """The best mean over the levels of the factor, and the level that it seems to be at."""
-    columns = by_level(test.factor, where, test.indicator, samples)
-    lower = samples.better(test.indicator) != "higher"
-    index, estimate = best_mean(list(columns.values()), lower, confidence, samples.pilot)
-    if estimate.value <= 0:
-        raise MissingError(f"{test.indicator} is 0 in one of the cells, so there is no ratio")
-    return estimate, list(columns)[index]
+def _best(columns: list[Blocks], lower: bool) -> int:
+    """Which of the cells seems the best."""
+    middles = [centre(list(column.values())) for column in columns]
+    return middles.index(min(middles) if lower else max(middles))
 
 
-def ratio_of_ratios(test: RatioOfRatios, samples: Samples) -> Answer:
+def ratio_of_ratios(test: RatioOfRatios, samples: Samples, confidence: float) -> Answer:
     """A ratio over that of two other cells: how one factor changes what another does."""
-    estimate = intervals.ratio_of_ratios(
-        samples.values(test.of, test.indicator),
-        samples.values(test.over, test.indicator),
-        samples.values(test.than_of, test.indicator),
-        samples.values(test.than_over, test.indicator),
-        pilot=samples.pilot,
-    )
+    cells = test.of, test.over, test.than_of, test.than_over
+    of, over, than_of, than_over = (samples.by_block(cell, test.indicator) for cell in cells)
+    off = samples.ratio_resolution(test.of, test.over, test.indicator)
+    off += samples.ratio_resolution(test.than_of, test.than_over, test.indicator)
+    here, there = _quotients(of, over), _quotients(than_of, than_over)
+    if here is None or there is None:
+        raise _no_ratio(test.indicator)
+    estimate = block_ratio(here, there, confidence, samples.is_staged, off)
     if estimate is None:
-        raise MissingError(f"{test.indicator} is 0 in one of the cells, so there is no ratio")
-    return bounded(estimate, test.at_least, test.at_most)
+        raise MissingError("no block holds all four cells")
+    both = here.keys() & there.keys()
+    spread = stdev([math.log(here[block]) - math.log(there[block]) for block in both])
+    return bounded(estimate, test.at_least, test.at_most, spread)
 
 
-def spread(test: Spread, samples: Samples) -> Answer:
-    """The coefficient of variation with McKay's interval (1932; Vangel 1996)."""
+def _quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
+    """Block by block; ``None`` where a value is not above 0."""
+    both = top.keys() & bottom.keys()
+    if any(min(top[block], bottom[block]) <= 0 for block in both):
+        return None
+    return {block: top[block] / bottom[block] for block in both}
+
+
+def spread(test: Spread, samples: Samples, confidence: float) -> Answer:
+    """The coefficient of variation with McKay's interval (1932; Vangel 1996), which takes the
+    errors as normal. Readings that a coarse clock gave alike say nothing of their spread."""
     values = samples.values(test.of, test.indicator)
     if len(values) < 3 or mean(values) == 0:
         return Answer("undecided", "fewer than three trials", None, "")
-    estimate = variation_estimate(values)
+    estimate = variation_estimate(values, staged(confidence, samples.is_staged))
+    off = samples.resolution(test.of, test.indicator) / abs(mean(values))
+    if off and estimate.low is not None and estimate.high is not None:
+        low, high = max(0.0, estimate.low - off), estimate.high + off
+        estimate = Estimate(
+            value=estimate.value, low=low, high=high, n=estimate.n, confidence=confidence
+        )
     return bounded(estimate, test.at_least, test.at_most)

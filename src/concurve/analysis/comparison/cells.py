@@ -10,16 +10,16 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Pair, Side
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, Change
-from concurve.stats.comparison import Direction, LogRatio, Method, compared, compared_in_pairs
-from concurve.stats.moments import mean
-from concurve.stats.welch import growth, log_ratio
+from concurve.stats.blocks import Blocks, growth, log_ratios
+from concurve.stats.centre import centre, staged
+from concurve.stats.comparison import Direction, LogRatio, Method, log_shift
+from concurve.stats.moments import stdev
+from concurve.stats.power import trials_to_tell
+from concurve.stats.resolution import relative
 from concurve.terms import IndicatorInfo, Level
 
-#: Significance level of the test whether a cell's later trials differ from its earlier ones.
-_DRIFT_LEVEL = 0.01
-
-Blocks = dict[int, float]
-"""Values of a cell's trials in use, by block, in the order in which they were made."""
+#: What may need fewer trials where a machine is shared.
+CPU_TIME = "cpu_seconds"
 
 
 class Draft(NamedTuple):
@@ -30,12 +30,40 @@ class Draft(NamedTuple):
     better: str
 
 
-Columns = tuple[tuple[dict[int, Blocks], ...], ...]
+Columns = tuple[tuple[dict[int, dict[int, float]], ...], ...]
+"""The values of an indicator by side, run, cell and block."""
 
 
 def columns_of(sides: tuple[Side, Side], name: str) -> Columns:
-    """Values by side, session, cell and block."""
+    """The values of both sides."""
     return tuple(tuple(run.blocks(name) for run in side.sessions) for side in sides)
+
+
+class _Compared(NamedTuple):
+    """The values of two cells by run and block, and by which share their ratio may be off."""
+
+    new: list[Blocks]
+    base: list[Blocks]
+    off: float
+
+    def log(self, method: Method) -> LogRatio | None:
+        """The log ratio of both."""
+        if method == "pairs":
+            return log_ratios(self.new[0], self.base[0], self.off)
+        return log_shift(self._values(self.new), self._values(self.base), self.off)
+
+    def spread(self, method: Method) -> float:
+        """The standard deviation of what the log ratio is the centre of, a trial of each."""
+        if method == "pairs":
+            both = self.new[0].keys() & self.base[0].keys()
+            return stdev(
+                [math.log(self.new[0][block]) - math.log(self.base[0][block]) for block in both]
+            )
+        sides = (self._values(side) for side in (self.new, self.base))
+        return math.hypot(*(stdev([math.log(value) for value in side[0]]) for side in sides))
+
+    def _values(self, side: Sequence[Blocks]) -> list[list[float]]:
+        return [list(run.values()) for run in side]
 
 
 def draft_of(
@@ -43,59 +71,69 @@ def draft_of(
     info: IndicatorInfo,
     sides: tuple[Side, Side],
     columns: Columns,
+    cpu: Columns,
     options: Options,
+    method: Method,
 ) -> Draft:
-    """A pair compared by an indicator, still without its verdict."""
+    """A pair compared by an indicator, still without its verdict; ``cpu`` has the CPU times."""
     keys = pair.base, pair.new
-    blocks = [
-        [own.get(cells[key].index, {}) for cells, own in zip(side.cells, mine, strict=True)]
-        for side, key, mine in zip(sides, keys, columns, strict=True)
-    ]
+    found = _compared(sides, keys, columns, info.name)
     figures = [
         side.cells[0][key].indicators.get(info.name) if len(side.sessions) == 1 else None
         for side, key in zip(sides, keys, strict=True)
     ]
-    remark = ""
-    if sides[0].sessions[0] is sides[1].sessions[0] and all(blocks[0] + blocks[1]):
-        blocks, remark = interleaved(blocks, options.method)
-    base, new = ([list(session.values()) for session in side] for side in blocks)
-    note = _lack(sides, keys, [base, new], info)
-    log = None
-    if not note:
-        log = _log_ratio(sides, new, base, options)
-        note = remark if log else _no_interval([base, new], options.method)
+    note = _lack(sides, keys, found, info)
+    log = None if note else found.log(method)
     cell = CellComparison(
         parameters=pair.parameters,
         indicator=info.name,
         verdict="undecided",
-        ratio=_ratio(new, base, log, options.method),
+        ratio=None if note else _ratio(found, log, method, is_staged(sides)),
         base=figures[0],
         new=figures[1],
-        note=note,
+        note=note or ("" if log else _no_interval(found, method)),
+        trials=_trials(found, log, method, sides, options),
+        cpu_trials=_by_cpu_time(_compared(sides, keys, cpu, CPU_TIME), method, sides, options)
+        if info.name != CPU_TIME
+        else None,
     )
     return Draft(cell, log, info.better)
 
 
-def _log_ratio(
+def is_staged(sides: Sequence[Side]) -> bool:
+    """Have the data of any run set its number of trials?"""
+    return any(run.run.is_staged for side in sides for run in side.sessions)
+
+
+def _compared(
     sides: tuple[Side, Side],
-    new: Sequence[Sequence[float]],
-    base: Sequence[Sequence[float]],
-    options: Options,
-) -> LogRatio | None:
-    pilots = sides[1].sessions[0].run.pilot, sides[0].sessions[0].run.pilot
-    if options.method == "pairs":
-        return compared_in_pairs(new[0], base[0], pilots[0])
-    return compared(new, base, options.method, pilots, options.seed)
+    keys: tuple[frozenset[tuple[str, Level]], ...],
+    columns: Columns,
+    name: str,
+) -> _Compared:
+    values: list[list[Blocks]] = []
+    off = 0.0
+    for side, key, mine in zip(sides, keys, columns, strict=True):
+        cells = [own[key] for own in side.cells]
+        runs: list[Blocks] = [
+            own.get(cell.index, {}) for cell, own in zip(cells, mine, strict=True)
+        ]
+        off += max(
+            relative(cell.resolutions.get(name, 0.0), list(run.values())) if run else 0.0
+            for cell, run in zip(cells, runs, strict=True)
+        )
+        values.append(runs)
+    return _Compared(new=values[1], base=values[0], off=off)
 
 
 def _lack(
     sides: tuple[Side, Side],
     keys: tuple[frozenset[tuple[str, Level]], ...],
-    values: Sequence[Sequence[Sequence[float]]],
+    found: _Compared,
     info: IndicatorInfo,
 ) -> str:
     """The reason why a side has no figure; empty if both have one."""
-    for side, key, sessions in zip(sides, keys, values, strict=True):
+    for side, key, sessions in zip(sides, keys, (found.base, found.new), strict=True):
         if not all(sessions):
             index = next(n for n, session in enumerate(sessions) if not session)
             cell, run = side.cells[index][key], side.sessions[index].run.id
@@ -104,40 +142,58 @@ def _lack(
     return ""
 
 
-def _no_interval(values: Sequence[Sequence[Sequence[float]]], method: Method) -> str:
-    for sessions in values:
-        if len(sessions) == 1 and len(sessions[0]) < 2:
-            return "a single trial has no interval"
-    if any(mean([mean(session) for session in sessions]) <= 0 for sessions in values):
-        return "a mean is not above 0, so there is no ratio"
+def _no_interval(found: _Compared, method: Method) -> str:
+    if any(
+        value <= 0 for side in (found.new, found.base) for run in side for value in run.values()
+    ):
+        return "a trial's value is not above 0, so there is no ratio"
+    if any(len(side) == 1 and len(side[0]) < 2 for side in (found.new, found.base)):
+        return "a single trial has no interval"
     if method == "pairs":
-        if any(value <= 0 for sessions in values for value in sessions[0]):
-            return "a trial's value is not above 0, so it has no ratio (--interval welch)"
         return "fewer than two blocks hold trials of both"
-    return (
-        "several runs on one side, so two on each are needed" if method == "welch" else "no ratio"
-    )
+    return "several runs on one side, so two on each are needed"
 
 
 def _ratio(
-    new: Sequence[Sequence[float]],
-    base: Sequence[Sequence[float]],
-    log: LogRatio | None,
-    method: Method,
+    found: _Compared, log: LogRatio | None, method: Method, is_staged: bool
 ) -> Estimate | None:
-    """The ratio with its 95 % interval, or without one if there are too few trials. In pairs
-    it is the geometric mean of the blocks' ratios, else the ratio of the means."""
-    if not all(new) or not all(base):
-        return None
-    top, bottom = (mean([mean(session) for session in sessions]) for sessions in (new, base))
+    """The ratio with its 95 % interval, or without one if there are too few trials."""
+    sides = found.new, found.base
+    n = min(sum(map(len, side)) for side in sides)
+    if log is not None:
+        if method == "pairs":
+            n = len(found.new[0].keys() & found.base[0].keys())
+        low, high = log.interval(staged(0.95, is_staged))
+        return Estimate(value=growth(log.value), low=growth(low), high=growth(high), n=n, unit="×")
+    top, bottom = (centre([centre(list(run.values())) for run in side]) for side in sides)
     if top <= 0 or bottom <= 0:
         return None
-    n = min(sum(map(len, sessions)) for sessions in (new, base))
-    if log is None:
-        return Estimate(value=top / bottom, n=n, unit="×")
-    low, high = (math.exp(log.value) * growth(bound - log.value) for bound in log.interval())
-    value = math.exp(log.value) if method == "pairs" else top / bottom
-    return Estimate(value=value, low=low, high=high, n=n, unit="×")
+    return Estimate(value=top / bottom, n=n, unit="×")
+
+
+def _trials(
+    found: _Compared,
+    log: LogRatio | None,
+    method: Method,
+    sides: Sequence[Side],
+    options: Options,
+) -> int | None:
+    """Trials of each, in all, that would show a difference as large as the effect with a power of
+    80 %. ``None`` where several runs are a side, and where no number would."""
+    if log is None or any(len(side.sessions) > 1 for side in sides):
+        return None
+    tail = (1 - staged(0.95, is_staged(sides))) / 2
+    return trials_to_tell(math.log1p(options.effect), found.spread(method), tail)
+
+
+def _by_cpu_time(
+    found: _Compared, method: Method, sides: Sequence[Side], options: Options
+) -> int | None:
+    """The same by CPU time, where that is measured and above 0 in every trial."""
+    both = (*found.new, *found.base)
+    if not all(both) or any(value <= 0 for run in both for value in run.values()):
+        return None
+    return _trials(found, found.log(method), method, sides, options)
 
 
 def verdict_of(direction: Direction, better: str) -> Change:
@@ -145,35 +201,3 @@ def verdict_of(direction: Direction, better: str) -> Change:
     if direction in ("same", "undecided"):
         return direction
     return "faster" if (direction == "higher") == (better == "higher") else "slower"
-
-
-def interleaved(
-    blocks: Sequence[Sequence[Blocks]], method: Method
-) -> tuple[list[list[Blocks]], str]:
-    """Trials of two cells of one run that may be held against each other, and a remark.
-
-    A cell that has reached its precision gets no further trials, while the other one does. If the
-    later trials of the other cell differ from its earlier ones, the machine has changed, and only
-    the blocks that hold both cells count. In pairs only these blocks count in any case.
-    """
-    (first,), (second,) = blocks
-    both = sorted(first.keys() & second.keys())
-    if method != "pairs" and not any(_drifted(cell, both) for cell in (first, second)):
-        return [[first], [second]], ""
-    common = [[{block: cell[block] for block in both}] for cell in (first, second)]
-    if method == "pairs":
-        return common, ""
-    return common, (
-        f"the machine changed while only one of them was measured; the {len(both)} blocks "
-        "that hold both count"
-    )
-
-
-def _drifted(cell: Blocks, both: Sequence[int]) -> bool:
-    """Do a cell's trials outside the common blocks differ from those inside?"""
-    inside = [cell[block] for block in both]
-    outside = [value for block, value in cell.items() if block not in set(both)]
-    if min(len(inside), len(outside)) < 2:
-        return False
-    change = log_ratio(outside, inside)
-    return change is not None and min(change.p_above(), change.p_below()) < _DRIFT_LEVEL / 2

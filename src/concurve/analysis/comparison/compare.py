@@ -11,7 +11,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from concurve.analysis.comparison.cells import columns_of, draft_of, verdict_of
+from concurve.analysis.comparison.advice import advice
+from concurve.analysis.comparison.cells import (
+    CPU_TIME,
+    columns_of,
+    draft_of,
+    is_staged,
+    verdict_of,
+)
 from concurve.analysis.comparison.options import DEFAULTS, Options, indicators_of, near
 from concurve.analysis.comparison.sides import (
     Pair,
@@ -29,7 +36,8 @@ from concurve.analysis.comparison.sides import (
 from concurve.errors import ComparisonError
 from concurve.findings.comparison import Comparison
 from concurve.findings.run import TrialFindings
-from concurve.stats.comparison import directions
+from concurve.stats.centre import staged
+from concurve.stats.comparison import Method, directions
 from concurve.terms import Level
 
 
@@ -48,11 +56,6 @@ def compare_runs(
             f"run {min(twice)} is on both sides",
             "two runs, or --factor NAME --levels BASE,NEW inside one",
         )
-    if options.method == "pairs":
-        raise ComparisonError(
-            "two runs have no blocks in common, so their trials make no pairs",
-            "--interval welch or --interval bootstrap",
-        )
     sides = side_of(side_name(base), base), side_of(side_name(new), new)
     common, lonely = common_cells(*sides)
     if not common:
@@ -69,7 +72,7 @@ def compare_runs(
         *lonely,
         *states([*base, *new]),
     ]
-    return _comparison(sides, pairs, warnings, options)
+    return _comparison(sides, pairs, warnings, options, "ranks")
 
 
 def compare_levels(
@@ -95,7 +98,7 @@ def compare_levels(
         if cell.parameters[factor] in others
     ]
     sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
-    return _comparison(sides, pairs, states([run]), options)
+    return _comparison(sides, pairs, states([run]), options, "pairs")
 
 
 def _levels(
@@ -122,15 +125,18 @@ def _comparison(
     pairs: Sequence[Pair],
     warnings: Sequence[str],
     options: Options,
+    method: Method,
 ) -> Comparison:
     infos = indicators_of(sides, options)
+    cpu = columns_of(sides, CPU_TIME)
     drafts = [
-        draft_of(pair, info, sides, columns, options)
+        draft_of(pair, info, sides, columns, cpu, options, method)
         for info in infos
         for columns in [columns_of(sides, info.name)]
         for pair in pairs
     ]
-    said = directions([draft.log for draft in drafts], options.effect)
+    level = 1 - staged(0.95, is_staged(sides))
+    said = directions([draft.log for draft in drafts], options.effect, level)
     cells = tuple(
         msgspec.structs.replace(draft.cell, verdict=verdict_of(direction, draft.better))
         for draft, direction in zip(drafts, said, strict=True)
@@ -141,7 +147,8 @@ def _comparison(
         factors=varying(pairs),
         indicators=infos,
         effect=options.effect,
-        method=options.method,
+        method=method,
         cells=cells,
+        advice=advice(cells, sides, options.effect),
         warnings=tuple(warnings),
     )

@@ -10,7 +10,6 @@ import msgspec
 from concurve.analysis.comparison.sides import Side
 from concurve.errors import ComparisonError
 from concurve.findings.run import TrialFindings
-from concurve.stats.comparison import Method
 from concurve.terms import IndicatorInfo
 
 #: Differences below this share are not relevant, unless the caller gives another share.
@@ -18,15 +17,13 @@ EFFECT = 0.02
 
 
 class Options(NamedTuple):
-    """How to compare. ``better`` is for indicators that have no direction of their own;
-    ``seed`` that of the bootstrap."""
+    """What to compare, and which difference counts. ``better`` is for indicators that have no
+    direction of their own. The method is none of the options: the sides set it."""
 
     indicators: tuple[str, ...] = ()
     effect: float = EFFECT
-    method: Method = "welch"
     better: str = ""
     across_machines: bool = False
-    seed: int = 0
 
 
 DEFAULTS = Options()

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from concurve.analysis.run.tables import Table
+from concurve.analysis.run.tables import Table, is_staged
 from concurve.definition.units import format_share
 from concurve.errors import RunError
 from concurve.findings.best import BestFinding
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import BestSet, best_set, trials_to_tell, without_block_effects
-from concurve.stats.moments import mean
+from concurve.stats.best import BestSet, best_set, trials_to_part
+from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.centre import centre
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
@@ -24,25 +25,34 @@ EFFECT = 0.01
 
 
 class _Candidate(NamedTuple):
-    """A measured setting."""
+    """A measured setting; its values may be off by ``resolution``."""
 
     cell: Cell
-    values: Sequence[float]
+    values: Blocks
+    resolution: float
 
 
 def best_settings(
-    plan: Plan, columns: Sequence[Sequence[float]], indicator: IndicatorInfo
+    plan: Plan,
+    columns: Sequence[Blocks],
+    indicator: IndicatorInfo,
+    resolutions: Sequence[float] = (),
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
     cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
     without a better direction, or where every factor is a condition.
 
-    ``columns`` has the values of each cell in the order of the plan; cells without are left out.
+    ``columns`` has the values of each cell by block, and ``resolutions`` by how much they may be
+    off, in the order of the plan; cells without values are left out.
     """
     if indicator.better == "neither":
         return ()
     measured = [
-        _Candidate(cell, column) for cell, column in zip(plan.cells, columns, strict=True) if column
+        _Candidate(cell, column, off)
+        for cell, column, off in zip(
+            plan.cells, columns, resolutions or [0.0] * len(columns), strict=True
+        )
+        if column
     ]
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
     chosen = tuple(name for name in varied if name not in plan.study.conditions)
@@ -72,15 +82,19 @@ def _find(
     if len(candidates) < 2:
         return None
     columns = [candidate.values for candidate in candidates]
-    pilot = plan.rules.repeats_min
-    best = best_set(columns, indicator.better == "lower", pilot=pilot)
+    best = best_set(
+        columns,
+        indicator.better == "lower",
+        is_staged=is_staged(plan.rules),
+        resolutions=[candidate.resolution for candidate in candidates],
+    )
     members = [candidates[index].cell.parameters for index in best.members]
     levels = _levels(plan)
     work_first = sorted(factors, key=lambda name: name != plan.work)
     smallest = min(
         members, key=lambda cell: [_rank(cell[name], levels[name]) for name in work_first]
     )
-    decide, trials = _decide(columns, best, pilot)
+    decide, trials = _decide(columns, best)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -108,35 +122,41 @@ def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
     return False, level
 
 
-def _decide(
-    columns: Sequence[Sequence[float]], best: BestSet, pilot: int
-) -> tuple[str, int | None]:
+def _decide(columns: Sequence[Blocks], best: BestSet) -> tuple[str, int | None]:
     """What would decide between the best two settings, and how many trials it takes."""
     if best.rival is None:
         return "", None
-    pair = columns[best.leader], columns[best.rival]
-    if min(map(len, pair)) < 2:
+    first, second = columns[best.leader], columns[best.rival]
+    have = len(first.keys() & second.keys())
+    if have < 2:
         return (
             "a setting with a single trial cannot be distinguished from any: run more trials",
             None,
         )
-    apart = abs(mean(pair[0]) - mean(pair[1]))
-    share = apart / abs(mean(pair[0])) if mean(pair[0]) else float(apart > 0)
+    share = _apart(first, second)
     if share < EFFECT:
         return (
-            f"the best two means lie {format_share(share)} apart: "
-            "no relevant difference", None,
-        )  # fmt: skip
-    trials = trials_to_tell(*pair, others=len(columns) - 1, pilot=pilot)
-    seem = f"the best two means lie {format_share(share)} apart"
+            f"the best two settings lie {format_share(share)} apart: no relevant difference",
+            None,
+        )
+    trials = trials_to_part(first, second, others=len(columns) - 1)
+    seem = f"the best two settings lie {format_share(share)} apart"
     if trials is None:
         return f"{seem}, but spread so much that more trials will hardly decide", None
-    have = min(map(len, pair))
     trials = max(trials, have + 1)
     return (
         f"{seem}; if they truly do, {trials} trials of each ({trials - have} more) would show "
         "it with a power of 80 %", trials,
     )  # fmt: skip
+
+
+def _apart(first: Blocks, second: Blocks) -> float:
+    """By which share two settings differ: the estimate by their common blocks."""
+    ratio = block_ratio(second, first)
+    if ratio is not None:
+        return abs(ratio.value - 1)
+    middle, other = centre(list(first.values())), centre(list(second.values()))
+    return abs(middle - other) / abs(middle) if middle else float(middle != other)
 
 
 def _levels(plan: Plan) -> dict[str, tuple[Level, ...]]:
@@ -166,28 +186,26 @@ def best_of(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
-    found = best_settings(plan, _columns(plan, protocol, tables, name), info)
+    found = _by_tables(plan, protocol, tables, info)
     if quiet is None:
         return found
-    alone = best_settings(plan, _columns(plan, protocol, quiet, name), info)
+    alone = _by_tables(plan, protocol, quiet, info)
     same = {(str(item.group), item.factors): item for item in alone}
     return tuple(_doubted(item, same.get((str(item.group), item.factors))) for item in found)
 
 
-def _columns(
-    plan: Plan, protocol: Protocol, tables: Sequence[Table], name: str
-) -> list[Sequence[float]]:
-    columns: list[Sequence[float]] = [
-        () if state.skipped else table.used.get(name, ())
+def _by_tables(
+    plan: Plan, protocol: Protocol, tables: Sequence[Table], info: IndicatorInfo
+) -> tuple[BestFinding, ...]:
+    columns: list[Blocks] = [
+        {} if state.skipped else table.by_block(info.name)
         for state, table in zip(protocol.cells, tables, strict=True)
     ]
-    if not plan.study.simulation:
-        return columns
-    by_block = [
-        table.by_block(name) if column and min(column) > 0 else {}
-        for column, table in zip(columns, tables, strict=True)
+    off = [
+        table.resolution(info.name) if column else 0.0
+        for table, column in zip(tables, columns, strict=True)
     ]
-    return [*without_block_effects(by_block)]
+    return best_settings(plan, columns, info, off)
 
 
 def _doubted(found: BestFinding, quiet: BestFinding | None) -> BestFinding:

@@ -57,6 +57,7 @@ def cell_findings(
                 parameters=cell.parameters,
                 status=_status(state, protocol),
                 indicators=indicators,
+                resolutions=LazyMapping(table.used, table.resolution),
                 absent={k: v for k, v in absent.items() if k not in indicators},
                 including_rejects=indicator_centre(primary, everything, units.get(primary, ""))
                 if len(everything) > len(in_use)

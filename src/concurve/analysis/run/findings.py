@@ -20,7 +20,7 @@ from concurve.analysis.run.cells import cell_findings
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
-from concurve.analysis.run.tables import Table, in_use_of, tables_of
+from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.errors import StoreError
 from concurve.figures import FigureTable, decode_figures
@@ -225,5 +225,6 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...]) -> RunInfo:
         again=head.again,
         version=head.versions.get("concurve", ""),
         pilot=head.rules.repeats_min,
+        is_staged=is_staged(head.rules),
         simulation=head.study.simulation,
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from concurve.analysis.run.tables import Table
-from concurve.definition.measured import INDICATORS, MEASURED
+from concurve.definition.measured import INDICATORS, MEASURED, fairness_info
 from concurve.planning.plan import Plan
-from concurve.readings.fairness_measures import fairness_info
 from concurve.readings.measures import cpu_info, measure
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo

@@ -23,7 +23,9 @@ class Ratio(msgspec.Struct, frozen=True):
     value: Annotated[float, about(exclusiveMinimum=0)]
     low: Annotated[float | msgspec.UnsetType, about(minimum=0)]
     high: float | msgspec.UnsetType
-    n: Annotated[Positive, about("Trials of the side that has fewer.")]
+    n: Annotated[
+        Positive, about("Trials of the side that has fewer; inside a run, blocks that hold both.")
+    ]
 
 
 class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,9 +35,14 @@ class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     indicator: str
     verdict: Annotated[Change, about("Of all cells together, with a false discovery rate of 5 %.")]
     ratio: Ratio | msgspec.UnsetType = msgspec.UNSET
-    base: Annotated[float | None, about("Mean of the base.")] = None
-    new: Annotated[float | None, about("Mean of what is compared.")] = None
+    base: Annotated[float | None, about("Median of the base.")] = None
+    new: Annotated[float | None, about("Median of what is compared.")] = None
     note: str = ""
+    trials: Annotated[
+        Positive | None,
+        about("Trials of each that would show a difference of the effect with a power of 80 %."),
+    ] = None
+    cpu_trials: Annotated[Positive | None, about("The same by CPU time.")] = None
 
 
 class ComparedIndicator(msgspec.Struct, frozen=True):
@@ -54,10 +61,11 @@ class ComparisonExport(msgspec.Struct, frozen=True):
     base: Annotated[str, about("The base: a run, several, or a level.")]
     new: Annotated[str, about("What is compared with the base.")]
     effect: Annotated[float, about("Share below which a difference is not relevant.")]
-    method: Annotated[str, about(enum=["pairs", "welch", "bootstrap"])]
+    method: Annotated[str, about(enum=["pairs", "ranks"])]
     indicators: list[ComparedIndicator]
     cells: list[ComparedCell]
     warnings: tuple[str, ...]
+    advice: Annotated[tuple[str, ...], about("What would decide the undecided cells.")]
 
 
 def to_json(comparison: Comparison) -> bytes:
@@ -75,6 +83,7 @@ def to_json(comparison: Comparison) -> bytes:
             ],
             [_cell(cell) for cell in comparison.cells],
             comparison.warnings,
+            comparison.advice,
         )
     )
 
@@ -88,6 +97,8 @@ def _cell(cell: CellComparison) -> ComparedCell:
         base=cell.base.value if cell.base else None,
         new=cell.new.value if cell.new else None,
         note=cell.note,
+        trials=cell.trials,
+        cpu_trials=cell.cpu_trials,
     )
 
 

@@ -33,6 +33,10 @@ _TONES = {
     "undecided": Tone.WARNING,
 }
 _WORDS = {"same": "no relevant difference"}
+_HOW = {
+    "pairs": "the centre of its blocks' ratios, by signed ranks",
+    "ranks": "the shift between the trials of two runs, by rank sums",
+}
 # A remark names at most this many cells.
 _NAMED_MAX = 3
 
@@ -98,14 +102,20 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
     counts = Counter(cell.verdict for cell in comparison.cells)
     said = ", ".join(f"{n} {_WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
     yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
-    effect = f"{100 * comparison.effect:.2g} %"
-    yield Paragraph(
-        "The ratio is new over base. Verdicts are of all cells together (false discovery rate "
-        f"5 %), intervals of each alone; less than {effect} is no relevant difference.",
-        Tone.SOFT,
-    )
-    if counts["undecided"]:
-        text = f"To decide more: more trials (--repeats), or an --effect above {effect}."
-        yield Paragraph(text, Tone.SOFT)
+    yield Paragraph(_rule(comparison), Tone.SOFT)
+    for advice in comparison.advice:
+        yield Paragraph(advice, Tone.SOFT)
     for warning in comparison.warnings:
         yield Paragraph(warning, Tone.WARNING)
+
+
+def _rule(comparison: Comparison) -> str:
+    """The rule of the verdicts, which is the same for every comparison of its kind."""
+    effect = f"{100 * comparison.effect:.2g} %"
+    return (
+        f"The ratio is new over base: {_HOW[comparison.method]}. The rule, fixed beforehand: "
+        f"faster or slower where the ratio is not 1 and seems off by {effect} at least "
+        f"(--effect); no relevant difference where it lies within {effect}; else undecided. "
+        "Verdicts are of all cells together (false discovery rate 5 %), 95 % intervals of each "
+        "alone."
+    )

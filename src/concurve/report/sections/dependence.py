@@ -13,7 +13,7 @@ from concurve.report.document import Block, Column, Paragraph, Role, Section, Ta
 
 _HOW = (
     "Each assumption alone: the geometric mean over all settings of the others, and this mean "
-    "divided by that at the first level, both block by block."
+    "divided by that at the first level, both block by block (signed ranks)."
 )
 
 
@@ -25,7 +25,16 @@ def section(findings: Findings) -> Section | None:
     for _, group in groupby(findings.dependences, lambda item: item.claim):
         items = list(group)
         blocks += [Paragraph(items[0].says), _table(items)]
+    family = max(item.family for item in findings.dependences)
     blocks.append(Paragraph(_HOW, Tone.SOFT))
+    if family > 1:
+        blocks.append(
+            Paragraph(
+                f"What is said of the changes holds together at 95 %: corrected for {family} "
+                "comparisons (Holm).",
+                Tone.SOFT,
+            )
+        )
     return Section("What the ratios depend on", tuple(blocks), anchor="dependences")
 
 

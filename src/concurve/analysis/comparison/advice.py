@@ -1,0 +1,71 @@
+"""What would decide a comparison that is undecided: so many trials, in so much time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from concurve.analysis.comparison.sides import Side
+from concurve.definition.units import format_duration
+from concurve.findings.comparison import CellComparison
+from concurve.stats.power import TRIALS_MAX
+
+_POWER = "with a power of 80 %"
+
+
+def advice(
+    cells: Sequence[CellComparison], sides: tuple[Side, Side], effect: float
+) -> tuple[str, ...]:
+    """Sentences on the cells that are undecided; none where none is.
+
+    The numbers follow from the spreads alone, never from the differences that were seen: a run is
+    planned for the effect of interest.
+    """
+    undecided = [cell for cell in cells if cell.verdict == "undecided" and cell.ratio is not None]
+    if not undecided:
+        return ()
+    if any(len(side.sessions) > 1 for side in sides):
+        return ("To decide more: more runs on each side, or a greater --effect.",)
+    share = f"{100 * effect:.2g} %"
+    have = min(cell.ratio.n for cell in undecided if cell.ratio is not None)
+    wanted = [cell.trials for cell in undecided]
+    if None in wanted:
+        return (
+            f"{TRIALS_MAX} trials of each would not show a difference of {share} "
+            f"{_POWER}; a greater --effect may be decided.",
+        )
+    most = max(number for number in wanted if number is not None)
+    if most <= have:
+        return (
+            f"{have} trials of each show a difference of {share} {_POWER}, but "
+            "these differences are about as large as that: another --effect would decide.",
+        )
+    return (
+        f"{most - have} more trials of each (about {_time(most - have, sides)}) would show a "
+        f"difference of {share} {_POWER}: --repeats {most}..{most} in a new run "
+        f"(about {_time(most, sides)}).",
+        *_by_cpu_time(undecided, most),
+    )
+
+
+def _by_cpu_time(undecided: Sequence[CellComparison], most: int) -> tuple[str, ...]:
+    """How many trials CPU time would need, for the plan of a next run."""
+    wanted = [cell.cpu_trials for cell in undecided]
+    known = [number for number in wanted if number is not None]
+    if len(known) < len(wanted) or max(known) >= most:
+        return ()
+    return (
+        f"CPU time spreads less and would need {max(known)} trials of each: to judge by it, plan "
+        "the next run for --indicator cpu_seconds.",
+    )
+
+
+def _time(trials: int, sides: tuple[Side, Side]) -> str:
+    """The time of so many blocks of each run that is compared."""
+    runs = {run.run.id: run.run for side in sides for run in side.sessions}
+    cells = {run.run.id: len(run.cells) for side in sides for run in side.sessions}
+    return format_duration(
+        sum(
+            trials * cells[name] * run.duration_seconds / max(1, run.trials)
+            for name, run in runs.items()
+        )
+    )
