@@ -355,17 +355,38 @@ def test_a_time_out_of_the_study_stays_one_where_it_comes_first(store: Store) ->
     assert causes == {"", "timed_out"}
 
 
-def busy(spec: TrialSpec) -> int:
-    return 10**9
+class Starving(FakeEngine):
+    """Each trial is timed out; its roles waited for a CPU for this share of it."""
+
+    def __init__(self, share: float, steal: bool) -> None:
+        super().__init__(
+            kind_of=lambda spec: "timed_out", steal_of=lambda spec: 10**9 if steal else 0
+        )
+        self.share = share
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = decode_record(super().run(spec))
+        role = record.roles[0]
+        usage = msgspec.structs.replace(role.usage, run_queue_ns=round(record.wall_ns * self.share))
+        role = msgspec.structs.replace(role, usage=usage)
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
 
 
-def test_time_outs_on_a_busy_machine_end_with_a_report(store: Store) -> None:
-    runner = runner_of(store, FakeEngine(kind_of=lambda spec: "timed_out", steal_of=busy))
+def test_time_outs_of_trials_that_were_kept_waiting_end_with_a_report(store: Store) -> None:
+    runner = runner_of(store, Starving(0.5, steal=True))
     assert runner.start().kind == "complete"
     findings = findings_of(store, store.find_run("last"))
     assert [cell.status for cell in findings.cells] == ["skipped", "skipped"]
     assert "timed_out, machine busy: " in findings.cells[0].note
     assert "the hypervisor took" in findings.cells[0].note
+
+
+@pytest.mark.parametrize(("share", "steal"), [(0.5, False), (0.1, True)])
+def test_a_program_that_hangs_is_at_fault_itself(store: Store, share: float, steal: bool) -> None:
+    """It has more threads than there are CPUs, so that waiting alone is no sign."""
+    study = small_study(THREE, threads=(3, 4))
+    with pytest.raises(RunError, match="every cell failed; the first: timed_out: "):
+        runner_of(store, Starving(share, steal), study).start()
 
 
 def test_time_outs_on_a_quiet_machine_are_the_programs_own(store: Store) -> None:

@@ -11,7 +11,7 @@ from concurve.definition.study import Indicator
 from concurve.measuring.judgement import Judge
 from concurve.planning.plan import make_plan
 from concurve.readings.contamination import judge
-from concurve.wire.record import GrantedControls, PhaseRecord, TrialRecord
+from concurve.wire.record import ForeignProcess, GrantedControls, PhaseRecord, TrialRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers.fakes import record_of, small_study
 
@@ -90,6 +90,50 @@ def test_waiting_counts_only_while_there_is_a_cpu_for_every_worker() -> None:
         "a slice or two"
     )
     assert causes(record(usage=waits, roles=2)) == [], "a background role makes others wait"
+
+
+LOW = {"foreign_cpu_ns": SECOND, "foreign_low_priority_ns": SECOND}
+HOGS = (
+    ForeignProcess(pid=4711, name="yes", nice=19, cpu_ns=940_000_000),
+    ForeignProcess(pid=7, name="md5sum", nice=0, cpu_ns=60_000_000),
+)
+
+
+def test_work_of_low_priority_on_a_cpu_that_the_trial_leaves_idle_does_no_harm() -> None:
+    """One worker on two CPUs, and hogs at nice 19 on the other one."""
+    assert causes(record(machine=LOW)) == []
+    harmed = record(machine=LOW, usage={"run_queue_ns": 60_000_000})
+    assert causes(harmed) == ["run_queue"], "it is judged by what it did to the trial"
+
+
+def test_work_of_low_priority_is_judged_by_its_share_where_waiting_cannot_be() -> None:
+    assert causes(record(machine=LOW), workers=3) == ["low_priority"], "each took it from a worker"
+    assert causes(record(machine=LOW, roles=2)) == ["low_priority"]
+    assert causes(record(machine=LOW, usage={"run_queue_ns": None})) == ["low_priority"]
+    little = LOW | {"foreign_low_priority_ns": SECOND // 11}
+    assert causes(record(machine=little), workers=3) == ["foreign_cpu"], "the rest is usual work"
+
+
+def test_usual_work_is_judged_beside_that_of_low_priority() -> None:
+    both = {"foreign_cpu_ns": SECOND, "foreign_low_priority_ns": SECOND * 8 // 10}
+    (sign,) = judge(record(machine=both))
+    assert sign.cause == "foreign_cpu"
+    assert sign.share == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("machine", "usage", "workers"),
+    [
+        ({"foreign_cpu_ns": SECOND}, {}, 1),
+        (LOW, {}, 3),
+        (LOW, {"run_queue_ns": 60_000_000}, 1),
+    ],
+)
+def test_a_sign_names_the_processes_that_used_most(
+    machine: dict[str, Any], usage: dict[str, Any], workers: int
+) -> None:
+    (sign,) = judge(record(machine={**machine, "foreign_processes": HOGS}, usage=usage), workers)
+    assert sign.detail.endswith("%): yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
 
 
 def test_the_worst_sign_comes_first_and_says_how_much() -> None:

@@ -130,6 +130,14 @@ impl ProcFs {
         times.collect()
     }
 
+    /// Numbers of all processes that are visible, the greatest first: mostly the newest, and the
+    /// kernel's threads last.
+    pub fn processes(&self) -> Result<Vec<u32>> {
+        let mut found = self.numbers()?;
+        found.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
+        Ok(found)
+    }
+
     /// All processes below `pid`, itself not included.
     pub fn descendants(&self, pid: u32) -> Vec<u32> {
         let mut found = self.children(pid).unwrap_or_default();
@@ -194,11 +202,16 @@ impl ProcFs {
     }
 
     fn children_by_scan(&self, pid: u32) -> Result<Vec<u32>> {
+        let mut found = self.numbers()?;
+        found.retain(|candidate| self.stat(*candidate).is_ok_and(|stat| stat.parent == pid));
+        Ok(found)
+    }
+
+    fn numbers(&self) -> Result<Vec<u32>> {
         let entries = fs::read_dir(&self.root)
             .map_err(|error| ProbeError::system("list processes", error))?;
         Ok(entries
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .filter(|candidate| self.stat(*candidate).is_ok_and(|stat| stat.parent == pid))
             .collect())
     }
 

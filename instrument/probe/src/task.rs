@@ -33,6 +33,8 @@ pub struct Stat {
     pub group: u32,
     pub threads: u32,
     pub nice: i32,
+    /// User and system time of all its threads, those that ended included, in ticks of `USER_HZ`.
+    pub cpu_ticks: u64,
     /// Start after boot, in ticks of `USER_HZ`; together with the number it identifies a task uniquely.
     pub started_ticks: u64,
     pub rss_pages: u64,
@@ -50,6 +52,8 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
     fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
         text.parse().ok()
     }
+    let user_ticks: u64 = number(field(14)?).ok_or_else(wrong)?;
+    let system_ticks: u64 = number(field(15)?).ok_or_else(wrong)?;
     let policy_number: u32 = number(field(41)?).ok_or_else(wrong)?;
     let priority: u32 = number(field(40)?).ok_or_else(wrong)?;
     Ok(Stat {
@@ -59,6 +63,7 @@ pub fn parse_stat(text: &str) -> Result<Stat> {
         parent: number(field(4)?).ok_or_else(wrong)?,
         group: number(field(5)?).ok_or_else(wrong)?,
         nice: number(field(19)?).ok_or_else(wrong)?,
+        cpu_ticks: user_ticks + system_ticks,
         threads: number(field(20)?).ok_or_else(wrong)?,
         started_ticks: number(field(22)?).ok_or_else(wrong)?,
         rss_pages: number(field(24)?).ok_or_else(wrong)?,
@@ -164,6 +169,7 @@ mod tests {
         assert_eq!((stat.pid, stat.parent, stat.group), (7172, 7168, 7172));
         assert_eq!((stat.nice, stat.threads, stat.started_ticks), (5, 4, 93001));
         assert_eq!((stat.state, stat.rss_pages), ('S', 912));
+        assert_eq!(stat.cpu_ticks, 12 + 3);
         let policy = stat.policy.unwrap();
         assert_eq!((policy.class, policy.priority), (PolicyClass::Rr, 7));
     }

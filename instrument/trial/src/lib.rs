@@ -15,6 +15,7 @@ mod launch;
 mod ledger;
 mod machine;
 mod orphans;
+mod others;
 mod output;
 mod phases;
 mod program;

@@ -6,6 +6,13 @@ use concurve_probe::process;
 use concurve_wire::record::{Absent, MachineRecord};
 use std::collections::BTreeMap;
 
+use crate::others::Others;
+
+/// The processes that used the CPUs are looked for from this many ticks on, and from this part of the
+/// machine's CPU time on.
+const FOREIGN_TICKS_MIN: u64 = 3;
+const FOREIGN_PART_MIN: u64 = 100;
+
 /// With fewer ticks than this the resolution is too low for foreign CPU time.
 const TICKS_MIN: u64 = 5;
 
@@ -17,6 +24,7 @@ pub struct Snapshot {
     psi: BTreeMap<String, u64>,
     /// CPU time of the kernel's threads.
     kernel_ns: BTreeMap<u32, u64>,
+    roles: usize,
     absent: Absent,
 }
 
@@ -57,6 +65,7 @@ impl Snapshot {
                 1 => BTreeMap::new(),
                 _ => proc_fs.kernel_threads(),
             },
+            roles,
             absent,
         }
     }
@@ -71,14 +80,17 @@ impl Snapshot {
         used.sum()
     }
 
-    /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used.
+    /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used, `others` were there
+    /// at the begin.
     pub fn until(
         self,
         end: &Self,
         wall_ns: u64,
         own_cpu_ns: u64,
+        others: &Others,
         proc_fs: &ProcFs,
     ) -> MachineRecord {
+        let kernel_is_own = self.roles > 1;
         let tick_ns = process::tick_ns();
         let own_cpu_ns = own_cpu_ns + end.kernel_since(&self);
         let mut absent = self.absent;
@@ -118,6 +130,16 @@ impl Snapshot {
             } else {
                 let reason = format!("the trial was shorter than {TICKS_MIN} ticks of tick_ns");
                 absent.insert("foreign_cpu_ns".into(), reason);
+            }
+        }
+        let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1));
+        let foreign_ns = record.foreign_cpu_ns.unwrap_or(0);
+        if foreign_ns >= (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN) {
+            let used = Others::take(proc_fs).since(others, kernel_is_own, tick_ns);
+            record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));
+            record.foreign_processes = used.most;
+            if let Some(reason) = used.missing {
+                absent.insert("foreign_processes".into(), reason);
             }
         }
         record.absent = absent;

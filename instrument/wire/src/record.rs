@@ -346,7 +346,15 @@ pub struct MachineRecord {
     /// Busy time that neither the roles nor the runner used; coarse: see `tick_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign_cpu_ns: Option<u64>,
-    /// Granularity of the three figures above.
+    /// The part of it that living processes of low priority used: above nice 0, or scheduled when
+    /// a CPU is idle only. Read if others used much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_low_priority_ns: Option<u64>,
+    /// The processes that used most of it, most first; those that ended before the trial did are not
+    /// seen. Read if others used much.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_processes: Vec<ForeignProcess>,
+    /// Granularity of the times above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_ns: Option<u64>,
     /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`,
@@ -355,6 +363,17 @@ pub struct MachineRecord {
     pub psi: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: Absent,
+}
+
+/// A process outside the trial that used the CPUs meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignProcess {
+    pub pid: u32,
+    /// Name of its program, at most 15 characters.
+    pub name: String,
+    pub nice: i32,
+    /// During the trial.
+    pub cpu_ns: u64,
 }
 
 /// What measuring itself took and how fine it was.

@@ -14,8 +14,10 @@ from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_prob
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
-#: The cause of a time-out while other processes used the machine.
+#: The cause of a time-out that other processes brought about: they used the machine, and the roles
+#: waited for a CPU for at least this share of the trial.
 TIMED_OUT_BUSY = "timed_out, machine busy"
+WAIT_SHARE_MIN = 0.25
 
 
 class Judgement(NamedTuple):
@@ -70,7 +72,9 @@ class Judge:
         """A program error; a time-out says whether other processes used the machine."""
         kind, message = record.outcome.kind, record.outcome.message or ""
         signs = self._signs(cell, record) if kind == "timed_out" else []
-        cause = TIMED_OUT_BUSY if signs else kind
+        waited = sum(role.usage.run_queue_ns or 0 for role in record.roles)
+        kept_waiting = waited >= WAIT_SHARE_MIN * record.wall_ns
+        cause = TIMED_OUT_BUSY if signs and kept_waiting else kind
         detail = "; ".join([message, *(sign.detail for sign in signs)])
         return Judgement("program_error", None, cause, detail, {})
 

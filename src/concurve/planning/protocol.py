@@ -7,7 +7,9 @@ follow: as many as the least precise cell needs, up to ``repeats_max``; nothing 
 
 A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
 disturbed trials together may cost ``redo_share`` of the pilot's, and never the time that the pilot
-needs. A value alone is no cause. A second program error skips the cell.
+needs. Waiting for a CPU is marked only: it can be judged where there is a CPU for each worker, so a
+redo for it would favour some cells of a ratio. A value alone is no cause. A second program error
+skips the cell.
 
 No trial begins that would probably end after the time allowance, and no block after the first. If
 not even that fits, the cells that answer most come first.
@@ -27,16 +29,13 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.planning.plan import Plan, describe
 from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
+from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, TrialKey
 from concurve.store.run_head import FIRST_PROTOCOL
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
-
-#: Causes that are read alike in every cell. Waiting for a CPU is not: it can be judged only where
-#: there is one for each worker, so a redo for it would favour some cells of a ratio.
-REDONE = ("steal", "foreign_cpu", "late_reading")
 
 #: The cause of a trial that the time allowance cut short: nobody's error.
 CUT = "time allowance"
@@ -235,7 +234,7 @@ class Protocol:
         planned = len(self.cells) * self.rules.repeats_min
         if key.attempt >= self.rules.redo_max or self.redos >= self.rules.redo_share * planned:
             return False
-        if not self._is_first and not (cause in REDONE and self._pilot_fits_with_a_redo()):
+        if not self._is_first and not (cause in MACHINE_WIDE and self._pilot_fits_with_a_redo()):
             return False
         self.redos += 1
         return True

@@ -1,9 +1,11 @@
 """Did other processes use the machine during a trial? Pure judgement of a record.
 
-Three signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial
-used CPU; threads waited for a CPU although there were no more workers than CPUs. Coarse counters
-are only judged where they moved by several of their ticks. A fourth sign concerns the runner: it
-had no CPU when a phase began or ended, and so read the probes late.
+Signs (facts, scaling models): the hypervisor took CPU (steal); processes outside the trial used
+CPU; threads waited for a CPU although there were no more workers than CPUs. Work of low priority
+(nice above 0) runs where a CPU is left idle: it is judged by the wait that it caused, and by its
+share only where the wait cannot be judged. Coarse counters are only judged where they moved by
+several of their ticks. A further sign concerns the runner: it had no CPU when a phase began or
+ended, and so read the probes late.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ TICKS_MIN = 3
 #: Share of a measured phase by which its probes may be read late, and from when it matters.
 LATE_SHARE_MAX = 0.02
 LATE_NS_MIN = 1_000_000
+#: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
+#: without favouring one of its cells. The others can be seen in some cells only.
+MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading")
 #: The cause of a late trial: its CPU times and counts are in doubt, its wall times are not.
 LATE_READING = "late_reading"
 #: A run-queue wait shorter than one or two scheduling slices is no sign of other processes.
@@ -49,12 +54,19 @@ def judge(
     """
     machine = record.machine
     capacity = machine_capacity_ns(record)
+    low = machine.foreign_low_priority_ns or 0
+    usual = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
+    wait = _wait(record, workers)
     found = [
         _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
                  "the hypervisor took"),
-        _counter("foreign_cpu", machine.foreign_cpu_ns, capacity, machine.tick_ns,
-                 FOREIGN_SHARE_MAX, "processes outside the trial used"),
-        _waiting(record, workers),
+        _named(record, capacity, _counter(
+            "foreign_cpu", usual, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
+            "processes outside the trial used")),
+        _named(record, capacity, None if wait is not None else _counter(
+            "low_priority", low, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
+            "processes of low priority outside the trial used")),
+        None if wait is None else _named(record, capacity, _waiting(wait)),
         _late(record, target),
     ]  # fmt: skip
     return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
@@ -85,10 +97,32 @@ def _counter(
     )
 
 
-def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None:
-    """Run-queue wait although every worker had a CPU. Judged for lone roles only: a background
-    role is meant to make others wait. Where a phase is measured it is judged by that: while a JVM
-    starts, its compilers take turns with its one worker."""
+def _named(record: TrialRecord, capacity: int, sign: Contamination | None) -> Contamination | None:
+    """The sign with the processes that used most CPU meanwhile."""
+    processes = record.machine.foreign_processes
+    if sign is None or not processes:
+        return sign
+    names = ", ".join(
+        f"{process.name} (pid {process.pid}, nice {process.nice}) "
+        f"{process.cpu_ns / capacity * 100:.0f} %"
+        for process in processes
+    )
+    return sign._replace(detail=f"{sign.detail}: {names}")
+
+
+class _Wait(NamedTuple):
+    """How long the workers of a lone role waited for a CPU although there was one for each."""
+
+    workers: float
+    cpus: int
+    waited_ns: int
+    ran_ns: int
+
+
+def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
+    """The wait, where it can be judged: for lone roles only, since a background role is meant to
+    make others wait. Where a phase is measured it is that of the phase: while a JVM starts, its
+    compilers take turns with its one worker."""
     if len(record.roles) != 1:
         return None
     role = record.roles[0]
@@ -101,17 +135,21 @@ def _waiting(record: TrialRecord, workers: float | None) -> Contamination | None
     runs = [usage.cpu_ns for usage in measured or [role.usage]]
     if None in waits or None in runs:
         return None
-    waited, ran = sum(filter(None, waits)), sum(filter(None, runs))
-    if not ran or waited < WAIT_NS_MIN:
+    return _Wait(active, cpus, sum(filter(None, waits)), sum(filter(None, runs)))
+
+
+def _waiting(wait: _Wait) -> Contamination | None:
+    """Run-queue wait although every worker had a CPU."""
+    if not wait.ran_ns or wait.waited_ns < WAIT_NS_MIN:
         return None
-    share = waited / ran
+    share = wait.waited_ns / wait.ran_ns
     if share <= WAIT_SHARE_MAX:
         return None
     return Contamination(
         "run_queue",
         share,
         WAIT_SHARE_MAX,
-        f"{format_count(round(active), 'worker')} on {format_count(cpus, 'CPU')} waited "
+        f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} waited "
         f"{share * 100:.1f} % of their CPU time for a CPU (limit {WAIT_SHARE_MAX * 100:.0f} %)",
     )
 

@@ -256,6 +256,15 @@ class RoleRecord(_Record, frozen=True):
     absent: Absent = {}
 
 
+class ForeignProcess(_Record, frozen=True):
+    """A process outside the trial that used the CPUs meanwhile."""
+
+    pid: Positive
+    name: Annotated[str, about("Name of its program, at most 15 characters."), ALWAYS]
+    nice: Annotated[int, ALWAYS]
+    cpu_ns: Annotated[Count, about("During the trial."), ALWAYS]
+
+
 class MachineRecord(_Record, frozen=True):
     """The machine from the first release to the last exit: differences, all CPUs together."""
 
@@ -269,7 +278,22 @@ class MachineRecord(_Record, frozen=True):
     foreign_cpu_ns: Annotated[
         Count | None, about("Busy time that neither the roles nor the runner used.")
     ] = None
-    tick_ns: Annotated[Positive | None, about("Granularity of the three figures above.")] = None
+    foreign_low_priority_ns: Annotated[
+        Count | None,
+        about(
+            "The part of it that living processes of low priority used: above nice 0, or scheduled "
+            "when a CPU is idle only. Read if others used much."
+        ),
+    ] = None
+    foreign_processes: Annotated[
+        tuple[ForeignProcess, ...],
+        about(
+            "The processes that used most of it, most first; those that ended before the trial did "
+            "are not seen. Read if others used much.",
+            maxItems=3,
+        ),
+    ] = ()
+    tick_ns: Annotated[Positive | None, about("Granularity of the times above.")] = None
     psi: Annotated[
         dict[str, Count],
         about(

@@ -61,7 +61,7 @@ fn machine(trial: &mut Trial, wall_ns: u64, runner_cpu_ns: u64) -> MachineRecord
     let own_cpu_ns = runner_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
     let end = Snapshot::take(proc_fs, trial.roles.len());
-    begin.until(&end, wall_ns, own_cpu_ns, proc_fs)
+    begin.until(&end, wall_ns, own_cpu_ns, &trial.others, proc_fs)
 }
 
 fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {

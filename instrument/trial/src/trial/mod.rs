@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::launch;
 use crate::ledger::Ledger;
 use crate::machine::Snapshot;
+use crate::others::Others;
 use crate::role::Role;
 use crate::sampler::Sampler;
 
@@ -29,6 +30,7 @@ pub struct Trial {
     pub first_release_ns: Option<u64>,
     pub started_unix_ns: u64,
     pub machine_begin: Option<Snapshot>,
+    pub others: Others,
     pub runner_cpu_begin_ns: u64,
     /// CPU time of reaped processes that belong to no known role.
     pub unattributed_cpu_ns: u64,
@@ -65,6 +67,7 @@ impl Trial {
             first_release_ns: None,
             started_unix_ns: clock::realtime_ns(),
             machine_begin: None,
+            others: Others::default(),
             runner_cpu_begin_ns: 0,
             unattributed_cpu_ns: 0,
             childless: true,
@@ -116,6 +119,7 @@ impl Trial {
             return self.fail(problem.kind, index, problem.message);
         }
         if self.first_release_ns.is_none() {
+            self.others = Others::take(&self.host.proc_fs);
             self.machine_begin = Some(Snapshot::take(&self.host.proc_fs, self.spec.roles.len()));
             self.runner_cpu_begin_ns = clock::process_cpu_ns();
             self.started_unix_ns = clock::realtime_ns();
