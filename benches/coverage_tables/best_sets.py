@@ -62,11 +62,11 @@ def best_share(
     size."""
     best, held, size = int(means.argmax()), 0, 0
     for _ in range(count):
-        columns = [
-            (mean * np.exp(rng.normal(0, noise, sizes[number % len(sizes)]))).tolist()
-            for number, mean in enumerate(means)
+        cells = [
+            dict(enumerate((mean * np.exp(rng.normal(0, noise, count_of))).tolist()))
+            for mean, count_of in zip(means, np.resize(sizes, len(means)), strict=True)
         ]
-        members = best_set(columns, lower_is_better=False).members
+        members = best_set(cells, lower_is_better=False).members
         held += best in members
         size += len(members)
     return held / count, size / count

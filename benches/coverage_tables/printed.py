@@ -269,7 +269,7 @@ def _compare_equal(row: Row, rng: np.random.Generator, tally: Tally) -> None:
 def is_told(findings: TrialFindings, cell: CellFindings) -> bool:
     """Does the report say of a cell that its trials have two levels, a slow tail, or another level
     from some time on?"""
-    return bool(getattr(cell, "shape", None))
+    return bool(cell.two_levels or cell.slow_tail or findings.level_change)
 
 
 def tallies(rows: Iterable[Row], count: int, seed: int, jobs: int) -> Iterator[tuple[Row, Tally]]:

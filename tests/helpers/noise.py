@@ -75,8 +75,9 @@ TWO_LEVELS: tuple[Judged, ...] = (
         for cv in (0.005, 0.03, 0.2)
     ),
     *(
-        Judged(f"two levels {slow:g}, {cv:g}", two_levels(slow, cv=cv), (25,), at_least=0.9)
+        Judged(f"two levels {slow:g}, {cv:g}", two_levels(slow, cv=cv), (25,), at_least)
         for slow in (0.2, 0.5)
-        for cv in (0.01, 0.02, 0.03)
+        # At 3 % even the likelihood ratio of the mixture finds 82 and 85 %, at this level.
+        for cv, at_least in ((0.01, 0.9), (0.02, 0.9), (0.03, 0.78))
     ),
 )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concurve.stats import ranks
 from concurve.stats.blocks import block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate
 from concurve.stats.ranks import median_interval, p_values_above, ranked, shifted
@@ -30,6 +31,19 @@ def test_signed_ranks_agree_with_scipy() -> None:
             assert found.p_above() == pytest.approx(expected)
             below = wilcoxon(values, alternative="less", method="exact").pvalue
             assert found.p_below() == pytest.approx(below)
+
+
+def test_very_many_values_have_the_same_bounds_without_a_list_of_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = random.Random(4)
+    for n in (61, 200, 333):
+        found = ranked([round(generator.gauss(1, 0.2), 2) for _ in range(n)])
+        assert found is not None
+        listed = found.value, *found.interval()
+        with monkeypatch.context() as patch:
+            patch.setattr(ranks, "_LISTED_MOST", 60)
+            assert (found.value, *found.interval()) == pytest.approx(listed, abs=1e-8)
 
 
 def test_the_interval_of_the_signed_rank_test_has_published_bounds() -> None:

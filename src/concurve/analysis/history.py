@@ -13,10 +13,10 @@ from concurve.estimate import Estimate
 from concurve.findings.history import CellHistory, History, HistoryPoint, Step
 from concurve.findings.run import Findings
 from concurve.host.same_machine import is_same_machine
-from concurve.stats.blocks import growth
 from concurve.stats.centre import centre
 from concurve.stats.changes import LENGTH_MIN, ChangePoint, change_points
 from concurve.stats.comparison import benjamini_hochberg, log_shift
+from concurve.stats.moments import growth
 from concurve.terms import IndicatorInfo, Level
 
 #: False discovery rate of the changes that are shown.

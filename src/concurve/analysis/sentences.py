@@ -311,8 +311,8 @@ def _doubtful(
         which = f"{format_count(len(aside), 'trial')} {'is' if len(aside) == 1 else 'are'}"
         found.append(
             f"{which} in doubt because the machine was not quiet "
-            f"(first: {_name(plan, aside[0].parameters)}, {aside[0].detail}); the figures are those "
-            "of the quiet trials, which are enough."
+            f"(first: {_name(plan, aside[0].parameters)}, {aside[0].detail}); the figures are "
+            "those of the quiet trials, which are enough."
         )
     if in_doubt:
         worst = max(
@@ -325,8 +325,8 @@ def _doubtful(
             else ""
         )
         found.append(
-            f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet during "
-            f"{worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
+            f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet "
+            f"during {worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
             f"{first.detail}), and too few others are left. Such figures have the mark ?; run "
             "again on a quiet machine."
         )

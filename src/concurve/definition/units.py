@@ -78,6 +78,22 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def format_quantity(value: float, unit: str) -> str:
+    """A figure with its unit to three digits: ``1.15 s``, ``24.6 µs``, ``12,300 1/s``."""
+    if unit == "s":
+        for below, in_a_second, part in _PARTS:
+            if 0 < value < below:
+                return f"{_three_digits(value * in_a_second)} {part}"
+    return f"{_three_digits(value)} {unit}".rstrip()
+
+
+def _three_digits(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
 def format_count(number: int, singular: str) -> str:
     """A count with its noun: ``1 trial``, ``12,000 trials``."""
     return f"{number:,} {singular if number == 1 else singular + 's'}"

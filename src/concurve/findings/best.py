@@ -15,7 +15,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
     the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what
     would decide between the best two, and ``trials`` how many of each setting it takes. ``doubt``
-    says why nothing is recommended, where the quiet trials alone do not show the same settings.
+    says why nothing is recommended, where a setting's figure rests on trials in doubt.
     """
 
     indicator: str

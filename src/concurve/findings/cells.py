@@ -13,6 +13,25 @@ from concurve.terms import Level
 CellStatus = Literal["ok", "partial", "skipped", "pending"]
 
 
+class TwoLevels(msgspec.Struct, frozen=True, kw_only=True):
+    """The trials of a cell are at two levels of its primary indicator: the median of each, and how
+    many trials it has."""
+
+    low: float
+    high: float
+    trials_low: int
+    trials_high: int
+
+
+class SlowTail(msgspec.Struct, frozen=True, kw_only=True):
+    """So many ``trials`` of a cell are far worse than its others: ``factor`` is the median of those
+    over that of the others, ``worst`` the worst value."""
+
+    trials: int
+    factor: float
+    worst: float
+
+
 class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     """One combination of levels.
 
@@ -21,6 +40,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``doubtful`` trials in use are in doubt, because the machine was not quiet. Where enough others
     are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
     all trials in use; else the figures say that they are in doubt.
+    ``two_levels`` and ``slow_tail`` say where the median alone does not tell how the trials lie.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
     says by how much a reading of an indicator may be off, in its unit.
     """
@@ -32,6 +52,8 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     resolutions: Mapping[str, float] = {}
     absent: dict[str, str] = {}
     including_rejects: Estimate | None = None
+    two_levels: TwoLevels | None = None
+    slow_tail: SlowTail | None = None
     doubtful: int = 0
     including_doubtful: Estimate | None = None
     base: int | None = None

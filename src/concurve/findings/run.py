@@ -55,6 +55,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     simulation: bool = False
 
 
+class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """From the block with the index ``block`` on, the primary figures of all cells were ``factor``
+    times as high (the median over the cells)."""
+
+    block: int
+    factor: float
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence of the answer. ``kind`` groups them: answer, warning, or note."""
 
@@ -83,6 +91,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     best: tuple[BestFinding, ...] = ()
     published: tuple[PublishedTable, ...] = ()
     test_case: TestCase | None = None
+    level_change: LevelChange | None = None
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""

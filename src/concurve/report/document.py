@@ -67,13 +67,20 @@ class Text:
 class Number:
     """A figure as text: ``spread`` follows the value (``± 0.03``), ``span`` is the interval from
     end to end. ``order`` is the figure itself, by which a table is sorted. ``is_skewed``: the
-    spread is the interval, since the value is not near its middle."""
+    spread is the interval, since the value is not near its middle. ``mark`` follows both, such as
+    ``?`` for a figure in doubt; the legend of the table explains it."""
 
     value: str
     spread: str = ""
     span: str = ""
     order: float | None = None
     is_skewed: bool = False
+    mark: str = ""
+
+    @property
+    def after(self) -> str:
+        """What follows the value: the spread and the mark."""
+        return f"{self.spread} {self.mark}".strip()
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Shown(NamedTuple):
     high: str | None
     unit: str
     is_skewed: bool = False
+    in_doubt: bool = False
 
     @property
     def text(self) -> str:
@@ -60,10 +61,12 @@ class Shown(NamedTuple):
 
         The interval itself where the value is not near its middle: ``2.2 (1.2 to 4.1)``.
         """
+        doubt = " (in doubt)" if self.in_doubt else ""
         if self.is_skewed:
-            return f"{with_unit(self.value, self.unit)} ({with_unit(self.span, self.unit)})"
+            span = with_unit(self.span, self.unit)
+            return f"{with_unit(self.value, self.unit)} ({span}){doubt}"
         plus = f" ± {self.half}" if self.half else ""
-        return with_unit(f"{self.value}{plus}", self.unit)
+        return with_unit(f"{self.value}{plus}", self.unit) + doubt
 
     @property
     def spread(self) -> str:
@@ -144,6 +147,7 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
         _fixed(figure.high / scale.divisor, place),
         scale.symbol,
         abs(middle - value) > max(_SKEWED_FROM * half, 10.0**place),
+        figure.in_doubt,
     )
 
 

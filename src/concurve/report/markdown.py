@@ -122,7 +122,7 @@ def _cell(cell: Cell) -> str:
             shown = _text(cell.text)
             return f"**{shown}**" if shown and cell.tone in _BOLD else shown
         case Number():
-            return _text(f"{cell.value} {cell.spread}")
+            return _text(f"{cell.value} {cell.after}")
         case Missing():
             return fmt.MISSING
         case Bar():

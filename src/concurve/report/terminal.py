@@ -277,12 +277,12 @@ def _numbers(cells: Sequence[Cell]) -> list[str]:
         item.value + " " * (fraction - len(_fraction(item.value))) if item else "" for item in found
     ]
     size = max(map(len, values), default=0)
-    spread = max((len(item.spread) for item in found if item), default=0)
+    spread = max((len(item.after) for item in found if item), default=0)
     texts = []
     for cell, item, value in zip(cells, found, values, strict=True):
         text = value.rjust(size) if item else _plain(cell).rjust(size - fraction)
         if spread:
-            text += f" {(item.spread if item else '').ljust(spread)}"
+            text += f" {(item.after if item else '').ljust(spread)}"
         texts.append(text.ljust(size))
     return texts
 
@@ -309,7 +309,7 @@ def _plain(cell: Cell) -> str:
         case Text():
             return fmt.clean(cell.text)
         case Number():
-            return f"{cell.value} {cell.spread}".rstrip()
+            return f"{cell.value} {cell.after}".rstrip()
         case Missing():
             return fmt.MISSING
         case Bar():

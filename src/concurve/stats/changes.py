@@ -26,6 +26,9 @@ LASTING = 2
 
 PERMUTATIONS = 1999
 
+#: Long series are permuted less often: so many numbers at most.
+_NUMBERS_MAX = 2_000_000
+
 
 class ChangePoint(NamedTuple):
     """``start``: index of the first value after the change; ``p_value`` of "nothing changed"."""
@@ -45,6 +48,21 @@ def change_points(values: Sequence[float], level: float = 0.05, seed: int = 0) -
     series = np.log(values) if positive else np.asarray(values, dtype=float)
     generator = np.random.default_rng(seed)
     return _confirmed(series, _proposed(series), level, generator)
+
+
+def single_change(values: Sequence[float], level: float = 0.05) -> ChangePoint | None:
+    """The one split of a series that changes its level most, if it is significant; ``None`` in a
+    series below :data:`LENGTH_MIN`."""
+    import numpy as np
+
+    if len(values) < LENGTH_MIN:
+        return None
+    series = np.asarray(values, dtype=float)
+    permutations = max(2 * round(1 / level), min(PERMUTATIONS, _NUMBERS_MAX // len(series)))
+    p_value = _p_value(series, np.random.default_rng(0), permutations)
+    if p_value > level:
+        return None
+    return ChangePoint(int(_gains(series[None, :]).argmax()) + LASTING, p_value)
 
 
 def _proposed(series: npt.NDArray[np.float64]) -> list[int]:
@@ -84,23 +102,27 @@ def _confirmed(
     return []
 
 
-def _p_value(stretch: npt.NDArray[np.float64], generator: np.random.Generator) -> float:
+def _p_value(
+    stretch: npt.NDArray[np.float64],
+    generator: np.random.Generator,
+    permutations: int = PERMUTATIONS,
+) -> float:
     """The share of shuffled segments whose best split is at least as good as that of this one."""
     import numpy as np
 
     if len(stretch) < 2 * LASTING:
         return 1.0
-    shuffled = generator.permuted(np.tile(stretch, (PERMUTATIONS, 1)), axis=1)
-    gains = _best_gain(np.vstack([stretch, shuffled]))
+    shuffled = generator.permuted(np.tile(stretch, (permutations, 1)), axis=1)
+    gains = _gains(np.vstack([stretch, shuffled])).max(axis=1)
     return float((gains >= gains[0] * (1 - 1e-12)).mean())
 
 
-def _best_gain(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Per row the greatest drop of the sum of squares that one split gives."""
+def _gains(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Per row the drop of the sum of squares that each split gives."""
     import numpy as np
 
     n = rows.shape[1]
     left = np.arange(LASTING, n - LASTING + 1)
     sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
-    gains: npt.NDArray[np.float64] = (sums**2 * n / (left * (n - left))).max(axis=1)
+    gains: npt.NDArray[np.float64] = sums**2 * n / (left * (n - left))
     return gains

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Above this number of values, the rank sum is taken as normal; below, its distribution is exact.
 _NORMAL_FROM = 60
+#: Of more values than this, the means of pairs are not listed.
+_LISTED_MOST = 600
+#: They are then known to this share of the range.
+_PAIR_MEANS_APART = 1e-9
 
 
 class Ranked(NamedTuple):
@@ -40,11 +44,10 @@ class Ranked(NamedTuple):
     @property
     def value(self) -> float:
         """The Hodges–Lehmann estimate: the median of the means of all pairs (1963)."""
-        averages = _walsh(self.values)
-        middle = len(averages) // 2
-        if len(averages) % 2:
-            return averages[middle]
-        return (averages[middle - 1] + averages[middle]) / 2
+        n = len(self.values)
+        pairs = n * (n + 1) // 2
+        low, high = _pair_means(self.values, ((pairs - 1) // 2, pairs // 2))
+        return low if low == high else (low + high) / 2
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Bounds of the centre: those that the test does not reject."""
@@ -52,9 +55,8 @@ class Ranked(NamedTuple):
         if tail < 0.5**n:
             low, high = beyond_reach(self.values, tail)
         else:
-            averages = _walsh(self.values)
-            beyond = _rejected_ranks(n, tail) - 1
-            low, high = averages[beyond], averages[-1 - beyond]
+            beyond, pairs = _rejected_ranks(n, tail) - 1, n * (n + 1) // 2
+            low, high = _pair_means(self.values, (beyond, pairs - 1 - beyond))
         return low - self.resolution, high + self.resolution
 
     def p_above(self, bound: float = 0.0) -> float:
@@ -233,6 +235,31 @@ def _walsh(values: Sequence[float]) -> list[float]:
     return sorted(
         (first + second) / 2 for index, first in enumerate(values) for second in values[index:]
     )
+
+
+def _pair_means(values: Sequence[float], ranks: tuple[int, int]) -> tuple[float, float]:
+    """The means of pairs with these two ranks (from 0) among all in ascending order."""
+    if len(values) <= _LISTED_MOST:
+        averages = _walsh(values)
+        return averages[ranks[0]], averages[ranks[1]]
+    first = _pair_mean(values, ranks[0])
+    return first, first if ranks[0] == ranks[1] else _pair_mean(values, ranks[1])
+
+
+def _pair_mean(values: Sequence[float], rank: int) -> float:
+    """The mean of pairs with this rank by bisection: very many pairs are counted, not listed."""
+    import numpy as np
+
+    array, places = np.asarray(values), np.arange(len(values))
+    low, high = float(values[0]), float(values[-1])
+    while high - low > _PAIR_MEANS_APART * (values[-1] - values[0]):
+        middle = low + (high - low) / 2
+        up_to = np.searchsorted(array, 2 * middle - array, side="right") - places
+        if int(up_to[up_to > 0].sum()) > rank:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _pairs_above(values: Sequence[float], bound: float) -> int:

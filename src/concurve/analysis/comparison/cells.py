@@ -10,10 +10,10 @@ from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Pair, Side
 from concurve.estimate import Estimate
 from concurve.findings.comparison import CellComparison, Change
-from concurve.stats.blocks import Blocks, growth, log_ratios
+from concurve.stats.blocks import Blocks, log_ratios
 from concurve.stats.centre import centre, staged
 from concurve.stats.comparison import Direction, LogRatio, Method, log_shift
-from concurve.stats.moments import stdev
+from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
 from concurve.stats.resolution import relative
 from concurve.terms import IndicatorInfo, Level

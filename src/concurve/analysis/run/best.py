@@ -176,8 +176,9 @@ def best_of(
     best_by: str,
     quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out. Where ``quiet``, the
-    tables of the quiet trials alone, do not show the same ones, the finding says so."""
+    """The best settings by an indicator, cells that were skipped left out. Where a
+    figure rests on trials that ``quiet``, the tables of the quiet trials alone, do not have, the
+    finding is withheld."""
     name = best_by or head.study.primary
     have = {known for table in tables for known in table.used}
     if best_by and best_by not in have:
@@ -186,32 +187,40 @@ def best_of(
             f"one of {', '.join(sorted(have)) or 'none yet'}",
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
-    found = _by_tables(plan, protocol, tables, info)
-    if quiet is None:
-        return found
-    alone = _by_tables(plan, protocol, quiet, info)
-    same = {(str(item.group), item.factors): item for item in alone}
-    return tuple(_doubted(item, same.get((str(item.group), item.factors))) for item in found)
-
-
-def _by_tables(
-    plan: Plan, protocol: Protocol, tables: Sequence[Table], info: IndicatorInfo
-) -> tuple[BestFinding, ...]:
-    columns: list[Blocks] = [
-        {} if state.skipped else table.by_block(info.name)
-        for state, table in zip(protocol.cells, tables, strict=True)
-    ]
+    columns = _columns(protocol, tables, name)
     off = [
-        table.resolution(info.name) if column else 0.0
+        table.resolution(name) if column else 0.0
         for table, column in zip(tables, columns, strict=True)
     ]
-    return best_settings(plan, columns, info, off)
-
-
-def _doubted(found: BestFinding, quiet: BestFinding | None) -> BestFinding:
-    if quiet and (quiet.settings, quiet.compared) == (found.settings, found.compared):
+    found = best_settings(plan, columns, info, off)
+    if quiet is None:
         return found
-    why = "not by its quiet trials alone" if quiet else "a setting has no other trials"
+    in_doubt = [
+        cell.parameters
+        for cell, own, left in zip(
+            plan.cells, columns, _columns(protocol, quiet, name), strict=True
+        )
+        if len(own) != len(left)
+    ]
+    return tuple(_withheld(item, in_doubt) for item in found)
+
+
+def _columns(protocol: Protocol, tables: Sequence[Table], name: str) -> list[Blocks]:
+    return [
+        {} if state.skipped else table.by_block(name)
+        for state, table in zip(protocol.cells, tables, strict=True)
+    ]
+
+
+def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> BestFinding:
+    """The finding, withheld where a setting that it compares is in doubt."""
+    compared = [cell for cell in in_doubt if found.group.items() <= cell.items()]
+    if not compared:
+        return found
+    settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
     return msgspec.structs.replace(
-        found, doubt=f"the machine was not quiet: {why}", decide="", trials=None
+        found,
+        doubt=f"the machine was not quiet: {settings} too few quiet trials",
+        decide="",
+        trials=None,
     )

@@ -20,8 +20,10 @@ from concurve.analysis.run.cells import cell_findings
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
+from concurve.analysis.run.shapes import level_change_of, with_shapes
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
+from concurve.analysis.shape_sentences import shape_sentences
 from concurve.errors import StoreError
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.cells import Dot, Reject
@@ -31,9 +33,12 @@ from concurve.planning.protocol import Protocol, replay
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, TrialRow
 from concurve.store.run_head import RunHead, decode_head
-from concurve.terms import Factor
+from concurve.terms import Factor, IndicatorInfo
 from concurve.wire import decode_record
 from concurve.wire.record import TrialRecord
+
+#: Sentences in the order in which they are said.
+_KINDS = ("answer", "warning", "note")
 
 #: What decoding of damaged figures raises.
 _DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -148,7 +153,18 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
     best = best_of(head, plan, protocol, tables, indicators, best_by, picked.quiet)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
     cells = cell_findings(plan, protocol, picked, every, samples, indicators, first, head)
+    change = None
+    if not head.study.simulation:
+        primary = head.study.primary
+        info = next((info for info in indicators if info.name == primary), None)
+        cells = with_shapes(cells, tables, info or IndicatorInfo(name=primary, label=primary))
+        change = level_change_of(tables, primary)
     depends = dependences(head.study, samples)
+    said = (
+        *dependence_sentences(depends),
+        *sentences(head, protocol, cells, rejects, stored.row.state, best),
+        *shape_sentences(plan, cells, change, indicators, head.study.primary),
+    )
     return Findings(
         run=_run_info(stored, rejects),
         question=head.study.question,
@@ -161,10 +177,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         asked=tuple(item.name for item in head.study.indicators),
         indicators=indicators,
         cells=cells,
-        sentences=(
-            *dependence_sentences(depends),
-            *sentences(head, protocol, cells, rejects, stored.row.state, best),
-        ),
+        sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
@@ -173,6 +186,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         best=best,
         published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
+        level_change=change,
     )
 
 

@@ -28,6 +28,8 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
     where = fmt.setting(cell.parameters)
     span = f" ({shown.span})" if shown.span else ""
     text = f"{where}: {fmt.with_unit(shown.value, shown.unit)}{span}, n = {figure.n}".lstrip(": ")
+    if figure.in_doubt:
+        text += ", in doubt"
     point: dict[str, Any] = {
         "value": figure.value / scale.divisor,
         "series": series.label,

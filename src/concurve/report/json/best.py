@@ -25,13 +25,14 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
         about("The settings that cannot be distinguished from the best (95 %).", minItems=1),
     ]
     recommended: Annotated[Setting, about("The smallest of these settings.")]
-    leader: Annotated[Setting, about("The setting with the best mean.")]
+    leader: Annotated[Setting, about("The setting with the best figure.")]
     compared: Annotated[int, about(minimum=2)]
     group: Annotated[
         dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
     ] = msgspec.UNSET
     decide: Annotated[str, about("What would decide between the best two settings.")] = ""
     trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
+    doubt: Annotated[str, about("Why nothing is recommended, if the machine was not quiet.")] = ""
 
 
 class Best(BestSet, frozen=True, omit_defaults=True):
@@ -67,6 +68,7 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "compared": item.compared,
         "decide": item.decide,
         "trials": item.trials,
+        "doubt": item.doubt,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from concurve.fields import Count, about
-from concurve.findings.cells import CellFindings, CellStatus
+from concurve.findings.cells import CellFindings, CellStatus, SlowTail, TwoLevels
 from concurve.report.json.figures import Indicator, indicator_of
 from concurve.terms import Level
 
@@ -38,6 +38,25 @@ class Cell(msgspec.Struct, frozen=True):
         Indicator | msgspec.UnsetType,
         about("The primary indicator over all trials; left out where none was rejected."),
     ]
+    including_doubtful: Annotated[
+        Indicator | msgspec.UnsetType,
+        about(
+            "The primary indicator over all trials in use; left out where these are the figures, "
+            "not the quiet trials alone."
+        ),
+    ]
+    doubtful: Annotated[
+        Count | msgspec.UnsetType,
+        about("Trials in use during which the machine was not quiet; left out if none."),
+    ]
+    two_levels: Annotated[
+        TwoLevels | msgspec.UnsetType,
+        about("Two levels of the primary indicator; left out where the trials have one."),
+    ]
+    slow_tail: Annotated[
+        SlowTail | msgspec.UnsetType,
+        about("Trials far worse than the others by the primary indicator; left out if none."),
+    ]
     base: Annotated[
         Count | msgspec.UnsetType,
         about("index of the cell that speed-up and efficiency refer to."),
@@ -51,7 +70,7 @@ def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
     """A cell as it is exported; figures that are not finite are absent."""
     figures = {name: indicator_of(figure) for name, figure in cell.indicators.items()}
     absent = {name: "the figure is not finite" for name, figure in figures.items() if not figure}
-    rejects = cell.including_rejects
+    rejects, doubtful = cell.including_rejects, cell.including_doubtful
     return Cell(
         index=cell.index,
         parameters=cell.parameters,
@@ -59,6 +78,10 @@ def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
         indicators={name: figure for name, figure in figures.items() if figure},
         absent={**cell.absent, **absent},
         including_rejects=(indicator_of(rejects) if rejects else None) or msgspec.UNSET,
+        including_doubtful=(indicator_of(doubtful) if doubtful else None) or msgspec.UNSET,
+        doubtful=cell.doubtful or msgspec.UNSET,
+        two_levels=cell.two_levels or msgspec.UNSET,
+        slow_tail=cell.slow_tail or msgspec.UNSET,
         base=msgspec.UNSET if cell.base is None else cell.base,
         stop_reason=cell.stop_reason,
         note=cell.note,

@@ -17,7 +17,7 @@ import msgspec
 
 from concurve.fields import about
 from concurve.findings.fit import Expectation
-from concurve.findings.run import Finding, Findings, Report
+from concurve.findings.run import Finding, Findings, LevelChange, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report.json.best import Best, BestSet, best_by_condition, best_overall
 from concurve.report.json.cells import Cell, Trial, cell_of
@@ -110,6 +110,13 @@ class Export(msgspec.Struct, frozen=True):
             minItems=1,
         ),
     ]
+    level_change: Annotated[
+        LevelChange | msgspec.UnsetType,
+        about(
+            "A change in time that all cells share: the index of the first block after it, and the "
+            "factor on the primary indicator. Left out if none was found."
+        ),
+    ]
     published: Annotated[
         list[Published] | msgspec.UnsetType,
         about("Left out where the study has no published figures."),
@@ -167,6 +174,7 @@ def _export(
         best_overall(findings),
         best_by_condition(findings),
         _models(scaling),
+        findings.level_change or msgspec.UNSET,
         published_figures(findings) or msgspec.UNSET,
         explanation,
         facts,

@@ -26,6 +26,11 @@ class Indicator(msgspec.Struct, frozen=True):
     min: float | msgspec.UnsetType
     max: float | msgspec.UnsetType
     stdev: Annotated[float | msgspec.UnsetType, about(minimum=0)]
+    mean: float | msgspec.UnsetType = msgspec.UNSET
+    in_doubt: Annotated[
+        bool | msgspec.UnsetType,
+        about("The machine was not quiet, and too few other trials are left. Left out if not so."),
+    ] = msgspec.UNSET
 
 
 def indicator_of(figure: Estimate) -> Indicator | None:
@@ -44,6 +49,8 @@ def indicator_of(figure: Estimate) -> Indicator | None:
         min=_finite(figure.min),
         max=_finite(figure.max),
         stdev=_finite(figure.stdev),
+        mean=_finite(figure.mean),
+        in_doubt=figure.in_doubt or msgspec.UNSET,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
@@ -25,6 +26,14 @@ from concurve.report.document import (
     Text,
     Tone,
 )
+
+#: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels or a
+#: slow tail.
+DOUBT, UNEVEN = "?", "‡"
+_MARKS = {
+    DOUBT: f"{DOUBT} in doubt: the machine was not quiet, and too few other trials are left",
+    UNEVEN: f"{UNEVEN} trials at two levels, or some far worse: see the warnings",
+}
 
 _TONES = {"ok": Tone.PLAIN, "partial": Tone.WARNING, "skipped": Tone.SOFT, "pending": Tone.SOFT}
 # A remark names at most this many cells.
@@ -72,10 +81,13 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
     known = confidence(findings, [column.name for column in columns])
     if not known:
         return ""
-    numbers = (cell for column in columns for cell in column.cells if isinstance(cell, Number))
-    is_skewed = any(cell.is_skewed for cell in numbers)
-    also = "; (low to high) is that interval where it is lopsided" if is_skewed else ""
-    return f"± is half the width of the {known} interval{also}"
+    numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
+    marks = {mark for cell in numbers for mark in cell.mark}
+    parts = [f"figures are medians; ± is half the width of the {known} interval"]
+    if any(cell.is_skewed for cell in numbers):
+        parts.append("(low to high) is that interval where it is lopsided")
+    parts += [words for mark, words in _MARKS.items() if mark in marks]
+    return "; ".join(parts)
 
 
 def _throughout(findings: Findings) -> Iterator[Paragraph]:
@@ -115,14 +127,14 @@ def _indicators(findings: Findings) -> list[Column]:
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
-        make = partial(_entries, findings.cells, name, info.unit)
+        make = partial(_entries, findings.cells, name, info.unit, findings.primary)
         columns.append(
             Column(label, make, Role.NUMBER, short=short, name=name, note=info.note, wanted=wanted)
         )
     return columns
 
 
-def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> Entries:
+def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) -> Entries:
     """The entries of an indicator, and the unit that suits all of them."""
     found = [cell.indicators.get(name) for cell in cells]
     figures = [figure for figure in found if figure]
@@ -134,10 +146,23 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str) -> Entries:
             entries.append(Missing(cell.absent.get(name, "")))
         else:
             shown = fmt.estimate(figure, scale)
-            number = Number(shown.value, shown.spread, shown.span, figure.value, shown.is_skewed)
-            entries.append(number)
+            entries.append(
+                Number(
+                    shown.value,
+                    shown.spread,
+                    shown.span,
+                    figure.value,
+                    shown.is_skewed,
+                    _mark(cell, figure, name == primary),
+                )
+            )
     # A factor like 2× speaks for itself.
     return Entries(entries, "" if scale.symbol == "×" else scale.symbol)
+
+
+def _mark(cell: CellFindings, figure: Estimate, is_primary: bool) -> str:
+    uneven = is_primary and (cell.two_levels or cell.slow_tail)
+    return (DOUBT if figure.in_doubt else "") + (UNEVEN if uneven else "")
 
 
 def _remarks(findings: Findings) -> Iterator[Paragraph]:

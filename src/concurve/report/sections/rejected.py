@@ -35,7 +35,7 @@ def section(findings: Findings) -> Section:
 def _blocks(findings: Findings) -> Iterator[Block]:
     redone = Counter(item.cause for item in findings.rejects if not item.used)
     doubted = Counter(item.cause for item in findings.rejects if item.used)
-    for counter, what in ((redone, "rejected"), (doubted, "used with a doubt")):
+    for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
         if counter:
             causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())
             yield Paragraph(f"{fmt.count(counter.total(), 'trial')} {what}: {causes}")
@@ -47,6 +47,9 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     both = _with_and_without(findings)
     if both.length:
         yield both
+    quiet = _quiet_and_all(findings)
+    if quiet.length:
+        yield quiet
     trials: list[Block] = [_trials(findings.rejects[:_LISTED_MAX])]
     more = len(findings.rejects) - _LISTED_MAX
     if more > 0:
@@ -71,6 +74,28 @@ def _with_and_without(findings: Findings) -> Table:
         Column("with them", with_them),
     )
     return Table(columns, detail=Detail.FULL)
+
+
+def _quiet_and_all(findings: Findings) -> Table:
+    """The primary figure of the cells whose quiet trials are the figure, with those of all."""
+    cells = [cell for cell in findings.cells if cell.including_doubtful is not None]
+    figures = [(cell.indicators.get(findings.primary), cell.including_doubtful) for cell in cells]
+    texts = [
+        [
+            fmt.estimate(figure, fmt.scale_for([figure.value], figure.unit)).text if figure else ""
+            for figure in pair
+        ]
+        for pair in figures
+    ]
+    doubts = [f"{cell.doubtful:,} of {cell.trials:,}" for cell in cells]
+    return Table(
+        (
+            Column("cell", [fmt.setting(cell.parameters) for cell in cells], Role.KEY),
+            Column("quiet trials", [pair[0] for pair in texts]),
+            Column("all trials", [pair[1] for pair in texts]),
+            Column("in doubt", doubts),
+        )
+    )
 
 
 def _trials(rejects: tuple[Reject, ...]) -> Table:

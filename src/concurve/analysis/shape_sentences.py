@@ -1,0 +1,73 @@
+"""What the shape of the trials says, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from concurve.definition.units import format_count, format_quantity
+from concurve.findings.cells import CellFindings
+from concurve.findings.run import Finding, LevelChange
+from concurve.planning.plan import Plan, describe
+from concurve.terms import IndicatorInfo
+
+#: So many cells are named, with the figures of each; others are counted.
+NAMED_MAX = 3
+
+
+def shape_sentences(
+    plan: Plan,
+    cells: Sequence[CellFindings],
+    change: LevelChange | None,
+    infos: Sequence[IndicatorInfo],
+    primary: str,
+) -> Iterator[Finding]:
+    """Warnings of cells with two levels or a slow tail, and of a change in time."""
+    info = next((info for info in infos if info.name == primary), None)
+    info = info or IndicatorInfo(name=primary, label=primary)
+    for text in (*_change(change, info), *_levels(cells, info), *_tails(cells, info)):
+        yield Finding(kind="warning", sentence=text)
+
+
+def _change(change: LevelChange | None, info: IndicatorInfo) -> Iterator[str]:
+    if change is None:
+        return
+    percent = f"{abs(change.factor - 1) * 100:.2g} %"
+    yield (
+        f"From block {change.block + 1} on, {info.label} was {percent} "
+        f"{'higher' if change.factor > 1 else 'lower'} in all cells (median over the cells): the "
+        "machine changed. Ratios compare trials of the same block, so it drops out of them; the "
+        "median of a cell does not tell the two times apart."
+    )
+
+
+def _levels(cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
+    found = [cell for cell in cells if cell.two_levels]
+    for cell in found[:NAMED_MAX]:
+        levels = cell.two_levels
+        assert levels is not None
+        low, high = (format_quantity(value, info.unit) for value in (levels.low, levels.high))
+        yield (
+            f"{describe(cell.parameters)} has two levels of {info.label}: {low} in "
+            f"{format_count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}. Its "
+            "median tells only one of them (mark ‡)."
+        )
+    yield from _more(len(found), "two levels")
+
+
+def _tails(cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
+    found = [cell for cell in cells if cell.slow_tail]
+    for cell in found[:NAMED_MAX]:
+        tail = cell.slow_tail
+        assert tail is not None
+        yield (
+            f"{describe(cell.parameters)} has {format_count(tail.trials, 'trial')} far worse than "
+            f"its others: {info.label} {tail.factor:.3g} times as high in their median, "
+            f"{format_quantity(tail.worst, info.unit)} at worst (mark ‡)."
+        )
+    yield from _more(len(found), "trials far worse than their others")
+
+
+def _more(count: int, what: str) -> Iterator[str]:
+    if count > NAMED_MAX:
+        verb = "has" if count == NAMED_MAX + 1 else "have"
+        yield f"{format_count(count - NAMED_MAX, 'further cell')} {verb} {what} (mark ‡)."

@@ -1,0 +1,217 @@
+"""The shape of a cell's trials, where one figure does not say it: two levels, a slow tail, and a
+change of the level in time that all cells share.
+
+What chance alone shows in normal noise is known by simulation: a finding goes beyond that at the
+level :data:`LEVEL`. Positive values are taken on the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from concurve.stats.blocks import Blocks
+from concurve.stats.changes import LENGTH_MIN, single_change
+from concurve.stats.moments import mean, median, stdev, t_upper
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: The share of samples of normal noise in which something is found by chance.
+LEVEL = 0.01
+_LEVEL_OF_TWO = 0.015
+#: Fewer trials have no shape.
+TRIALS_MIN = 8
+#: A level has at least this many trials.
+_LEVEL_MIN = 2
+#: The spread within a level is at most this many times that within the other.
+_SPREADS_ALIKE = 4.0
+#: Equal values, whose logarithms are rounded.
+_ROUNDING = 1e-12
+#: Changes below this share are not worth mentioning, however certain.
+_CHANGE_MIN = 0.005
+#: A change in fewer blocks than a series needs is seen where so many cells agree on it.
+_CELLS_MIN = 4
+#: Simulated samples; of long ones fewer, whose statistics hardly vary.
+_SIMULATED = 20_000
+_SIMULATED_NUMBERS = 2_000_000
+
+Direction = Literal["lower", "higher", "neither"]
+
+
+class TwoLevels(NamedTuple):
+    """The trials of a cell are at two levels: the median of each, and how many trials it has."""
+
+    low: float
+    high: float
+    trials_low: int
+    trials_high: int
+
+
+class SlowTail(NamedTuple):
+    """So many ``trials`` are far worse than the others: ``factor`` is the median of those over that
+    of the others, ``worst`` the worst one."""
+
+    trials: int
+    factor: float
+    worst: float
+
+
+class LevelChange(NamedTuple):
+    """From the block with the index ``block`` on, the figures of all cells were ``factor`` times as
+    high."""
+
+    block: int
+    factor: float
+
+
+def two_levels(values: Sequence[float]) -> TwoLevels | None:
+    """The two levels of a cell's trials, if they have two.
+
+    The split into a lower and an upper part with the greatest classification likelihood (two normal
+    distributions of one spread, with their shares; Symons 1981) is significant if that exceeds what
+    normal noise shows. The trials of each level must be about as close together: a few slow ones
+    that are far apart are a tail.
+    """
+    if len(values) < TRIALS_MIN or min(values) <= 0:
+        return None
+    import numpy as np
+
+    ordered = np.sort(np.log(np.asarray(values, dtype=float)))
+    rounding = _ROUNDING * max(1.0, abs(float(ordered[0])), abs(float(ordered[-1])))
+    if ordered[-1] - ordered[0] <= rounding:
+        return None
+    likelihoods = _likelihoods(ordered[None, :])[0]
+    split = int(likelihoods.argmax()) + _LEVEL_MIN
+    if likelihoods.max() <= _critical_split(len(ordered)):
+        return None
+    lower, upper = np.exp(ordered[:split]), np.exp(ordered[split:])
+    spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
+    if spreads[1] > _SPREADS_ALIKE * max(spreads[0], rounding):
+        return None
+    return TwoLevels(float(np.median(lower)), float(np.median(upper)), split, len(ordered) - split)
+
+
+def slow_tail(values: Sequence[float], better: Direction) -> SlowTail | None:
+    """The trials of a cell that are far worse than its others, if there are such: further from the
+    median, in median deviations, than any trial in normal noise."""
+    if len(values) < TRIALS_MIN or better == "neither" or min(values) <= 0:
+        return None
+    sign = 1 if better == "lower" else -1
+    logs = [sign * math.log(value) for value in values]
+    middle = median(logs)
+    deviation = median([abs(value - middle) for value in logs])
+    if deviation <= 0:
+        return None
+    fence = middle + _critical_deviation(len(logs)) * deviation
+    slow = [value for value in logs if value > fence]
+    if not slow:
+        return None
+    others = median([value for value in logs if value <= fence])
+    factor = math.exp(sign * (median(slow) - others))
+    worst = max(values) if better == "lower" else min(values)
+    return SlowTail(len(slow), factor, worst)
+
+
+def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
+    """The change of the level in time that the cells share, if there is one: the greatest.
+
+    A block's level is the median over its cells of their distance from the cell's own median. In a
+    series of blocks a permutation test tells a change from chance; in fewer blocks than it needs,
+    such as those of a pilot, the agreement of many cells.
+    """
+    logs = [
+        {block: math.log(value) for block, value in cell.items()}
+        for cell in cells
+        if len(cell) > 1 and min(cell.values()) > 0
+    ]
+    if not logs:
+        return None
+    residuals = [_from_centre(cell) for cell in logs]
+    blocks = sorted(set().union(*residuals))
+    levels = [median([cell[block] for cell in residuals if block in cell]) for block in blocks]
+    if len(blocks) >= LENGTH_MIN:
+        found = single_change(levels, LEVEL)
+        split = found.start if found else None
+    else:
+        split = _agreed_change(residuals, blocks)
+    if split is None:
+        return None
+    shift = median(levels[split:]) - median(levels[:split])
+    if abs(shift) < _CHANGE_MIN:
+        return None
+    return LevelChange(blocks[split], math.exp(shift))
+
+
+def _from_centre(cell: Mapping[int, float]) -> dict[int, float]:
+    middle = median(list(cell.values()))
+    return {block: value - middle for block, value in cell.items()}
+
+
+def _agreed_change(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> int | None:
+    """The split of a few blocks on which the cells agree best (Student's t over the cells), if it
+    is significant after Bonferroni."""
+    whole = [cell for cell in residuals if len(cell) == len(blocks)]
+    splits = range(2, len(blocks) - 1)
+    if len(whole) < _CELLS_MIN or not splits:
+        return None
+    best, least = None, LEVEL / 2 / len(splits)
+    for split in splits:
+        shifts = [
+            mean([cell[block] for block in blocks[split:]])
+            - mean([cell[block] for block in blocks[:split]])
+            for cell in whole
+        ]
+        error = stdev(shifts) / math.sqrt(len(shifts))
+        p = t_upper(abs(mean(shifts)) / error, len(shifts) - 1) if error > 0 else 1.0
+        if p < least:
+            best, least = split, p
+    return best
+
+
+def _likelihoods(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Per row of ascending values: the log likelihood of each split, for each value, above that of
+    one distribution."""
+    import numpy as np
+
+    n = rows.shape[1]
+    lower = np.arange(_LEVEL_MIN, n - _LEVEL_MIN + 1)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    sums = np.cumsum(centred, axis=1)[:, lower - 1]
+    explained = sums**2 * n / (lower * (n - lower)) / (centred**2).sum(axis=1, keepdims=True)
+    share = lower / n
+    entropy = share * np.log(share) + (1 - share) * np.log(1 - share)
+    found: npt.NDArray[np.float64] = entropy - np.log(np.maximum(1 - explained, 1e-12)) / 2
+    return found
+
+
+@lru_cache(maxsize=256)
+def _critical_split(n: int) -> float:
+    """The likelihood that the best split of a normal sample exceeds in :data:`_LEVEL_OF_TWO` of
+    them."""
+    import numpy as np
+
+    found = _likelihoods(np.sort(_simulated(n), axis=1)).max(axis=1)
+    return float(np.quantile(found, 1 - _LEVEL_OF_TWO))
+
+
+@lru_cache(maxsize=256)
+def _critical_deviation(n: int) -> float:
+    """How many median deviations the greatest value of a normal sample lies from its median, in
+    :data:`LEVEL` of them."""
+    import numpy as np
+
+    rows = _simulated(n)
+    apart = rows - np.median(rows, axis=1, keepdims=True)
+    return float(np.quantile(apart.max(axis=1) / np.median(abs(apart), axis=1), 1 - LEVEL))
+
+
+def _simulated(n: int) -> npt.NDArray[np.float64]:
+    """Samples of n normal values, always the same."""
+    import numpy as np
+
+    count = max(200, min(_SIMULATED, _SIMULATED_NUMBERS // n))
+    return np.random.default_rng(n).standard_normal((count, n))

@@ -1,0 +1,163 @@
+"""Quiet trials are the figure where there are enough of them; else figures and findings say that
+they are in doubt."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import msgspec
+import pytest
+
+from concurve.analysis.run import trial_findings_of
+from concurve.analysis.run.doubted import is_enough
+from concurve.definition.study import Claim, Rules
+from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.report.html import to_html
+from concurve.report.json.export import figures_to_json
+from concurve.report.markdown import to_markdown
+from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.terminal import lines
+from concurve.stats.centre import centre
+from concurve.store import Store
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone
+
+TRIALS = 24
+CLAIM = Claim(
+    id="c",
+    says="Two are faster.",
+    kind="speedup",
+    test={"of": {"threads": 2}, "over": {"threads": 1}, "at_least": 1.2},
+)
+
+
+def run_with(disturbed: dict[str, int], slower: float = 1.5) -> Report:
+    """A run whose last trials of a cell are disturbed: so many by its threads."""
+    rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS, redo_max=0, redo_share=0.0)
+    study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), claims=(CLAIM,))
+
+    def is_disturbed(spec: TrialSpec) -> bool:
+        block = int(spec.trial.split("/")[-2])
+        return block >= TRIALS - disturbed.get(spec.roles[0].argv[1], 0)
+
+    def seconds(spec: TrialSpec, generator: random.Random) -> float:
+        quiet = (2.0 if spec.roles[0].argv[1] == "1" else 1.0) * generator.lognormvariate(0, 0.01)
+        return quiet * (slower if is_disturbed(spec) else 1.0)
+
+    engine = FakeEngine(seconds, steal_of=lambda spec: 10**9 if is_disturbed(spec) else 0)
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve run …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def sentences(report: Report, kind: str) -> str:
+    return " ".join(item.sentence for item in report.sentences if item.kind == kind)
+
+
+def shown(report: Report) -> dict[str, str]:
+    return {
+        "terminal": "\n".join(line.plain for line in lines(brief_run_document(report), 200)),
+        "markdown": to_markdown(run_document(report)),
+        "html": to_html(brief_run_document(report)),
+    }
+
+
+def test_enough_quiet_trials_are_the_figure() -> None:
+    report = run_with({"1": 8})
+    one, two = report.cells
+    figure = one.indicators["wall_seconds"]
+    assert figure.n == TRIALS - 8
+    assert not figure.in_doubt
+    assert figure.value == pytest.approx(2.0, rel=0.01)
+    assert (one.doubtful, two.doubtful) == (8, 0)
+    every = one.including_doubtful
+    assert every is not None
+    assert every.n == TRIALS
+    assert every.high is not None
+    assert figure.high is not None
+    assert every.high > 1.2 * figure.high
+    assert two.including_doubtful is None
+    speedup = two.indicators["speedup"]
+    assert (speedup.n, speedup.in_doubt) == (TRIALS - 8, False)
+    assert speedup.value == pytest.approx(2.0, rel=0.01)
+    assert "times as fast" in sentences(report, "answer")
+    assert report.claims[0].verdict == "supported"
+    assert report.claims[0].estimate is not None
+    assert report.claims[0].estimate.value == speedup.value
+    assert "8 trials are in doubt" in sentences(report, "warning")
+    assert all(f"8 of {TRIALS}" in text for text in shown(report).values())
+    assert sorted(report.columns("wall_seconds")) == [0, 1]
+    assert len(report.columns("wall_seconds")[0]) == TRIALS - 8
+
+
+def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests_on_it() -> None:
+    report = run_with({"1": TRIALS - 3, "2": TRIALS - 3}, slower=1.6)
+    for cell in report.cells:
+        figure = cell.indicators["wall_seconds"]
+        assert figure.in_doubt
+        assert figure.n == TRIALS
+        quiet = centre([dot.values["wall_seconds"] for dot in report.dots
+                        if dot.cell == cell.index and dot.block < 3])  # fmt: skip
+        assert figure.low is not None
+        assert figure.low < quiet, "the interval is the wider of all trials' and the quiet ones'"
+    assert report.cells[1].indicators["speedup"].in_doubt
+    answers = sentences(report, "answer")
+    assert "the greatest speed-up" not in answers
+    assert "the machine was not quiet" in answers
+    assert "Run threads" not in answers
+    assert "No setting is recommended" in answers
+    for view, text in shown(report).items():
+        assert "? in doubt" in text, view
+    exported = json.loads(figures_to_json(report))
+    cells = exported["cells"]
+    assert all(cell["indicators"]["wall_seconds"]["in_doubt"] for cell in cells)
+    assert [cell["doubtful"] for cell in cells] == [TRIALS - 3] * 2
+
+
+def test_a_finding_that_only_disturbed_trials_bear_is_withheld() -> None:
+    report = run_with({"1": TRIALS - 1})
+    assert report.claims[0].verdict == "undecided"
+    assert "not quiet" in report.claims[0].doubt
+    answers = sentences(report, "answer")
+    assert "which cell is fastest is not said" in answers.lower()
+    assert "o setting is recommended" in answers
+
+
+def test_a_quiet_run_has_no_doubts() -> None:
+    report = run_with({})
+    assert not any(cell.doubtful or cell.including_doubtful for cell in report.cells)
+    assert "in doubt" not in shown(report)["terminal"]
+    assert "doubtful" not in json.loads(figures_to_json(report))["cells"][0]
+
+
+@pytest.mark.parametrize(
+    ("quiet", "used", "enough"),
+    [(21, 29, True), (3, 29, False), (5, 29, True), (4, 29, False), (3, 5, True), (2, 5, False),
+     (2, 3, True), (1, 2, False), (1, 1, True), (0, 1, False)],
+)  # fmt: skip
+def test_how_many_are_enough(quiet: int, used: int, enough: bool) -> None:
+    assert is_enough(quiet, used) == enough
+
+
+def test_choosing_quiet_trials_does_not_bias() -> None:
+    """Trials are chosen by what was read of the machine; noise of their own is alike in all."""
+    generator = random.Random(11)
+    off = []
+    for _ in range(2000):
+        values = []
+        for _ in range(29):
+            disturbed = generator.random() < 0.4
+            value = generator.lognormvariate(0, 0.03) * (1.5 if disturbed else 1.0)
+            # What is read has noise: one disturbance in twenty is missed, one quiet trial doubted.
+            seen = disturbed != (generator.random() < 0.05)
+            values.append((value, seen))
+        quiet = [value for value, seen in values if not seen]
+        if is_enough(len(quiet), len(values)):
+            off.append(centre(quiet) - 1)
+    assert len(off) > 1990
+    assert abs(sum(off) / len(off)) < 0.005

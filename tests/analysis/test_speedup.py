@@ -1,0 +1,136 @@
+"""There is one speed-up: the same number in tables, claims, sentences, charts and exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from concurve.analysis.run import trial_findings_of
+from concurve.definition.study import Claim, Rules
+from concurve.estimate import Estimate
+from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.report import csv as csv_view
+from concurve.report.charts import charts
+from concurve.report.json.export import figures_to_json
+from concurve.report.sections.run import brief_run_document
+from concurve.report.terminal import lines
+from concurve.store import Store
+from concurve.wire.record import TrialRecord
+from concurve.wire.report import IndicatorLine
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone
+
+OPERATIONS = 1000
+
+
+class OperationsEngine(FakeEngine):
+    """Programs that do a fixed number of operations."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = msgspec.json.decode(super().run(spec), type=TrialRecord)
+        done = IndicatorLine(indicator="operations", value=OPERATIONS)
+        roles = tuple(msgspec.structs.replace(role, indicators=(done,)) for role in record.roles)
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=roles))
+
+
+def seconds(spec: TrialSpec, generator: random.Random) -> float:
+    """Two threads take a fifth; a trial in five is severalfold as slow."""
+    level = {"1": 1.0, "2": 0.2, "4": 0.15}[spec.roles[0].argv[1]]
+    slow = 1 + generator.expovariate(0.3) if generator.random() < 0.2 else 1.0
+    return level * slow * generator.lognormvariate(0, 0.03)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["with operations", "wall time"])
+def report(request: pytest.FixtureRequest) -> Report:
+    indicators = ["rate_per_second", "wall_seconds"]
+    if request.param:
+        indicators.append("seconds_per_operation")
+    claims = tuple(
+        Claim(
+            id=name,
+            says="Two are faster.",
+            kind="speedup",
+            test={"of": {"threads": 2}, "over": {"threads": 1}, "at_least": 1.0, "indicator": name},
+        )
+        for name in indicators
+    )
+    rates = Claim(
+        id="rates",
+        says="The rate grows.",
+        kind="ratio",
+        test={
+            "of": {"threads": 2}, "over": {"threads": 1}, "at_least": 1.0,
+            "indicator": "rate_per_second",
+        },
+    )  # fmt: skip
+    study = msgspec.structs.replace(
+        small_study(Rules(repeats_min=12, repeats_max=12, redo_max=0)), claims=(*claims, rates)
+    )
+    engine = (OperationsEngine if request.param else FakeEngine)(seconds)
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve run …")
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def speedup(report: Report) -> Estimate:
+    (found,) = (cell for cell in report.cells if cell.parameters["threads"] == 2)
+    return found.indicators["speedup"]
+
+
+def bounds(figure: Any) -> tuple[float, float, float]:
+    return figure.value, figure.low, figure.high
+
+
+def test_the_claims_have_the_number_of_the_table(report: Report) -> None:
+    expected = bounds(speedup(report))
+    assert expected[1] < expected[0] < expected[2]
+    for claim in report.claims:
+        assert claim.estimate is not None
+        assert bounds(claim.estimate) == pytest.approx(expected, rel=1e-12), claim.id
+
+
+def test_it_is_the_ratio_of_the_trials_of_a_block(report: Report) -> None:
+    """Not of means over all trials, which slow trials spoil: the truth is 5."""
+    blocks = report.blocks("rate_per_second")
+    ratios = sorted(blocks[1][block] / blocks[0][block] for block in blocks[0])
+    assert ratios[0] < speedup(report).value < ratios[-1]
+    assert 4 < speedup(report).value < 6.2
+
+
+def test_sentences_and_tables_show_it(report: Report) -> None:
+    best = max(report.cells, key=lambda cell: cell.indicators["speedup"].value)
+    (sentence,) = (f.sentence for f in report.sentences if "times as fast" in f.sentence)
+    value, low, high = bounds(best.indicators["speedup"])
+    assert f"{value:.2f} (95 % interval {low:.2f} to {high:.2f})" in sentence
+    shown = " ".join(line.plain for line in lines(brief_run_document(report), 200))
+    (digits,) = set(re.findall(rf"\b{value:.0f}\.?\d*(?= [±(])", shown)) or {""}
+    assert abs(float(digits) - value) < 0.6
+
+
+def test_exports_have_it(report: Report) -> None:
+    expected = bounds(speedup(report))
+    exported = json.loads(figures_to_json(report))
+    (cell,) = (cell for cell in exported["cells"] if cell["parameters"]["threads"] == 2)
+    found = cell["indicators"]["speedup"]
+    assert (found["value"], found["low"], found["high"]) == expected
+    rows = csv.DictReader(io.StringIO(csv_view.cells(report)))
+    (row,) = (row for row in rows if row["threads"] == "2")
+    assert tuple(float(row[f"speedup{end}"]) for end in ("", "_low", "_high")) == expected
+
+
+def test_charts_draw_it(report: Report) -> None:
+    (chart,) = (chart for chart in charts(report) if chart.name.startswith("speedup"))
+    (rows,) = chart.spec.to_dict()["datasets"].values()
+    (point,) = (row for row in rows if row.get("text", "").startswith("threads=2") and "low" in row)
+    assert point["value"] == pytest.approx(speedup(report).value, rel=1e-12)
