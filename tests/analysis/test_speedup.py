@@ -97,7 +97,11 @@ def test_the_claims_have_the_number_of_the_table(report: Report) -> None:
     assert expected[1] < expected[0] < expected[2]
     for claim in report.claims:
         assert claim.estimate is not None
-        assert bounds(claim.estimate) == pytest.approx(expected, rel=1e-12), claim.id
+        value, low, high = bounds(claim.estimate)
+        assert value == pytest.approx(expected[0], rel=1e-12), claim.id
+        # Several claims are corrected for their number: their intervals are no narrower.
+        assert low <= expected[1] * (1 + 1e-12)
+        assert high >= expected[2] * (1 - 1e-12)
 
 
 def test_it_is_the_ratio_of_the_trials_of_a_block(report: Report) -> None:

@@ -33,9 +33,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and how to run it again.
 
     ``pilot``: the first trials of a cell; ``is_staged``: their spread may have set how many more it
-    got. ``simulation``:
-    the figures come from a clock of the program's own, so the state of the machine does not affect
-    them.
+    got. ``simulation``: the figures come from a clock of the program's own, so the state of the
+    machine does not affect them.
     """
 
     id: str

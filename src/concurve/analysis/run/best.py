@@ -188,18 +188,13 @@ def best_of(
         )
     info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
     columns = _columns(protocol, tables, name)
-    off = [
-        table.resolution(name) if column else 0.0
-        for table, column in zip(tables, columns, strict=True)
-    ]
-    found = best_settings(plan, columns, info, off)
+    found = best_settings(plan, columns, info, _resolutions(tables, columns, name))
     if quiet is None:
         return found
+    alone = _columns(protocol, quiet, name)
     in_doubt = [
         cell.parameters
-        for cell, own, left in zip(
-            plan.cells, columns, _columns(protocol, quiet, name), strict=True
-        )
+        for cell, own, left in zip(plan.cells, columns, alone, strict=True)
         if len(own) != len(left)
     ]
     return tuple(_withheld(item, in_doubt) for item in found)
@@ -209,6 +204,13 @@ def _columns(protocol: Protocol, tables: Sequence[Table], name: str) -> list[Blo
     return [
         {} if state.skipped else table.by_block(name)
         for state, table in zip(protocol.cells, tables, strict=True)
+    ]
+
+
+def _resolutions(tables: Sequence[Table], columns: Sequence[Blocks], name: str) -> list[float]:
+    return [
+        table.resolution(name) if column else 0.0
+        for table, column in zip(tables, columns, strict=True)
     ]
 
 
