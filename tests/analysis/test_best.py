@@ -4,20 +4,26 @@ words."""
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from concurve.analysis.run import findings_of
 from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.findings.run import Findings
 from concurve.report.json.export import to_json
-from concurve.stats.best import best_mean, best_set, trials_to_tell
-from concurve.stats.welch import log_ratio
+from concurve.stats.best import best_centre, best_ratio, best_set, trials_to_part
+from concurve.stats.blocks import Blocks
+from concurve.stats.centre import centre
+from concurve.stats.ranks import ranked
 from concurve.store import Store
 from tests.helpers.made import made_run
 
@@ -35,6 +41,11 @@ def sentences(findings: Findings) -> str:
     return "\n".join(item.sentence for item in findings.sentences if item.kind == "answer")
 
 
+def by_block(*columns: Sequence[float]) -> list[Blocks]:
+    """Each column in the blocks 0, 1, 2, …"""
+    return [dict(enumerate(map(float, column))) for column in columns]
+
+
 # -- the set ----------------------------------------------------------------------------------
 
 
@@ -48,66 +59,107 @@ def test_the_set_contains_the_best_as_often_as_it_says(means: tuple[float, ...],
     best = means.index(min(means))
     held = 0
     for _ in range(300):
-        columns = [list(mean * rng.lognormal(0, cv, 5)) for mean in means]
-        held += best in best_set(columns).members
+        cells = by_block(*(mean * rng.lognormal(0, cv, 5) for mean in means))
+        held += best in best_set(cells).members
     assert held / 300 >= 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
 
 
 def test_a_clear_difference_is_found_nearly_always() -> None:
     rng = np.random.default_rng(8)
     alone = sum(
-        best_set([list(m * rng.lognormal(0, 0.03, 5)) for m in (1.0, 1.15, 1.3)]).members == (0,)
+        best_set(by_block(*(m * rng.lognormal(0, 0.03, 8) for m in (1.0, 1.15, 1.3)))).members
+        == (0,)
         for _ in range(200)
     )
     assert alone >= 180
 
 
-def test_the_pilot_gives_the_spread_where_it_set_the_number_of_trials() -> None:
-    """Later trials that happen to agree must not make a difference certain."""
-    wild, calm = [0.9, 1.1, 0.8, 1.2, 1.0], [1.0] * 25
-    other = [value * 1.05 for value in wild] + [1.05] * 25
-    assert best_set([wild + calm, other]).members == (0,)
-    assert best_set([wild + calm, other], pilot=5).members == (0, 1)
+def test_what_a_block_shares_drops_out() -> None:
+    """Blocks vary by a factor of e, the settings by 5 %."""
+    rng = np.random.default_rng(5)
+    effects = rng.lognormal(0, 1, 8)
+    cells = by_block(*(m * effects * rng.lognormal(0, 0.005, 8) for m in (1.05, 1.0, 1.1)))
+    assert best_set(cells).members == (1,)
 
 
 def test_constant_figures_are_told_apart_exactly() -> None:
-    assert best_set([[2.0] * 3, [1.0] * 3, [1.0] * 3]).members == (1, 2)
+    assert best_set(by_block([2.0] * 3, [1.0] * 3, [1.0] * 3)).members == (1, 2)
+    within = best_set(by_block([1.05] * 9, [1.0] * 9), resolutions=[0.1, 0.1])
+    assert within.members == (0, 1), "a tick of the clock apart"
+
+
+def test_figures_that_are_not_all_above_0_are_compared_by_their_differences() -> None:
+    zero, some = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0], [5.0, 7.0, 6.0, 4.0, 5.0, 8.0, 5.0]
+    assert best_set(by_block(some, zero)).members == (1,)
+    assert best_set(by_block(some, zero), lower_is_better=False).members == (0,)
+
+
+def test_settings_without_two_common_blocks_are_not_told_apart() -> None:
+    assert best_set([{0: 1.0, 1: 1.0, 2: 1.0}, {2: 9.0, 3: 9.0, 4: 9.0}]).members == (0, 1)
 
 
 def test_very_many_settings_take_no_time() -> None:
-    columns = [[1.0 + i, 1.001 + i, 0.999 + i] for i in range(3000)]
-    assert best_set(columns).members == (0,)
+    cells = by_block(*([1.0 + i, 1.001 + i, 0.999 + i] for i in range(3000)))
+    assert best_set(cells).members == (0,)
 
 
-def test_a_leader_and_its_rival_are_those_with_the_best_means() -> None:
-    best = best_set([[1.2, 1.0, 1.1], [1.0, 0.9, 1.1], [9.0, 9.1, 9.2]])
+CELLS = st.lists(
+    st.dictionaries(
+        st.integers(0, 11),
+        st.sampled_from([0.5, 1.0, 2.0]) | st.floats(min_value=0.01, max_value=100),
+        min_size=1,
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(CELLS, st.booleans(), st.sampled_from([0.0, 0.3]))
+def test_the_set_is_that_of_the_test_of_each_pair(
+    cells: list[dict[int, float]], lower: bool, off: float
+) -> None:
+    """All pairs at once are tested like each alone by its log ratios."""
+    found = best_set(cells, lower, resolutions=[off] * len(cells))
+    sign = 1 if lower else -1
+    for index, cell in enumerate(cells):
+        least = 1.0
+        for other in cells[:index] + cells[index + 1 :]:
+            shares = (off / centre(list(side.values())) for side in (cell, other))
+            logs = [
+                sign * (math.log(cell[block]) - math.log(other[block]))
+                for block in sorted(cell.keys() & other.keys())
+            ]
+            alone = ranked(logs, sum(map(math.log1p, shares)))
+            least = min(least, 1.0 if alone is None else alone.p_above())
+        expected = min(1.0, least * (len(cells) - 1))
+        assert found.p_values[index] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_leader_and_its_rival_are_those_with_the_best_centres() -> None:
+    best = best_set(by_block([1.2, 1.0, 1.1], [1.0, 1.1, 0.9], [9.0, 9.1, 9.2]))
     assert (best.leader, best.rival, best.members) == (1, 0, (0, 1))
-    assert best_set([[5.0, 5.1], [1.0, 1.1]]).rival is None
+    assert best_set(by_block([5.0, 5.1], [1.0, 1.1])).rival is None
 
 
 def test_as_many_trials_as_it_says_do_tell_two_settings_apart() -> None:
     """The power holds where the difference and the spread are the true ones."""
     first = [1.0 + 0.03 * z for z in (-1.265, -0.632, 0.0, 0.632, 1.265)]
-    second = [value + 0.03 for value in first]
-    trials = trials_to_tell(first, second)
-    assert trials is not None and 12 <= trials <= 16
+    second = [1.03 * first[place] for place in (2, 4, 1, 3, 0)]
+    trials = trials_to_part(*by_block(first, second))
+    assert trials is not None
     rng = np.random.default_rng(9)
+    spread = np.std(np.log(first) - np.log(second), ddof=1) / math.sqrt(2)
     found = 0
     for _ in range(500):
-        columns = [list(rng.normal(mean, 0.03, trials)) for mean in (1.0, 1.03)]
-        found += best_set(columns).members == (0,)
+        cells = by_block(*(mean * rng.lognormal(0, spread, trials) for mean in (1.0, 1.03)))
+        found += best_set(cells).members == (0,)
     assert 0.75 <= found / 500 <= 0.9
 
 
 def test_what_no_number_of_trials_tells_apart_has_none() -> None:
-    assert trials_to_tell([1.0, 2.0, 3.0], [1.001, 2.001, 3.0]) is None
-    assert trials_to_tell([1.0, 2.0], [1.0, 2.0]) is None
-    assert trials_to_tell([1.0], [2.0, 3.0]) is None
-
-
-def test_a_ratio_too_wide_for_a_float_has_an_infinite_bound() -> None:
-    ratio = log_ratio([1.0, 5000.0], [1.0, 1.1])
-    assert ratio is not None and ratio.interval()[1] > ratio.value
+    assert trials_to_part(*by_block([1.0, 2.0, 3.0], [1.5, 1.99, 2.0])) is None
+    assert trials_to_part(*by_block([1.0, 2.0], [1.0, 2.0])) is None
+    assert trials_to_part(*by_block([1.0], [2.0, 3.0])) is None
 
 
 # -- the finding ------------------------------------------------------------------------------
@@ -242,13 +294,12 @@ def test_the_export_has_bare_levels_for_one_factor_and_objects_for_several(store
         jsonschema.validate(export, SCHEMA)
 
 
-def test_the_interval_of_the_best_mean_holds_although_noise_helps_to_be_chosen() -> None:
-    """Eight settings that are all alike: the best observed mean alone is biased."""
+def test_the_interval_of_the_best_holds_although_noise_helps_to_be_chosen() -> None:
+    """Eight settings that are all alike: the best observed centre alone is biased."""
     random = np.random.default_rng(7)
     held, chosen = 0, []
     for _ in range(400):
-        columns = random.normal(10.0, 1.0, (8, 5)).tolist()
-        _, estimate = best_mean(columns)
+        _, estimate = best_centre(by_block(*random.normal(10.0, 1.0, (8, 5))))
         assert estimate.low is not None and estimate.high is not None
         held += estimate.low <= 10.0 <= estimate.high
         chosen.append(estimate.value)
@@ -256,13 +307,31 @@ def test_the_interval_of_the_best_mean_holds_although_noise_helps_to_be_chosen()
     assert np.mean(chosen) < 9.7, "the bias that the interval must bear"
 
 
-def test_the_best_mean_may_be_the_greatest() -> None:
-    columns = [[1.0, 1.1], [3.0, 3.1], [2.0, 2.1]]
-    index, estimate = best_mean(columns, lower_is_better=False)
+def test_the_ratio_of_the_best_of_two_groups_holds_whatever_the_blocks_share() -> None:
+    random = np.random.default_rng(8)
+    held = 0
+    for _ in range(300):
+        effects = random.lognormal(0, 0.5, 8)
+        rows = effects * random.lognormal(0, 0.03, (6, 8))
+        rows[0] *= 1.3
+        found = best_ratio(by_block(*2 * rows[:3]), by_block(*rows[3:]))
+        assert found is not None and found.low is not None and found.high is not None
+        held += found.low <= 2.0 <= found.high
+        assert found.high / found.low < 1.4, "the effects of the blocks drop out"
+    assert held >= 0.95 * 300
+    assert best_ratio(by_block([0.0, 1.0]), by_block([1.0, 1.0])) is None
+
+
+def test_the_best_centre_may_be_the_greatest() -> None:
+    columns = by_block([1.0, 1.1], [3.0, 3.1], [2.0, 2.1])
+    index, estimate = best_centre(columns, lower_is_better=False)
     assert index == 1
-    assert estimate.value == pytest.approx(3.05)
+    assert estimate.value == pytest.approx(3.05, abs=0.001)
     assert estimate.low is not None and estimate.low <= 3.05
-    assert best_mean([[1.0], [2.0, 2.1]])[1].low is None
+    assert best_centre(by_block([1.0], [2.0, 2.1]))[1].low is None
+    ratio = best_ratio(columns, columns[2:], lower_is_better=False)
+    assert ratio is not None
+    assert ratio.value == pytest.approx(1.49, abs=0.02)
 
 
 def test_of_many_conditions_it_is_told_first_how_often_which(store: Store) -> None:

@@ -16,12 +16,13 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
 from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_levels, check_claims
 from concurve.definition.origins import Origins
-from concurve.definition.study import Claim
+from concurve.definition.study import Claim, Indicator
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.stats import welch
 from concurve.stats.best import best_set
+from concurve.stats.comparison import together
 from concurve.stats.intervals import variation_estimate
+from concurve.stats.ranks import ranked
 from concurve.terms import Level
 from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
@@ -32,6 +33,10 @@ WIDE = (-0.4, -0.2, 0.0, 0.2, 0.4)
 
 def around(centre: float, shape: Sequence[float] = TIGHT) -> list[float]:
     return [centre * (1 + offset) for offset in shape]
+
+
+def blocks(values: Sequence[float]) -> dict[int, float]:
+    return dict(enumerate(values))
 
 
 def judged(kind: str, cells: dict[Level, list[float]], /, **test: Any) -> ClaimFinding:
@@ -197,6 +202,104 @@ def test_a_claim_that_no_run_could_test_is_refused(
         check_claims(study, Origins("test"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "test"),
+    [
+        ("speedup", {"of": TWO, "over": ONE, "at_least": 1}),
+        ("order", {"cells": [ONE, TWO]}),
+        ("best_setting", {"factor": "threads", "among": [1]}),
+        ("best_ratio", {"factor": "threads", "of": {}, "over_value": 1.0, "at_most": 1}),
+    ],
+)
+def test_a_claim_that_ranks_needs_a_direction(kind: str, test: dict[str, Any]) -> None:
+    claim = Claim(id="slow", says="", kind=kind, test={"indicator": "pages", **test})
+    study = msgspec.structs.replace(small_study(), claims=(claim,))
+    with pytest.raises(StudyError) as refused:
+        check_claims(study, Origins("some/study.toml"))
+    assert str(refused.value.what).startswith("some/study.toml: claims 'slow': ")
+    assert "pages has no better direction" in refused.value.what
+    assert refused.value.remedy is not None
+    assert 'name = "pages"' in refused.value.remedy
+    named = msgspec.structs.replace(study, indicators=(Indicator(name="pages", better="lower"),))
+    check_claims(named, Origins("test"))
+    for known in ("load.cpu_seconds", "worker_operations_jain"):
+        other = msgspec.structs.replace(claim, test={"indicator": known, **test})
+        check_claims(msgspec.structs.replace(study, claims=(other,)), Origins("test"))
+    samples = column_samples(lambda cell, _: around(1.0), lambda _: [1, 2], "neither")
+    (found,) = judge_claims(study, samples)
+    assert (found.verdict, found.reason) == ("not testable here", "pages has no better direction")
+
+
+def many(count: int, at_least: float) -> tuple[ClaimFinding, ...]:
+    """Verdicts on so many claims, of which the first has this bound and the others hold clearly."""
+    shape = (-0.01, -0.005, 0.0, 0.004, 0.011)
+    cells: dict[Level, list[float]] = {1: around(1.0, shape), 2: around(1.0, shape)}
+    bounds = [at_least, *[0.1] * (count - 1)]
+    claims = tuple(
+        Claim(id=f"c{n}", says="", kind="ratio", test={"of": TWO, "over": ONE, "at_least": bound})
+        for n, bound in enumerate(bounds)
+    )
+    study = msgspec.structs.replace(small_study(), claims=claims)
+    return judge_claims(study, column_samples(lambda c, _: cells[c["threads"]], lambda _: [1, 2]))
+
+
+def test_claims_are_corrected_for_their_number_and_show_the_interval_that_decided() -> None:
+    (alone,) = many(1, 0.975)
+    assert (alone.verdict, alone.family) == ("supported", 1)
+    assert alone.estimate is not None and alone.estimate.confidence == pytest.approx(0.95)
+    first, *others = many(20, 0.987)
+    assert first.family == 20
+    assert first.estimate is not None
+    assert first.verdict == "supported", "the 19 others are decided first, and leave it 5 %"
+    assert first.estimate.confidence == pytest.approx(0.95)
+    assert {item.estimate.confidence for item in others if item.estimate} == {1 - 0.05 / 20}
+    undecided = many(20, 0.995)[0]
+    assert undecided.verdict == "undecided"
+
+
+def test_claims_that_cannot_be_tested_or_are_exact_are_not_counted() -> None:
+    cells: dict[Level, list[float]] = {1: around(2.0), 2: around(1.0)}
+    tests: list[tuple[str, dict[str, Any]]] = [
+        ("speedup", {"of": TWO, "over": ONE, "at_least": 1.5}),
+        ("speedup", {"of": {"threads": 8}, "over": ONE, "at_least": 1.5}),
+        ("distinct", {"factor": "threads", "at_least": 1}),
+    ]
+    claims = tuple(
+        Claim(id=f"c{n}", says="", kind=kind, test=test) for n, (kind, test) in enumerate(tests)
+    )
+
+    def values(parameters: Mapping[str, Level], indicator: str) -> Sequence[float]:
+        if parameters["threads"] not in cells:
+            raise MissingError("was not run")
+        return cells[parameters["threads"]]
+
+    study = msgspec.structs.replace(small_study(), claims=claims)
+    found = judge_claims(study, column_samples(values, lambda _: [1, 2]))
+    assert [item.family for item in found] == [1, 0, 0]
+
+
+def test_holms_procedure_asks_what_is_left_again() -> None:
+    """Holm (1979), p-values .01, .02, .04, .005: at 5 % the second and third of them fail."""
+    p_values = [0.01, 0.02, 0.04, 0.005]
+    tests = [lambda confidence, p=p: p <= 1 - confidence for p in p_values]
+    assert together(tests, bool) == [True, True, True, True]
+    p_values[1] = 0.03
+    tests = [lambda confidence, p=p: p <= 1 - confidence for p in p_values]
+    assert together(tests, bool) == [True, False, False, True]
+    assert together([], bool) == []
+
+
+def test_an_undecided_ratio_says_how_many_trials_would_decide_it() -> None:
+    cells: dict[Level, list[float]] = {1: around(1.0, WIDE), 2: around(1.0, WIDE)[::-1]}
+    finding = judged("ratio", cells, of=TWO, over=ONE, at_most=1.5)
+    assert finding.verdict == "undecided"
+    assert finding.trials is not None
+    assert finding.trials > 5
+    assert f"{finding.trials - 5} more trials of each would decide it" in finding.reason
+    two: dict[Level, list[float]] = {1: [1.0, 1.01], 2: [0.99, 1.02]}
+    assert judged("ratio", two, of=TWO, over=ONE, at_most=1.01).verdict == "undecided"
+
+
 def test_the_coefficient_of_variation_has_its_published_interval() -> None:
     # Vangel (1996) is within a per cent of the exact interval for n = 5 and small ratios.
     estimate = variation_estimate(around(1.0, (-0.02, -0.01, 0.0, 0.01, 0.02)))
@@ -207,15 +310,22 @@ def test_the_coefficient_of_variation_has_its_published_interval() -> None:
 
 
 def test_the_best_set_keeps_what_cannot_be_told_from_the_best() -> None:
-    columns = [around(2.0), around(1.0), around(1.002), around(1.5)]
+    columns = [
+        blocks(around(2.0)),
+        blocks(around(1.0)),
+        blocks([*around(1.002)][::-1]),
+        blocks(around(1.5)),
+    ]
     assert best_set(columns).members == (1, 2)
     assert best_set(columns, lower_is_better=False).members == (0,)
-    assert best_set([around(1.0)]).members == (0,)
-    assert best_set([[1.0], [9.0]]).members == (0, 1), "single trials distinguish nothing"
+    assert best_set([blocks(around(1.0))]).members == (0,)
+    assert best_set([{0: 1.0}, {0: 9.0}]).members == (0, 1), "single trials distinguish nothing"
 
 
 def test_every_kind_has_a_test() -> None:
-    assert claims._TESTS.keys() == KINDS.keys()
+    assert {*claims._TESTS, *claims._EXACT} == KINDS.keys()
+    assert not claims._TESTS.keys() & claims._EXACT.keys()
+    assert {kind for kind in KINDS if KINDS[kind].exact} == claims._EXACT.keys() - {"untestable"}
 
 
 @pytest.mark.parametrize("kind", [*dict.fromkeys(KINDS.values())])
@@ -235,7 +345,7 @@ class AllBelow(ClaimTest, frozen=True, kw_only=True):
     most: float
 
 
-def all_below(test: AllBelow, samples: Samples) -> Answer:
+def all_below(test: AllBelow, samples: Samples, confidence: float) -> Answer:
     highest = max(max(samples.values(cell, test.indicator)) for cell in test.cells)
     return Answer("supported" if highest < test.most else "refuted", "", None, "")
 
@@ -268,7 +378,7 @@ def test_the_kind_of_the_how_to_is_judged(monkeypatch: pytest.MonkeyPatch) -> No
     page = Path(__file__).parents[2] / "docs" / "howto" / "add-a-claim-kind.md"
     blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]
     kind, test = (block.split("```")[0].split("\nKINDS")[0] for block in blocks[:2])
-    names = {**vars(ratios), **vars(claim_kinds), "welch": welch}
+    names = {**vars(ratios), **vars(claim_kinds), "ranked": ranked}
     exec(compile(kind + "\n\n" + test, page.name, "exec"), names)
     monkeypatch.setitem(KINDS, "difference", names["DifferenceOf"])
     monkeypatch.setitem(claims._TESTS, "difference", names["difference"])

@@ -113,7 +113,9 @@ def test_every_view_shows_the_same_rows() -> None:
     findings = msgspec.structs.replace(sample(), dependences=found())
     section = shown.section(findings)
     assert section is not None
-    claim, table, _ = section.blocks
+    claim, table, _, corrected = section.blocks
+    assert isinstance(corrected, Paragraph)
+    assert "corrected for 3 comparisons (Holm)" in corrected.text
     assert isinstance(claim, Paragraph) and claim.text == "as takes longer."
     assert isinstance(table, Table)
     rows = [[str(cell) for cell in row] for _, row in table.rows()]

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from concurve.analysis.claims import judge_claims
-from concurve.analysis.samples import MissingError
-from concurve.definition.claim_kinds import check_claims
+from concurve.analysis.claims.ratios import ratio_of_ratios
+from concurve.analysis.samples import MissingError, Samples
+from concurve.definition.claim_kinds import RatioOfRatios, check_claims
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim
 from concurve.errors import StudyError
 from concurve.findings.claims import ClaimFinding
-from concurve.stats.intervals import ratio_of_ratios
 from concurve.terms import Level
 from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
@@ -34,7 +34,7 @@ def windows(class_: str, priority: int) -> Sequence[float]:
 
 def judged(kind: str, reading: Reading = windows, /, **test: Any) -> list[ClaimFinding]:
     """The verdicts on one claim over class and priority."""
-    claim = Claim(id="c", says="It is so.", kind=kind, test={"indicator": "priority", **test})
+    claim = Claim(id="c", says="It is so.", kind=kind, test={"indicator": "priority"} | test)
     factors: dict[str, tuple[Level, ...]] = {"class": CLASSES, "priority": PRIORITIES}
     study = msgspec.structs.replace(small_study(None, **factors), claims=(claim,))
     check_claims(study, Origins("test"))
@@ -139,7 +139,9 @@ def test_each_gives_a_verdict_at_every_level() -> None:
     assert len(judged("distinct", mixed, **{**test, "each": {"class": []}})) == 2
     ratio = judged("ratio", of={"priority": 10}, over={"priority": 1}, at_least=1.5, each=["class"])
     assert [round(f.estimate.value, 3) for f in ratio if f.estimate] == [1.667, 1.364]
-    order = judged("order", cells=[{"priority": 1}, {"priority": 9}], each=["class"])
+    order = judged(
+        "order", indicator="wall_seconds", cells=[{"priority": 1}, {"priority": 9}], each=["class"]
+    )
     assert [f.verdict for f in order] == ["supported", "supported"]
     with pytest.raises(StudyError) as refused:
         judged("distinct", factor="priority", at_least=5, each=["clas"])
@@ -147,23 +149,53 @@ def test_each_gives_a_verdict_at_every_level() -> None:
 
 
 def test_the_ratio_of_ratios_holds_its_level() -> None:
-    """An effect of 2 here and 1.25 there, at a CV of 3 %: the nominal 95 % interval holds 1.6."""
+    """An effect of 2 here and 1.25 there, at a CV of 3 % and blocks that vary by a factor of e: the
+    nominal 95 % interval holds 1.6."""
     import random
 
     rng = random.Random(4)
-
-    def sample(centre: float) -> list[float]:
-        return [rng.gauss(centre, 0.03 * centre) for _ in range(5)]
-
+    truth = {("high", 10): 2.0, ("high", 1): 1.0, ("normal", 10): 5.0, ("normal", 1): 4.0}
+    cells = {
+        "of": {"class": "high", "priority": 10},
+        "over": {"class": "high", "priority": 1},
+        "than_of": {"class": "normal", "priority": 10},
+        "than_over": {"class": "normal", "priority": 1},
+    }
+    test = RatioOfRatios(**cells, at_least=1.0)
     inside = 0
     for _ in range(1000):
-        estimate = ratio_of_ratios(sample(2.0), sample(1.0), sample(5.0), sample(4.0))
+        effects = [rng.lognormvariate(0, 1) for _ in range(8)]
+        drawn = {
+            cell: {
+                block: centre * effect * rng.gauss(1, 0.03) for block, effect in enumerate(effects)
+            }
+            for cell, centre in truth.items()
+        }
+        samples = Samples(
+            lambda cell, _, drawn=drawn: drawn[str(cell["class"]), int(cell["priority"])],  # type: ignore[misc]
+            lambda _: [],
+            lambda _: "lower",
+        )
+        estimate = ratio_of_ratios(test, samples, 0.95).estimate
         assert estimate is not None and estimate.low is not None and estimate.high is not None
         inside += estimate.low <= 1.6 <= estimate.high
-    assert 930 <= inside <= 975
-    assert ratio_of_ratios([0.0], [1.0], [1.0], [1.0]) is None
-    one = ratio_of_ratios([4.0], [1.0], [2.0], [1.0])
-    assert one is not None and one.value == 2.0 and one.low is None
+    assert 935 <= inside <= 985
+
+
+def test_a_ratio_of_ratios_needs_values_above_0_and_an_interval_two_blocks() -> None:
+    cells = {
+        "of": {"class": "high", "priority": 10},
+        "over": {"class": "high", "priority": 1},
+        "than_of": {"class": "normal", "priority": 10},
+        "than_over": {"class": "normal", "priority": 1},
+    }
+    zero: Reading = lambda c, p: [0.0 if p == 1 else 1.0]  # noqa: E731
+    assert verdict("ratio_of_ratios", zero, **cells, at_least=1.0) == "not testable here"
+    (one,) = judged("ratio_of_ratios", lambda c, p: [1.0 + p], **cells, at_least=1.0)
+    assert one.verdict == "undecided"
+    assert one.estimate is not None
+    assert one.estimate.value == pytest.approx(1.0)
+    assert one.estimate.low is None
 
 
 def test_the_ratio_of_ratios_is_a_claim() -> None:

@@ -9,24 +9,11 @@ from concurve.analysis.comparison import compare_levels
 from concurve.definition.study import Claim, EffortName
 from tests.helpers.noises import NOISES, TICK, copies
 
-RUNS = 400
+RUNS = 200
 EFFORTS: tuple[EffortName, ...] = ("quick", "normal")
-
-#: Until ratios are judged by blocks and claims are corrected for their number.
-pytestmark = pytest.mark.xfail(reason="judged by means, each claim alone", strict=False)
 
 every_noise = pytest.mark.parametrize("kind", NOISES)
 every_effort = pytest.mark.parametrize("effort", EFFORTS)
-
-
-@every_noise
-@every_effort
-def test_a_program_is_seldom_told_from_itself(kind: str, effort: EffortName) -> None:
-    false = 0
-    for seed in range(RUNS):
-        (cell,) = compare_levels(copies(effort, seed, kind), "copy").cells
-        false += cell.verdict in ("faster", "slower")
-    assert false <= 0.05 * RUNS
 
 
 @every_noise
@@ -51,18 +38,6 @@ def test_a_slow_down_of_5_percent_is_found() -> None:
     assert found >= 0.9 * RUNS
 
 
-@every_noise
-@every_effort
-def test_the_best_setting_stays_in_the_set(kind: str, effort: EffortName) -> None:
-    """Of six copies that are all equal, the first is as much the best as any."""
-    held = 0
-    for seed in range(RUNS):
-        best = copies(effort, seed, kind, (1.0,) * 6).best_overall
-        assert best is not None
-        held += {"copy": 1} in best.settings
-    assert held >= 0.95 * RUNS
-
-
 #: All of them are false, or true at their bound, for copies that are equal.
 FOURTEEN = tuple(
     Claim(
@@ -85,13 +60,25 @@ FOURTEEN = tuple(
 
 @every_noise
 @every_effort
-def test_all_verdicts_of_a_study_hold_together(kind: str, effort: EffortName) -> None:
-    """Where nothing differs, none of 14 claims is decided in 95 % of runs."""
-    wrong = 0
-    for seed in range(RUNS // 2):
+def test_of_six_copies_none_is_told_from_the_others(kind: str, effort: EffortName) -> None:
+    """Two copies are told apart in at most 5 % of comparisons, the set of the best leaves out the
+    best, which is any of them, in at most 5 % of runs, and one of 14 claims is decided in at most
+    5 % of runs."""
+    told_apart = claimed = 0
+    kept = 0.0
+    pairs = (1, 2), (3, 4), (5, 6)
+    for seed in range(RUNS):
         run = copies(effort, seed, kind, (1.0,) * 6, FOURTEEN)
-        wrong += any(claim.verdict in ("supported", "refuted") for claim in run.claims)
-    assert wrong <= 0.05 * RUNS // 2
+        for levels in pairs:
+            (cell,) = compare_levels(run, "copy", levels).cells
+            told_apart += cell.verdict in ("faster", "slower")
+        best = run.best_overall
+        assert best is not None
+        kept += len(best.settings) / 6
+        claimed += any(claim.verdict in ("supported", "refuted") for claim in run.claims)
+    assert told_apart <= 0.05 * RUNS * len(pairs)
+    assert kept >= 0.95 * RUNS
+    assert claimed <= 0.05 * RUNS
 
 
 @pytest.mark.parametrize("kind", ["speedup", "ratio", "order", "constant_within", "best_ratio"])

@@ -21,6 +21,7 @@ from concurve.analysis.claims.ratios import best_ratio, ratio, ratio_of_ratios, 
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell, ClaimTest, Untestable, at_levels, parse_test
 from concurve.definition.study import Claim, Study
+from concurve.definition.units import format_duration
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.comparison import together
 from concurve.terms import Level
@@ -43,8 +44,13 @@ class _Posed(NamedTuple):
             return Answer("not testable here", str(missing), None, "")
 
 
-def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
-    """A verdict on every claim of a study; on one with ``each``, a verdict at every level."""
+def judge_claims(
+    study: Study, samples: Samples, block_seconds: float | None = None
+) -> tuple[ClaimFinding, ...]:
+    """A verdict on every claim of a study; on one with ``each``, a verdict at every level.
+
+    ``block_seconds``: the time of one block, to say how long further trials take.
+    """
     posed = [
         _Posed(claim, at_levels(test, levels), levels)
         for claim in study.claims
@@ -62,7 +68,12 @@ def judge_claims(study: Study, samples: Samples) -> tuple[ClaimFinding, ...]:
     answers = together(tests, lambda answer: answer.verdict != "undecided")
     found = dict(zip(counted, answers, strict=True))
     return tuple(
-        _finding(one, found.get(index, answer), len(counted) if index in found else 0, samples)
+        _finding(
+            one,
+            _with_what_decides(found.get(index, answer), block_seconds),
+            len(counted) if index in found else 0,
+            samples,
+        )
         for index, (one, answer) in enumerate(zip(posed, first, strict=True))
     )
 
@@ -73,6 +84,21 @@ def _combinations(
     named = each if isinstance(each, Mapping) else dict.fromkeys(each, ())
     columns = [levels or samples.levels(factor) for factor, levels in named.items()]
     return [dict(zip(named, levels, strict=True)) for levels in itertools.product(*columns)]
+
+
+def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
+    """An undecided answer with how many trials would decide it, where that is known."""
+    figure = answer.estimate
+    if answer.trials is None or figure is None or answer.verdict != "undecided":
+        return answer
+    trials = max(answer.trials, figure.n + 1)
+    more = trials - figure.n
+    time = f" (about {format_duration(more * block_seconds)})" if block_seconds else ""
+    return answer._replace(
+        trials=trials,
+        reason=f"{answer.reason}; {more} more trials of each{time} would decide it with a power of "
+        "80 %, if the truth is as measured",
+    )
 
 
 def _finding(one: _Posed, answer: Answer, family: int, samples: Samples) -> ClaimFinding:

@@ -47,7 +47,9 @@ def bounded(
     low, high = estimate.low, estimate.high
     trials = _trials(estimate, (at_least, at_most), spread)
     if low is None or high is None:
-        return Answer("undecided", "one trial has no interval", estimate, threshold)
+        return Answer(
+            "undecided", "one trial has no interval: measure five at least", estimate, threshold
+        )
     least = float("-inf") if at_least is None else at_least
     most = float("inf") if at_most is None else at_most
     if least <= low and high <= most:

@@ -181,13 +181,18 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         rejects=rejects,
         machine={**head.machine, "versions": head.versions, "programs": head.programs},
         roles=tuple(role.name for role in head.study.roles),
-        claims=claims_in_doubt(head.study, samples, samples.quiet),
+        claims=claims_in_doubt(head.study, samples, samples.quiet, _block_seconds(plan, protocol)),
         dependences=depends,
         best=best,
         published=published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters),
         test_case=head.study.test_case,
         level_change=change,
     )
+
+
+def _block_seconds(plan: Plan, protocol: Protocol) -> float | None:
+    """The time of one block."""
+    return protocol.elapsed / protocol.done * len(plan.cells) if protocol.done else None
 
 
 def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:

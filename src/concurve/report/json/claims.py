@@ -32,6 +32,12 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
         about("Levels of the cell that it is about; left out if it is about several."),
     ] = {}
     doubt: Annotated[str, about("Why a verdict was withheld on a machine that was not quiet.")] = ""
+    family: Annotated[
+        int, about("Claims whose verdicts hold together with 95 % (Holm); 0: not corrected.")
+    ] = 0
+    trials: Annotated[
+        Positive | None, about("Trials of each cell that would decide with a power of 80 %.")
+    ] = None
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -69,6 +75,7 @@ class DependenceEntry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     settings: Positive
     ratio: Annotated[Indicator | None, about(type="object")]
     change: Indicator | None = None
+    family: Annotated[int, about("Changes that hold together with 95 % (Holm).")] = 0
 
 
 def claim_of(claim: ClaimFinding) -> Claim:
@@ -86,6 +93,8 @@ def claim_of(claim: ClaimFinding) -> Claim:
         published=claim.published,
         cell=claim.cell,
         doubt=claim.doubt,
+        family=claim.family,
+        trials=claim.trials,
     )
 
 
@@ -98,6 +107,7 @@ def dependence_of(item: Dependence) -> DependenceEntry:
         settings=item.settings,
         ratio=indicator_of(item.ratio),
         change=indicator_of(item.change) if item.change else None,
+        family=item.family,
     )
 
 

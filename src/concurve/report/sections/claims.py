@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from concurve.findings.claims import ClaimFinding
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
-from concurve.report.document import Column, Role, Section, Table, Text, Tone
+from concurve.report.document import Column, Paragraph, Role, Section, Table, Text, Tone
 
 _TONES = {
     "supported": Tone.GOOD,
@@ -42,16 +44,28 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
         columns.append(Column("what limits it", limits, short="what limits it:"))
     tones = tuple(_TONES[claim.verdict] for claim in claims)
     table = Table(tuple(columns), tones, title="One row a claim.", as_text=True)
-    return Section("Claims of the source", (table,), anchor="claims")
+    return Section("Claims of the source", (table, *_together(claims)), anchor="claims")
+
+
+def _together(claims: Sequence[ClaimFinding]) -> Iterator[Paragraph]:
+    """What the verdicts are corrected for."""
+    family = max(claim.family for claim in claims)
+    if family > 1:
+        yield Paragraph(
+            f"Verdicts hold together at 95 %: corrected for {family} claims (Holm). An interval is "
+            "the one that decided among them, so it is wider than one at 95 % alone.",
+            Tone.SOFT,
+        )
 
 
 def _measured(claim: ClaimFinding) -> tuple[Text, ...]:
-    """The figure with the reason for a doubt, or the reason why there is no figure."""
+    """The figure with the reason for a doubt, or for no verdict; or why there is no figure."""
     figure = claim.estimate
     if figure is None:
         return (Text(claim.reason),)
     shown = fmt.estimate(figure, fmt.scale_for([figure.value], figure.unit)).text
-    return (Text(shown), Text(claim.doubt, Tone.SOFT)) if claim.doubt else (Text(shown),)
+    why = claim.doubt or (claim.reason if claim.verdict == "undecided" else "")
+    return (Text(shown), Text(why, Tone.SOFT)) if why else (Text(shown),)
 
 
 def _published(claim: ClaimFinding) -> str:
