@@ -341,6 +341,10 @@ def test_a_trial_is_stopped_with_the_allowance_once_there_is_a_figure(store: Sto
     assert [reject.cause for reject in findings.rejects] == ["time allowance"]
     assert "skipped" not in [cell.status for cell in findings.cells]
     assert "1 of 2 cells was not measured: threads=" in findings.run.reason
+    (said,) = [f.sentence for f in findings.sentences if f.sentence.startswith("Not measured")]
+    left = next(cell for cell in findings.cells if not cell.trials)
+    assert f"time allowance of 1.2 s: threads={left.parameters['threads']}. " in said
+    assert f"concurve resume {findings.run.id} --max-time 5s" in said
     Runner(with_allowance(runner.head, 60), store, FakeEngine(), clock=FakeClock()).resume()
     cells = findings_of(store, store.find_run("last")).cells
     assert [cell.status for cell in cells] == ["ok", "ok"]

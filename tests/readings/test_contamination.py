@@ -136,6 +136,27 @@ def test_a_sign_names_the_processes_that_used_most(
     assert sign.detail.endswith("%): yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
 
 
+def test_the_processes_are_named_once() -> None:
+    trial = record(
+        machine={"foreign_cpu_ns": SECOND, "steal_ns": SECOND, "foreign_processes": HOGS},
+        usage={"run_queue_ns": SECOND},
+    )
+    details = [sign.detail for sign in judge(trial)]
+    assert len(details) == 3
+    assert sum("yes (pid 4711" in detail for detail in details) == 1
+
+
+def test_a_sign_that_each_cell_shows_alike_is_the_cause_of_a_trial() -> None:
+    """Waiting is the worse sign here, but is no cause of a redo."""
+    plan = make_plan(small_study(threads=(1,)), "quick", 1)
+    judge_ = Judge(plan)
+    waits = {"run_queue_ns": SECOND}
+    both = record(machine={"foreign_cpu_ns": SECOND}, usage=waits)
+    assert causes(both)[0] == "run_queue"
+    assert judge_.judge(plan.cells[0], both).cause == "foreign_cpu"
+    assert judge_.judge(plan.cells[0], record(usage=waits)).cause == "run_queue"
+
+
 def test_the_worst_sign_comes_first_and_says_how_much() -> None:
     trial = record(machine={"steal_ns": SECOND, "foreign_cpu_ns": SECOND // 5})
     first, second = judge(trial)

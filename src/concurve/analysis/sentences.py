@@ -42,6 +42,7 @@ def sentences(
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
+        *_not_measured(head, protocol, state),
         *_skipped(plan, cells),
         *_imprecise(head, protocol, cells),
         *_doubtful(head, plan, cells, rejects),
@@ -268,6 +269,19 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     return [
         f"This run is not complete: {used} of {format_count(planned, 'trial')} are in; "
         f"concurve resume {head.id} goes on."
+    ]
+
+
+def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:
+    """What the time allowance left out, by name, and what to do."""
+    missing = [describe(protocol.plan.cells[cell].parameters) for cell in protocol.unmeasured()]
+    if state != "complete" or not missing:
+        return []
+    return [
+        f"Not measured within the time allowance of "
+        f"{format_duration(head.rules.time_allowed_seconds)}: {', '.join(missing)}. On a quieter "
+        f"machine more may fit; concurve resume {head.id} --max-time "
+        f"{protocol.seconds_for_all():.0f}s goes on."
     ]
 
 

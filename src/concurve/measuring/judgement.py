@@ -8,7 +8,7 @@ from typing import NamedTuple
 from concurve.errors import RunError
 from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
-from concurve.readings.contamination import LATE_READING, Contamination
+from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
 from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
 from concurve.store.rows import Verdict
@@ -65,7 +65,10 @@ class Judge:
         signs = self._signs(cell, record)
         if signs:
             detail = "; ".join(sign.detail for sign in signs)
-            return Judgement("contaminated", value, signs[0].cause, detail, figures)
+            # A sign that each cell shows alike decides about a redo, if there is one.
+            wide = [sign for sign in signs if sign.cause in MACHINE_WIDE]
+            cause = (wide or signs)[0].cause
+            return Judgement("contaminated", value, cause, detail, figures)
         return Judgement("ok", value, "", "", figures)
 
     def _went_wrong(self, cell: Cell, record: TrialRecord) -> Judgement:

@@ -169,6 +169,15 @@ class Protocol:
             left += open_trials * (cell.seconds / len(cell.used) if cell.used else overall)
         return min(left, max(0.0, self.rules.time_allowed_seconds - self.elapsed))
 
+    def seconds_for_all(self) -> float:
+        """A time allowance with room for the pilot of all cells, by the trials so far; half as much
+        again, because these may be the short ones."""
+        if not self.done:
+            return self.rules.time_allowed_seconds
+        low = self.rules.repeats_min
+        left = sum(max(0, low - len(cell.used)) for cell in self.cells if not cell.skipped)
+        return 1 + 1.5 * (self.elapsed + left * self.elapsed / self.done)
+
     # -- outcomes -------------------------------------------------------------------------
 
     def record(self, outcome: Outcome) -> None:

@@ -29,6 +29,8 @@ LATE_NS_MIN = 1_000_000
 #: Signs of the whole machine, read alike in every cell: trials with them may be left out of a ratio
 #: without favouring one of its cells. The others can be seen in some cells only.
 MACHINE_WIDE = ("steal", "foreign_cpu", "late_reading")
+#: Signs that processes outside the trial cause.
+BY_PROCESSES = ("foreign_cpu", "low_priority", "run_queue")
 #: The cause of a late trial: its CPU times and counts are in doubt, its wall times are not.
 LATE_READING = "late_reading"
 #: A run-queue wait shorter than one or two scheduling slices is no sign of other processes.
@@ -57,19 +59,19 @@ def judge(
     low = machine.foreign_low_priority_ns or 0
     usual = None if machine.foreign_cpu_ns is None else machine.foreign_cpu_ns - low
     wait = _wait(record, workers)
+    low_priority = _counter(
+        "low_priority", low, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
+        "processes of low priority outside the trial used")  # fmt: skip
     found = [
         _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
                  "the hypervisor took"),
-        _named(record, capacity, _counter(
-            "foreign_cpu", usual, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
-            "processes outside the trial used")),
-        _named(record, capacity, None if wait is not None else _counter(
-            "low_priority", low, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
-            "processes of low priority outside the trial used")),
-        None if wait is None else _named(record, capacity, _waiting(wait)),
+        _counter("foreign_cpu", usual, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
+                 "processes outside the trial used"),
+        low_priority if wait is None else _waiting(wait),
         _late(record, target),
     ]  # fmt: skip
-    return sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
+    worst_first = sorted(filter(None, found), key=lambda sign: sign.limit / sign.share)
+    return _named(worst_first, record, capacity)
 
 
 def machine_capacity_ns(record: TrialRecord) -> int:
@@ -97,17 +99,20 @@ def _counter(
     )
 
 
-def _named(record: TrialRecord, capacity: int, sign: Contamination | None) -> Contamination | None:
-    """The sign with the processes that used most CPU meanwhile."""
+def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> list[Contamination]:
+    """The signs; the first that processes outside the trial cause names those that used most."""
     processes = record.machine.foreign_processes
-    if sign is None or not processes:
-        return sign
+    place = next((i for i, sign in enumerate(signs) if sign.cause in BY_PROCESSES), None)
+    if place is None or not processes:
+        return signs
     names = ", ".join(
         f"{process.name} (pid {process.pid}, nice {process.nice}) "
         f"{process.cpu_ns / capacity * 100:.0f} %"
         for process in processes
     )
-    return sign._replace(detail=f"{sign.detail}: {names}")
+    sign = signs[place]
+    named = sign._replace(detail=f"{sign.detail}: {names}")
+    return [*signs[:place], named, *signs[place + 1 :]]
 
 
 class _Wait(NamedTuple):

@@ -42,12 +42,12 @@ from concurve.terms import TestCase
 
 PROTOCOL = (
     "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
-    "After a pilot of a few blocks each cell gets as many trials as the precision asked for needs "
-    "(Stein's two stages), up to a cap and within a time allowance; the mean counts, with its 95 % "
+    "After a pilot of a few blocks as many follow as the least precise cell needs for the precision "
+    "asked for, up to a cap and within a time allowance; the centre counts, with its 95 % "
     "interval. A trial is redone for a cause: a program error, a wrong result, a machine that "
-    "other processes used, an outlier of more than 10 σ. The table gives the greatest number of "
-    "redos a trial, and the greatest share of the pilot's trials that may be redone for "
-    "contamination and outliers together. A second program error "
+    "other processes used. A value alone is no cause. The table gives the greatest number of "
+    "redos a trial, and the greatest share of the pilot's trials that may be redone because other "
+    "processes used the machine. A second program error "
     "skips the cell. Rejected trials stay stored."
 )
 
