@@ -37,6 +37,8 @@ class Noise(NamedTuple):
     ``group``: which bounds hold (*even* noises have the stricter ones). ``tick``: the resolution
     of the clock in seconds; ``reads``: how it reads a time: ``nearest`` tick, or ``ticks`` that
     pass between two instants. ``mixed``: its cells differ in the shape of their noise.
+    ``lopsided``: the median of few trials jumps between levels, to one side more than to the other;
+    then not the mean of the figures is near the truth, but their median.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Noise(NamedTuple):
     tick: float = 0.0
     reads: Literal["nearest", "ticks"] = "nearest"
     mixed: bool = False
+    lopsided: bool = False
 
 
 class Path(NamedTuple):
@@ -215,9 +218,11 @@ NOISES: tuple[Noise, ...] = (
     Noise("two levels 50/50, wide", "rough", _levels((1.15, (0.5,)), spread=0.02)),
     Noise("step", "rough", _lognormal(0.02), _step(14, 1.08)),
     Noise("step, spreads of 1 to 5 %", "rough", _spreads(0.01, 0.05), _step(14, 1.08)),
-    Noise("three levels 60/30/10", "rough", _levels((1.10, (0.3,)), (1.25, (0.1,)))),
-    Noise("two levels, own shares", "rough", _levels((1.15, (0.1, 0.35))), mixed=True),
-    Noise("slow shares 5 % and 20 %", "rough", _slow((0.05, 0.2)), mixed=True),
+    Noise("three levels 60/30/10", "rough", _levels((1.10, (0.3,)), (1.25, (0.1,))),
+          lopsided=True),
+    Noise("two levels, own shares", "rough", _levels((1.15, (0.1, 0.35))), mixed=True,
+          lopsided=True),
+    Noise("slow shares 5 % and 20 %", "rough", _slow((0.05, 0.2)), mixed=True, lopsided=True),
     Noise("log-normal beside slow", "rough", _alternating(_lognormal(0.03), _slow((0.1,))),
           mixed=True),
     Noise("log-t(3) 2 %", "rough", _student(0.02, 3)),
