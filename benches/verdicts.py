@@ -1,126 +1,115 @@
 #!/usr/bin/env python3
-"""How often best sets, ratios, verdicts and change points are right, by simulation.
+"""How often best sets, comparisons, claims and change points are right, by simulation.
 
 .venv/bin/python benches/verdicts.py                    # the figures of docs/method, minutes
 .venv/bin/python benches/verdicts.py --experiments 100  # a look
+
+What is said of a run goes through the real plan, protocol and analysis (tests/helpers/noises.py).
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
-from concurve.stats.best import best_set
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.helpers.noises import NOISES, copies
+
+from concurve.analysis.comparison import compare_levels, compare_runs
+from concurve.definition.study import Claim, EffortName
 from concurve.stats.changes import change_points
-from concurve.stats.comparison import LogRatio, Method, compared, compared_in_pairs, directions
-from concurve.stats.moments import t_quantile
 
-PILOT, CAP, PRECISION, EFFECT = 5, 30, 0.02, 0.02
+EFFORTS: tuple[EffortName, ...] = ("quick", "normal")
 SEED = 1
-
-Draw = Callable[[float, float, int], list[float]]
 
 generator = np.random.default_rng(SEED)
 
 
-def normal(mean: float, cv: float, n: int) -> list[float]:
-    """Errors as the tests assume them."""
-    return list(mean * (1 + cv * generator.standard_normal(n)))
+def comparisons(experiments: int) -> Iterator[str]:
+    """Two levels of a run, and two runs: equal, and one 5 % slower."""
+    for effort in EFFORTS:
+        for kind in NOISES:
+            counts = dict.fromkeys(("false", "same", "found", "held", "between"), 0)
+            trials = 0
+            for seed in range(experiments):
+                run = copies(effort, seed, kind, (1.0, 1.0, 1.05))
+                equal, slower = compare_levels(run, "copy").cells
+                assert equal.ratio is not None
+                assert equal.ratio.low is not None
+                assert equal.ratio.high is not None
+                counts["false"] += equal.verdict in ("faster", "slower")
+                counts["same"] += equal.verdict == "same"
+                counts["held"] += equal.ratio.low <= 1 <= equal.ratio.high
+                counts["found"] += slower.verdict == "slower"
+                trials += equal.ratio.n
+                other = copies(effort, experiments + seed, kind, (1.0, 1.0, 1.05))
+                across = compare_runs([run], [other]).cells[0]
+                counts["between"] += across.verdict in ("faster", "slower")
+            share = {name: f"{count / experiments:.3f}" for name, count in counts.items()}
+            yield (
+                f"| {effort} | {kind} | {trials / experiments:.0f} | {share['false']} "
+                f"| {share['same']} | {share['held']} | {share['found']} | {share['between']} |"
+            )
 
 
-def lognormal(mean: float, cv: float, n: int) -> list[float]:
-    """Skewed, as times are."""
-    sigma = math.sqrt(math.log1p(cv * cv))
-    return list(mean * generator.lognormal(-sigma * sigma / 2, sigma, n))
-
-
-def exponential(mean: float, cv: float, n: int) -> list[float]:
-    """A floor with a long tail, as times of a disturbed machine are."""
-    return list(mean * (1 - cv + cv * generator.exponential(1, n)))
-
-
-def two_stages(mean: float, cv: float, _: int = PILOT) -> list[float]:
-    """As the protocol does at normal effort, up to its cap."""
-    pilot = lognormal(mean, cv, PILOT)
-    half = t_quantile(0.975, PILOT - 1) * float(np.std(pilot, ddof=1)) / float(np.mean(pilot))
-    wanted = math.ceil((half / PRECISION) ** 2)
-    return pilot + lognormal(mean, cv, min(CAP, max(PILOT, wanted)) - PILOT)
-
-
-MEANS = {
-    "2 equal": (1.0,) * 2, "4 equal": (1.0,) * 4, "8 equal": (1.0,) * 8, "12 equal": (1.0,) * 12,
+SETS = {
+    "2 equal": (1.0,) * 2, "4 equal": (1.0,) * 4, "8 equal": (1.0,) * 8,
     "1, 1.01, 1.02, 1.05, 1.3, 2": (1, 1.01, 1.02, 1.05, 1.3, 2.0),
     "4, 2.2, 1.4, 1.35, 1.36": (4, 2.2, 1.4, 1.35, 1.36),
 }  # fmt: skip
 
 
 def best_sets(experiments: int) -> Iterator[str]:
-    """Share of experiments whose set held the best, and its mean size."""
-    designs: dict[str, tuple[Draw, int, int | None]] = {
-        "normal, 5 trials": (normal, 5, None),
-        "normal, 10 trials": (normal, 10, None),
-        "lognormal, 5 trials": (lognormal, 5, None),
-        "two stages": (two_stages, PILOT, PILOT),
-    }
-    for name, means in MEANS.items():
-        for cv in (0.03, 0.08):
-            for design, (draw, n, pilot) in designs.items():
-                held = size = 0
-                for _ in range(experiments):
-                    members = best_set([draw(m, cv, n) for m in means], pilot=pilot).members
-                    held += means.index(min(means)) in members
-                    size += len(members)
-                yield (f"best set | {name} | CV {cv} | {design} | {held / experiments:.3f} "
-                       f"| size {size / experiments:.1f}")  # fmt: skip
-
-
-def ratios(experiments: int) -> Iterator[str]:
-    """Share of 95 % intervals that held the true ratio."""
-    truth = math.log(1.05)
-    methods: tuple[Method, ...] = ("welch", "bootstrap")
-    for draw, cv in ((normal, 0.03), (lognormal, 0.3), (exponential, 0.08)):
-        for method in methods:
-            shares = []
-            for n in (5, 8, 12, 20, 30):
-                held = 0
+    """Share of runs whose set held the best, and its mean size."""
+    for name, slower in SETS.items():
+        first = slower.index(min(slower)) + 1
+        for kind in NOISES:
+            found = []
+            for effort in EFFORTS:
+                held = size = 0.0
                 for seed in range(experiments):
-                    ratio = compared([draw(1.05, cv, n)], [draw(1, cv, n)], method, seed=seed)
-                    assert ratio is not None
-                    low, high = ratio.interval()
-                    held += low <= truth <= high
-                shares.append(f"n={n}: {held / experiments:.3f}")
-            yield f"ratio | {draw.__name__} | CV {cv} | {method} | {', '.join(shares)}"
+                    best = copies(effort, seed, kind, slower).best_overall
+                    assert best is not None
+                    held += {"copy": first} in best.settings
+                    size += len(best.settings)
+                found.append(f"{held / experiments:.3f} ({size / experiments:.1f})")
+            yield f"| {name} | {kind} | {' | '.join(found)} |"
 
 
-def verdicts(experiments: int) -> Iterator[str]:
-    """What the protocol at normal effort says of equal programs, and of one 5 % slower: by the
-    trials of two runs (Welch), and by the blocks of one."""
-    for cv in (0.005, 0.01, 0.02, 0.03, 0.05, 0.08):
-        for method in ("welch", "pairs"):
-            false = same = found = 0
-            for _ in range(experiments):
-                base, again, slower = (two_stages(mean, cv) for mean in (1, 1, 1.05))
-                equal, other = (said(x, base, method) for x in (again, slower))
-                false += equal in ("higher", "lower")
-                same += equal == "same"
-                found += other == "higher"
-            shares = [f"{count / experiments:.3f}" for count in (false, same, found)]
-            yield "verdict | CV {} | {} | false {} | same {} | 5 % found {}".format(
-                cv, method, *shares
+def claims(experiments: int) -> Iterator[str]:
+    """Share of runs with a wrong verdict among 14 claims of which none is true or false by more
+    than nothing, and the share of claims that are found to be true at a bound 5 % below the
+    truth."""
+    cells = [{"copy": number} for number in range(1, 7)]
+    at_the_bound, below = (
+        [
+            Claim(
+                id=f"c{number}",
+                says="",
+                kind="ratio",
+                test={"of": of, "over": over, "at_least": bound},
             )
-
-
-def said(top: list[float], bottom: list[float], method: str) -> str:
-    """The verdict on two cells."""
-    if method == "welch":
-        ratio: LogRatio | None = compared([top], [bottom], pilots=(PILOT, PILOT))
-    else:
-        blocks = min(len(top), len(bottom))
-        ratio = compared_in_pairs(top[:blocks], bottom[:blocks], PILOT)
-    return directions([ratio], EFFECT)[0]
+            for number, (of, over) in enumerate((a, b) for a in cells for b in cells if a != b)
+        ][:14]
+        for bound in (1.0, 0.95)
+    )
+    for effort in EFFORTS:
+        for kind in NOISES:
+            wrong = found = 0
+            for seed in range(experiments):
+                run = copies(effort, seed, kind, (1.0,) * 6, at_the_bound)
+                wrong += any(item.verdict in ("supported", "refuted") for item in run.claims)
+                run = copies(effort, seed, kind, (1.0,) * 6, below)
+                found += sum(item.verdict == "supported" for item in run.claims)
+            yield (
+                f"| {effort} | {kind} | {wrong / experiments:.3f} "
+                f"| {found / 14 / experiments:.2f} |"
+            )
 
 
 def changes(experiments: int) -> Iterator[str]:
@@ -145,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--experiments", type=int, default=1000)
     experiments = parser.parse_args().experiments
-    for simulate in (best_sets, ratios, verdicts, changes):
+    for simulate in (comparisons, best_sets, claims, changes):
         for line in simulate(experiments):
             print(line, flush=True)
 

@@ -63,8 +63,12 @@ def best_share(
     best, held, size = int(means.argmax()), 0, 0
     for _ in range(count):
         cells = [
-            dict(enumerate((mean * np.exp(rng.normal(0, noise, count_of))).tolist()))
-            for mean, count_of in zip(means, np.resize(sizes, len(means)), strict=True)
+            dict(
+                enumerate(
+                    (mean * np.exp(rng.normal(0, noise, sizes[number % len(sizes)]))).tolist()
+                )
+            )
+            for number, mean in enumerate(means)
         ]
         members = best_set(cells, lower_is_better=False).members
         held += best in members

@@ -205,8 +205,8 @@ rigorous effort are a quarter as many. *5 trials*: the user has fixed their numb
 What must hold: log-normal noise, unequal spreads, drift and coarse clocks: {even}, and at most
 {withheld} of the intervals withheld. All others: {rough}, or {quick} at quick and with 5 trials, of
 the intervals that are shown, and as many of the runs without a wrong one. In every row: *off by* at
-most {bias}, *told apart* and *called faster* in at most {apart}; with fixed numbers of trials, where
-that is the level of the tests, not more than chance shows of such a share in 1 of 1,000 rows.
+most {bias}, *told apart* and *called faster* in at most {apart}; with fixed numbers of trials,
+whose tests have just this level, in no more than chance shows of such a share in 1 of 1,000 rows.
 
 {descriptions}
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -41,9 +41,14 @@ def sentences(findings: Findings) -> str:
     return "\n".join(item.sentence for item in findings.sentences if item.kind == "answer")
 
 
-def by_block(*columns: Sequence[float]) -> list[Blocks]:
+def by_block(*columns: Iterable[float]) -> list[Blocks]:
     """Each column in the blocks 0, 1, 2, …"""
     return [dict(enumerate(map(float, column))) for column in columns]
+
+
+def to_part(first: Sequence[float], second: Sequence[float]) -> int | None:
+    """The trials that would show the difference of two settings."""
+    return trials_to_part(dict(enumerate(first)), dict(enumerate(second)))
 
 
 # -- the set ----------------------------------------------------------------------------------
@@ -145,7 +150,7 @@ def test_as_many_trials_as_it_says_do_tell_two_settings_apart() -> None:
     """The power holds where the difference and the spread are the true ones."""
     first = [1.0 + 0.03 * z for z in (-1.265, -0.632, 0.0, 0.632, 1.265)]
     second = [1.03 * first[place] for place in (2, 4, 1, 3, 0)]
-    trials = trials_to_part(*by_block(first, second))
+    trials = to_part(first, second)
     assert trials is not None
     rng = np.random.default_rng(9)
     spread = np.std(np.log(first) - np.log(second), ddof=1) / math.sqrt(2)
@@ -157,9 +162,9 @@ def test_as_many_trials_as_it_says_do_tell_two_settings_apart() -> None:
 
 
 def test_what_no_number_of_trials_tells_apart_has_none() -> None:
-    assert trials_to_part(*by_block([1.0, 2.0, 3.0], [1.5, 1.99, 2.0])) is None
-    assert trials_to_part(*by_block([1.0, 2.0], [1.0, 2.0])) is None
-    assert trials_to_part(*by_block([1.0], [2.0, 3.0])) is None
+    assert to_part([1.0, 2.0, 3.0], [1.5, 1.99, 2.0]) is None
+    assert to_part([1.0, 2.0], [1.0, 2.0]) is None
+    assert to_part([1.0], [2.0, 3.0]) is None
 
 
 # -- the finding ------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def test_the_ratio_of_ratios_holds_its_level() -> None:
         "than_of": {"class": "normal", "priority": 10},
         "than_over": {"class": "normal", "priority": 1},
     }
-    test = RatioOfRatios(**cells, at_least=1.0)
+    test = msgspec.convert({**cells, "at_least": 1.0}, RatioOfRatios)
     inside = 0
     for _ in range(1000):
         effects = [rng.lognormvariate(0, 1) for _ in range(8)]

@@ -90,9 +90,11 @@ def simulated(
     noise: Noise,
     seconds: Callable[[Mapping[str, Level]], float],
     tick: float = 0.0,
+    cpu_cv: float | None = None,
 ) -> TrialFindings:
     """The findings of a run whose trials take ``seconds`` of their cell times the noise; with a
-    ``tick``, all times are whole multiples of it."""
+    ``tick``, all times are whole multiples of it. The CPU time is the same, or varies by itself by
+    ``cpu_cv``."""
     head = RunHead(
         format=run_head.FORMAT,
         id=f"2026-{seed}",
@@ -110,12 +112,16 @@ def simulated(
     protocol, trials = Protocol(plan), list[TrialRow]()
     most = len(plan.cells) * (plan.rules.repeats_max + 2 * plan.rules.repeats_min)
     factors = noise(np.random.default_rng([seed, 15]), most)
+    alone = np.random.default_rng([seed, 16])
     while not isinstance(key := protocol.next(), Stop):
         value = seconds(plan.cells[key.cell].parameters) * float(factors[len(trials)])
         value = max(1, round(value / tick)) * tick if tick else value
         outcome = Outcome(key, "ok", value, 0.001)
         protocol.record(outcome)
-        figures = {"wall_seconds": value, "cpu_seconds": value}
+        cpu = value
+        if cpu_cv is not None:
+            cpu = seconds(plan.cells[key.cell].parameters) * float(alone.lognormal(0, cpu_cv))
+        figures = {"wall_seconds": value, "cpu_seconds": cpu}
         trials.append(TrialRow(outcome, encode_figures(figures)))
     return _findings(head, protocol, trials)
 
@@ -135,6 +141,7 @@ def copies(
     kind: str,
     slower: Sequence[float] = (1.0, 1.0),
     claims: Sequence[Claim] = (),
+    cpu_cv: float | None = None,
 ) -> TrialFindings:
     """A run over copies of one program, each ``slower`` by its own factor. ``kind`` is a name in
     :data:`NOISES`."""
@@ -142,4 +149,6 @@ def copies(
     study = msgspec.structs.replace(study, claims=tuple(claims))
     tick = TICK if kind == "quantised" else 0.0
     times: dict[Level, float] = dict(enumerate(slower, start=1))
-    return simulated(study, effort, seed, NOISES[kind], lambda cell: times[cell["copy"]], tick)
+    return simulated(
+        study, effort, seed, NOISES[kind], lambda cell: times[cell["copy"]], tick, cpu_cv
+    )

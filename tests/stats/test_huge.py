@@ -7,7 +7,8 @@ import statistics
 
 import pytest
 
-from concurve.stats.best import trials_to_tell
+from concurve.stats.best import best_set, trials_to_part
+from concurve.stats.comparison import log_shift
 from concurve.stats.intervals import ratio_estimate
 from concurve.stats.moments import mean, square, stdev, summary
 from concurve.stats.welch import difference, log_ratio
@@ -41,5 +42,9 @@ def test_statistics_of_huge_values_end_without_an_error(
         log_ratio(first, second, pilot)
         difference(first, second, pilot)
         ratio_estimate(first, second, pilot=pilot)
-        trials_to_tell(first, second, others=3, pilot=pilot)
+    cells = dict(enumerate(first)), dict(enumerate(second))
+    trials_to_part(*cells, others=3)
+    assert best_set(cells).members
+    shift = log_shift([first], [second])
+    assert shift is None or math.isfinite(shift.value)
     assert stdev(first) >= 0

@@ -30,8 +30,8 @@ def test_signed_ranks_agree_with_scipy_and_skewed_values_with_the_sign_test_too(
             continue
         skewed.add(found.is_skewed)
         positive = sum(value > 0 for value in values)
-        above = wilcoxon(values, alternative="greater", method="exact").pvalue
-        below = wilcoxon(values, alternative="less", method="exact").pvalue
+        above = float(wilcoxon(values, alternative="greater", method="exact").pvalue)
+        below = float(wilcoxon(values, alternative="less", method="exact").pvalue)
         if found.is_skewed:
             above = max(above, binomtest(positive, n, alternative="greater").pvalue)
             below = max(below, binomtest(positive, n, alternative="less").pvalue)
@@ -90,7 +90,8 @@ def test_the_bounds_are_the_first_values_that_are_not_rejected(n: int, confidenc
     generator = random.Random(n)
     tail = (1 - confidence) / 2
     one = ranked([generator.gauss(0, 1) for _ in range(n)])
-    two = shifted(*([generator.gauss(0, 1) for _ in range(n)] for _ in "ab"))
+    top, bottom = ([generator.gauss(0, 1) for _ in range(n)] for _ in "ab")
+    two = shifted(top, bottom)
     for found in (one, two):
         assert found is not None
         low, high = found.interval(confidence)
@@ -204,9 +205,10 @@ def test_the_rank_sum_test_agrees_with_scipy() -> None:
         found = shifted(top, bottom)
         assert found is not None
         assert min(top) < max(bottom)
-        for alternative, p in (("greater", found.p_above()), ("less", found.p_below())):
-            expected = mannwhitneyu(top, bottom, alternative=alternative, method="exact").pvalue
-            assert p == pytest.approx(expected)
+        greater = mannwhitneyu(top, bottom, alternative="greater", method="exact").pvalue
+        less = mannwhitneyu(top, bottom, alternative="less", method="exact").pvalue
+        assert found.p_above() == pytest.approx(greater)
+        assert found.p_below() == pytest.approx(less)
 
 
 def test_the_interval_of_a_shift_has_published_bounds() -> None:

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 #: Each setting is compared with at most this many others, to save time with thousands of cells.
 RIVALS_MAX = 50
 
+#: Most settings of many are already worse than one of so few.
+_FIRST = 8
+
 #: So many differences are computed at once.
 _CHUNK = 2_000_000
 
 
 class BestSet(NamedTuple):
     """``members``: indices that cannot be distinguished from the best, in the order given;
-    ``p_values``: how likely data like these are if that setting is the best; ``ranking``: all
-    indices, the best centre first."""
+    ``p_values``: how likely data like these are if that setting is the best, for one that left an
+    upper bound; ``ranking``: all indices, the best centre first."""
 
     members: tuple[int, ...]
     p_values: tuple[float, ...]
@@ -70,33 +73,42 @@ def best_set(
     sign = 1 if lower_is_better else -1
     centres = [sign * centre(list(cell.values())) for cell in cells]
     ranking = tuple(sorted(range(len(cells)), key=centres.__getitem__))
-    least = _least_p_values(cells, ranking[:RIVALS_MAX], sign, resolutions)
-    p_values = tuple(min(1.0, p * max(1, len(cells) - 1)) for p in least)
     level = 1 - staged(confidence, is_staged)
+    tests = max(1, len(cells) - 1)
+    least = _least_p_values(cells, ranking[:RIVALS_MAX], sign, resolutions, level / tests)
+    p_values = tuple(min(1.0, p * tests) for p in least)
     members = tuple(index for index, p in enumerate(p_values) if p > level)
     # Each may be worse than another one by turns; then nothing is known.
     return BestSet(members or tuple(range(len(cells))), p_values, ranking)
 
 
 def _least_p_values(
-    cells: Sequence[Blocks], rivals: Sequence[int], sign: int, resolutions: Sequence[float]
+    cells: Sequence[Blocks],
+    rivals: Sequence[int],
+    sign: int,
+    resolutions: Sequence[float],
+    level: float,
 ) -> list[float]:
-    """For each cell the least one-sided p-value of "it is no worse than that one"."""
+    """For each cell the least one-sided p-value of "it is no worse than that one"; for one that the
+    first rivals beat at this level, the least over these."""
     import numpy as np
 
     values, off = _by_cell_and_block(cells, resolutions)
     values *= sign
-    chunk = max(1, _CHUNK // max(1, len(rivals) * values.shape[1]))
-    least: list[float] = []
-    for first in range(0, len(cells), chunk):
-        mine = slice(first, first + chunk)
-        apart = values[mine, None, :] - values[None, rivals, :]
-        margin = off[mine, None] + off[None, rivals]
-        p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
-        p = p.reshape(apart.shape[:2])
-        p[np.arange(first, first + len(p))[:, None] == np.asarray(rivals)[None, :]] = 1.0
-        least += p.min(axis=1).tolist()
-    return least
+    least = np.ones(len(cells))
+    for against in (rivals[:_FIRST], rivals[_FIRST:]):
+        left = np.flatnonzero(least > level)
+        chunk = max(1, _CHUNK // max(1, len(against) * values.shape[1]))
+        for first in range(0, len(left) if against else 0, chunk):
+            rows = left[first : first + chunk]
+            with np.errstate(over="ignore"):
+                apart = values[rows, None, :] - values[None, against, :]
+            margin = off[rows, None] + off[None, against]
+            p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
+            p = p.reshape(apart.shape[:2])
+            p[rows[:, None] == np.asarray(against)[None, :]] = 1.0
+            least[rows] = np.minimum(least[rows], p.min(axis=1))
+    return [float(p) for p in least]
 
 
 def _by_cell_and_block(

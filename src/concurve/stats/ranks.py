@@ -230,10 +230,11 @@ def _t_above_all(
     from scipy.special import stdtr
 
     values = above[chosen][held[chosen]].reshape(-1, count)
-    spread = values.std(axis=1, ddof=1)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        spread = values.std(axis=1, ddof=1)
         t = values.mean(axis=1) / (spread / math.sqrt(count))
-    return np.asarray(np.where(spread == 0, 0.0, stdtr(count - 1, -t)))
+    p = np.where(spread == 0, 0.0, stdtr(count - 1, -t))
+    return np.asarray(np.where(np.isnan(p), 1.0, p))
 
 
 def median_interval(ordered: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

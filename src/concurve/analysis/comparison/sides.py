@@ -98,7 +98,12 @@ def studies(base: Findings, new: Findings) -> Iterator[str]:
 
 
 def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]:
-    """Warn if only one side has several runs."""
+    """Warn where the variance between runs is not known on a side."""
+    if len(base) == len(new) == 1:
+        yield (
+            "one run on each side: equal programs differ from run to run as the machine does; "
+            "several runs a side (A1,A2), or both as levels of one run, show by how much"
+        )
     if (len(base) == 1) != (len(new) == 1):
         yield "one run against several: the variance between runs of the single side is not known"
 

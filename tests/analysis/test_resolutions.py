@@ -1,0 +1,110 @@
+"""Readings of a coarse clock never give an interval without width; counts stay exact."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from concurve.analysis.run import trial_findings_of
+from concurve.analysis.run.resolutions import with_resolutions
+from concurve.analysis.run.tables import Table
+from concurve.definition.study import Claim, Rules
+from concurve.definition.units import is_rate, is_time
+from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.store import Store
+from concurve.terms import IndicatorInfo
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone
+
+TICK = 0.01
+
+
+def coarse_run(one: float, two: float, cv: float = 0.001) -> Report:
+    """Two cells whose true times a clock of 10 ms rounds."""
+    claim = Claim(
+        id="c",
+        says="Two are faster.",
+        kind="speedup",
+        test={"of": {"threads": 2}, "over": {"threads": 1}, "at_least": 1.05},
+    )
+    rules = Rules(repeats_min=8, repeats_max=8)
+    study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), claims=(claim,))
+
+    def seconds(spec: TrialSpec, generator: random.Random) -> float:
+        true = one if spec.roles[0].argv[1] == "1" else two
+        return round(true * generator.lognormvariate(0, cv) / TICK) * TICK
+
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve run …")
+    Runner(head, store, FakeEngine(seconds), clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def test_times_of_a_coarse_clock_are_no_more_certain_than_its_tick() -> None:
+    report = coarse_run(0.05, 0.042)
+    for cell, reading in zip(report.cells, (0.05, 0.04), strict=True):
+        for name in ("wall_seconds", "cpu_seconds"):
+            figure = cell.indicators[name]
+            assert figure.value == pytest.approx(reading)
+            assert figure.low is not None and figure.high is not None
+            assert figure.low <= reading - TICK + 1e-9
+            assert figure.high >= reading + TICK - 1e-9
+        rate = cell.indicators["rate_per_second"]
+        assert rate.precision is not None
+        assert rate.precision >= 0.99 * TICK / reading
+        for count in ("voluntary_switches", "threads_peak"):
+            exact = cell.indicators[count]
+            assert exact.low == exact.value == exact.high
+    speedup = report.cells[1].indicators["speedup"]
+    assert speedup.low is not None
+    assert speedup.low < 1 < speedup.value, "50 ms against 40 may be 45 against 45"
+    assert report.claims[0].verdict == "undecided"
+
+
+def test_a_difference_of_many_ticks_is_told() -> None:
+    report = coarse_run(2.0, 1.0, cv=0.01)
+    assert report.claims[0].verdict == "supported"
+    speedup = report.cells[1].indicators["speedup"]
+    assert speedup.low is not None and speedup.high is not None
+    assert 1.9 < speedup.low < 2.02 and 1.98 < speedup.high < 2.1
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "better", "values", "off"),
+    [
+        ("elapsed", "s", "lower", [1.25] * 3, 0.01),
+        ("elapsed", "s", "lower", [40.0] * 3, 1.0),
+        ("load.latency_p99", "ms", "lower", [3.5, 4.0, 3.5], 0.5),
+        ("answer", "", "lower", [1.5, 1.7, 1.6], 0.1),
+        ("requests", "1/s", "higher", [100.5, 100.6, 100.5], 0.1),
+        ("kernel_threads", "", "neither", [14.0] * 3, 0.0),
+        ("items", "", "higher", [14.0, 15.0], 0.0),
+        ("worker_operations_jain", "", "neither", [0.95, 0.95], 0.0),
+        ("memory", "MiB", "lower", [12.0, 12.0], 0.0),
+    ],
+)
+def test_what_is_measured_has_a_resolution(
+    name: str, unit: str, better: str, values: list[float], off: float
+) -> None:
+    info = IndicatorInfo(name=name, label=name, unit=unit, better=better)  # type: ignore[arg-type]
+    table = Table({name: values}, {name: values}, lambda _: dict(enumerate(values)))
+    (found,) = with_resolutions([table], [info])
+    assert found.resolution(name) == pytest.approx(off)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "time", "rate"),
+    [("x", "s", True, False), ("x", "us", True, False), ("x", "1/s", False, True),
+     ("x", "MB/s", False, True), ("x", "runs per second", False, True), ("x", "B", False, False),
+     ("rate_per_second", "", False, True), ("load.wall_seconds", "", True, False),
+     ("timeouts", "", False, False), ("x", "%", False, False)],
+)  # fmt: skip
+def test_times_and_rates_are_known_by_unit_or_name(
+    name: str, unit: str, time: bool, rate: bool
+) -> None:
+    assert (is_time(name, unit), is_rate(name, unit)) == (time, rate)

@@ -1,0 +1,106 @@
+"""Two levels, a tail and a change in time are said in every view, and typed in exports."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+
+from concurve.analysis.run import trial_findings_of
+from concurve.definition.study import Rules
+from concurve.definition.units import format_quantity
+from concurve.findings.run import Report
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
+from concurve.report.json.export import figures_to_json
+from concurve.report.markdown import to_markdown
+from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.terminal import lines
+from concurve.store import Store
+from concurve.wire.spec import TrialSpec
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
+from tests.helpers.made import figures_alone
+
+TRIALS = 25
+
+
+def run_of(factor: Callable[[int, int], float]) -> Report:
+    """A run whose trials take ``factor`` of their threads and their block, with little noise."""
+    rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS)
+
+    def seconds(spec: TrialSpec, generator: random.Random) -> float:
+        block = int(spec.trial.split("/")[-2])
+        return factor(int(spec.roles[0].argv[1]), block) * generator.lognormvariate(0, 0.01)
+
+    store = Store()
+    head = new_head(small_study(rules), "normal", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(seconds), clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def views(report: Report) -> list[str]:
+    brief = "\n".join(line.plain for line in lines(brief_run_document(report), 200))
+    return [brief, to_markdown(run_document(report))]
+
+
+def warnings(report: Report) -> str:
+    return " ".join(item.sentence for item in report.sentences if item.kind == "warning")
+
+
+def test_two_levels_are_said_with_their_trials() -> None:
+    report = run_of(lambda threads, block: 1.15 if threads == 4 and block * 7 % 25 < 12 else 1.0)
+    assert [cell.two_levels is not None for cell in report.cells] == [False, False, True]
+    assert "threads=4 has two levels of wall time: 1.00 s in 13 trials, 1.15 s in 12." in (
+        warnings(report).replace("1.01 s", "1.00 s").replace("1.14 s", "1.15 s")
+    )
+    figure = report.cells[2].indicators["wall_seconds"]
+    assert figure.low is not None and figure.high is not None
+    assert figure.low < 1.02 and figure.high > 1.13, "the interval holds both levels"
+    assert all("‡" in view for view in views(report))
+    exported = json.loads(figures_to_json(report))["cells"]
+    assert exported[2]["two_levels"]["trials_high"] == 12
+    assert "two_levels" not in exported[0]
+    assert report.level_change is None
+
+
+def test_a_tail_is_said_with_its_trials() -> None:
+    slow = {5: 1.5, 17: 2.5}
+    report = run_of(lambda threads, block: slow.get(block, 1.0) if threads == 1 else 1.0)
+    tail = report.cells[0].slow_tail
+    assert tail is not None
+    assert tail.trials == 2
+    assert "threads=1 has 2 trials far worse than its others" in warnings(report)
+    assert json.loads(figures_to_json(report))["cells"][0]["slow_tail"]["trials"] == 2
+    assert all("‡" in view for view in views(report))
+    high = report.cells[0].indicators["wall_seconds"].high
+    assert high is not None and high < 1.02
+
+
+def test_a_step_of_the_machine_is_said_and_drops_out_of_speed_ups() -> None:
+    report = run_of(lambda threads, block: (1 if block < 14 else 1.08) / threads)
+    assert report.level_change is not None
+    assert report.level_change.block == 14
+    assert report.level_change.factor == pytest.approx(1.08, rel=0.01)
+    assert "From block 15 on, wall time was 8" in warnings(report)
+    assert json.loads(figures_to_json(report))["level_change"]["block"] == 14
+    speedup = report.cells[1].indicators["speedup"]
+    assert speedup.low is not None and speedup.high is not None
+    assert 1.97 < speedup.low < speedup.high < 2.03
+
+
+def test_a_calm_run_has_neither_marks_nor_notes() -> None:
+    report = run_of(lambda threads, block: 1 / threads)
+    assert report.level_change is None
+    assert not any(cell.two_levels or cell.slow_tail for cell in report.cells)
+    assert not any("‡" in view for view in views(report))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(1.0, "s", "1.00 s"), (1.153, "s", "1.15 s"), (24.6e-6, "s", "24.6 µs"), (0.15, "s", "150 ms"),
+     (12345.6, "1/s", "12,346 1/s"), (0.5, "", "0.500"), (0.0, "B", "0 B")],
+)  # fmt: skip
+def test_quantities_have_three_digits(value: float, unit: str, text: str) -> None:
+    assert format_quantity(value, unit) == text

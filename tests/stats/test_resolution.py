@@ -1,0 +1,43 @@
+"""The step of a clock is found in its readings, and only there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from concurve.stats.resolution import relative, step_of, step_of_rates
+
+
+@pytest.mark.parametrize("tick", [1.0, 0.01, 0.004, 0.015625, 1e-6])
+def test_the_step_of_a_clock_is_found(tick: float) -> None:
+    generator = random.Random(1)
+    readings = [tick * round(generator.uniform(40, 70)) for _ in range(20)]
+    assert step_of(readings) == pytest.approx(tick, rel=1e-6)
+    rates = [1000 / reading for reading in readings]
+    assert step_of_rates(rates) == pytest.approx(tick / 1000, rel=1e-6)
+
+
+def test_readings_that_lie_anywhere_have_no_step() -> None:
+    generator = random.Random(2)
+    for _ in range(200):
+        readings = [generator.lognormvariate(0, 0.1) for _ in range(generator.choice([2, 5, 30]))]
+        assert step_of(readings) == 0
+        assert step_of_rates(readings) == 0
+    nanoseconds = [round(generator.uniform(0.9e9, 1.1e9)) / 1e9 for _ in range(30)]
+    assert step_of(nanoseconds) == 0
+
+
+@pytest.mark.parametrize(("reading", "step"), [(0.04, 0.01), (1.25, 0.01), (3.0, 1.0), (0.0, 0.0)])
+def test_one_single_reading_is_as_fine_as_it_is_printed(reading: float, step: float) -> None:
+    assert step_of([reading] * 5) == pytest.approx(step)
+    assert step_of([1 / 3] * 5) == 0
+
+
+def test_rounding_of_floats_is_no_step() -> None:
+    assert step_of([0.1 + 0.2, 0.3, 0.4, 0.7]) == pytest.approx(0.1)
+
+
+def test_a_share_of_the_centre() -> None:
+    assert relative(0.01, [0.1, 0.2, 0.4]) == pytest.approx(0.05)
+    assert relative(0.0, []) == 0
