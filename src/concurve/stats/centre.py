@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import overload
 
 from concurve.estimate import Estimate
-from concurve.stats.moments import growth, summary
+from concurve.stats.moments import growth, mean, stdev
 from concurve.stats.ranks import median_interval
 
 #: Where the spread of the pilot has set the number of trials, calm pilots stop early with narrow
@@ -26,9 +27,12 @@ def centre(values: Sequence[float]) -> float:
     Raises:
         ValueError: no values.
     """
-    if not values:
+    if not len(values):
         raise ValueError("no values: they have no centre")
-    ordered = sorted(values)
+    return _middle(sorted(values))
+
+
+def _middle(ordered: Sequence[float]) -> float:
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     if low == high:
         return low
@@ -56,17 +60,19 @@ def centre_estimate(
     Raises:
         ValueError: no values, or one that is not finite.
     """
-    n, found = len(values), summary(values)
-    middle = centre(values)
+    if not len(values) or not all(map(math.isfinite, values)):
+        raise ValueError("no values, or they are not all finite: they have no centre")
+    n, ordered = len(values), sorted(values)
+    least, greatest = ordered[0], ordered[-1]
+    middle = _middle(ordered)
     low = high = None
     if n > 1:
         level = staged(confidence, is_staged)
-        if found.min > 0:
-            logs = sorted(map(math.log, values))
-            low, high = map(growth, median_interval(logs, level))
+        if least > 0:
+            low, high = map(growth, median_interval(_Logarithms(ordered), level))
         else:
-            low, high = median_interval(sorted(values), level)
-        if found.min == found.max:
+            low, high = median_interval(ordered, level)
+        if least == greatest:
             low = high = middle  # the logarithm and back would be off by a rounding
         low, high = min(low, middle) - resolution, max(high, middle) + resolution
         if floor is not None and middle >= floor:
@@ -81,8 +87,27 @@ def centre_estimate(
         unit=unit,
         confidence=confidence,
         median=middle,
-        min=found.min,
-        max=found.max,
-        stdev=found.stdev if n > 1 else None,
-        mean=found.mean,
+        min=least,
+        max=greatest,
+        stdev=stdev(ordered) if n > 1 else None,
+        mean=mean(ordered),
     )
+
+
+class _Logarithms(Sequence[float]):
+    """The logarithms of values, computed where they are read: of many, a median reads a few."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[float]: ...
+    def __getitem__(self, index: int | slice) -> float | Sequence[float]:
+        if isinstance(index, slice):
+            return [math.log(value) for value in self._values[index]]
+        return math.log(self._values[index])

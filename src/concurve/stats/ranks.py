@@ -272,22 +272,31 @@ def _t_above(values: Sequence[float], bound: float) -> float:
 
 def _walsh(values: Sequence[float]) -> list[float]:
     """Means of all pairs, each value with itself included, in ascending order."""
-    if len(values) > _NORMAL_FROM:
-        import numpy as np
-
-        array = np.asarray(values)
-        rows, columns = np.triu_indices(len(array))
-        return list(np.sort((array[rows] + array[columns]) / 2).tolist())
     return sorted(
         (first + second) / 2 for index, first in enumerate(values) for second in values[index:]
     )
 
 
+@lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The places of both values of each pair."""
+    import numpy as np
+
+    rows, columns = np.triu_indices(n)
+    return rows, columns
+
+
 def _pair_means(values: Sequence[float], ranks: tuple[int, int]) -> tuple[float, float]:
     """The means of pairs with these two ranks (from 0) among all in ascending order."""
-    if len(values) <= _LISTED_MOST:
+    if len(values) <= _NORMAL_FROM:
         averages = _walsh(values)
         return averages[ranks[0]], averages[ranks[1]]
+    if len(values) <= _LISTED_MOST:
+        import numpy as np
+
+        array, (rows, columns) = np.asarray(values), _pairs(len(values))
+        found = np.partition(array[rows] + array[columns], ranks)
+        return float(found[ranks[0]]) / 2, float(found[ranks[1]]) / 2
     first = _pair_mean(values, ranks[0])
     return first, first if ranks[0] == ranks[1] else _pair_mean(values, ranks[1])
 
@@ -297,14 +306,28 @@ def _pair_mean(values: Sequence[float], rank: int) -> float:
     import numpy as np
 
     array, places = np.asarray(values), np.arange(len(values))
+
+    def up_to(bound: float) -> int:
+        counts = np.searchsorted(array, 2 * bound - array, side="right") - places
+        return int(counts[counts > 0].sum())
+
     low, high = float(values[0]), float(values[-1])
-    while high - low > _PAIR_MEANS_APART * (values[-1] - values[0]):
-        middle = low + (high - low) / 2
-        up_to = np.searchsorted(array, 2 * middle - array, side="right") - places
-        if int(up_to[up_to > 0].sum()) > rank:
-            high = middle
-        else:
-            low = middle
+    ends, finest = [0, len(values) * (len(values) + 1) // 2], _PAIR_MEANS_APART * (high - low)
+    while high - low > finest:
+        width = high - low
+        # Where the counts say that it lies, then on the other side of that, then in the middle.
+        share = (rank + 0.5 - ends[0]) / (ends[1] - ends[0])
+        guess = low + share * width
+        for bound in (guess, guess - 0.02 * width, guess + 0.02 * width):
+            if low < bound < high:
+                count = up_to(bound)
+                low, high = (low, bound) if count > rank else (bound, high)
+                ends[count > rank] = count
+        if high - low > width / 2:
+            middle = low + (high - low) / 2
+            count = up_to(middle)
+            low, high = (low, middle) if count > rank else (middle, high)
+            ends[count > rank] = count
     return high
 
 

@@ -37,7 +37,7 @@ _CHANGE_MIN = 0.005
 _CELLS_MIN = 4
 #: Simulated samples; of long ones fewer, whose statistics hardly vary.
 _SIMULATED = 20_000
-_SIMULATED_NUMBERS = 2_000_000
+_SIMULATED_NUMBERS = 1_000_000
 
 Direction = Literal["lower", "higher", "neither"]
 
@@ -132,7 +132,7 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
         return None
     residuals = [_from_centre(cell) for cell in logs]
     blocks = sorted(set().union(*residuals))
-    levels = [median([cell[block] for cell in residuals if block in cell]) for block in blocks]
+    levels = _levels(residuals, blocks)
     if len(blocks) >= LENGTH_MIN:
         found = single_change(levels, LEVEL)
         split = found.start if found else None
@@ -144,6 +144,16 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     if abs(shift) < _CHANGE_MIN:
         return None
     return LevelChange(blocks[split], math.exp(shift))
+
+
+def _levels(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> list[float]:
+    """The median of each block over the cells that have it."""
+    if all(len(cell) == len(blocks) for cell in residuals):
+        import numpy as np
+
+        whole = np.array([[cell[block] for block in blocks] for cell in residuals])
+        return list(np.median(whole, axis=0).tolist())
+    return [median([cell[block] for cell in residuals if block in cell]) for block in blocks]
 
 
 def _from_centre(cell: Mapping[int, float]) -> dict[int, float]:
