@@ -153,8 +153,9 @@ def test_steins_two_stages_cover_and_reach_the_precision() -> None:
         ratio_inside += holds(ratio, 2)
         naive += holds(mean_estimate(own), 10)
         more += len(own) > rules.repeats_min
-    assert inside / SIMULATIONS == pytest.approx(0.95, abs=0.02)
-    assert ratio_inside / SIMULATIONS == pytest.approx(0.95, abs=0.02)
+    # A cell runs on for the other one's sake, with more trials than its own spread asked for.
+    assert 0.93 <= inside / SIMULATIONS <= 0.98
+    assert 0.93 <= ratio_inside / SIMULATIONS <= 0.98
     assert precise / SIMULATIONS > 0.9, "but for pilots calmer than what came after them"
     assert naive < inside, "the spread of all values makes the interval too short"
     assert more > SIMULATIONS / 2, "the second stage was really used"

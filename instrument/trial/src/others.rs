@@ -220,6 +220,10 @@ mod tests {
             [0; 0],
             "whether it used all of it now, nobody knows"
         );
-        assert!(used.missing.unwrap().starts_with("0 of 1 processes were read"));
+        assert!(
+            used.missing
+                .unwrap()
+                .starts_with("0 of 1 processes were read")
+        );
     }
 }

@@ -293,17 +293,26 @@ def _skipped(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     ]
 
 
+def _has_interval(cell: CellFindings, primary: str) -> bool:
+    estimate = cell.indicators.get(primary)
+    return estimate is not None and estimate.low is not None
+
+
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
     plan = protocol.plan
     wide = [cell for cell in cells if protocol.cells[cell.index].is_imprecise]
     if not wide:
         return []
-    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
-    return [
+    begun = (
         f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
-        f"(±{plan.rules.precision * 100:.0f} %); the widest is {_name(plan, worst.parameters)} "
-        f"with ±{_precision(worst, head.study.primary) * 100:.1f} %."
-    ]
+        f"(±{plan.rules.precision * 100:.0f} %)"
+    )
+    without = [cell for cell in wide if not _has_interval(cell, head.study.primary)]
+    if without:
+        return [f"{begun}; {len(without)} of them have no interval, for want of trials."]
+    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
+    reached = _precision(worst, head.study.primary)
+    return [f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."]
 
 
 def _precision(cell: CellFindings, primary: str) -> float:

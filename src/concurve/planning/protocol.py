@@ -398,7 +398,7 @@ def _far_values(cell: CellState) -> Iterator[tuple[int, str]]:
 
 
 def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
-    """The protocol's state after these outcomes of a run.
+    """The protocol's state after these outcomes of a run, whatever time they took.
 
     Raises:
         RunError: they do not follow from the plan.
@@ -412,4 +412,5 @@ def replay(plan: Plan, outcomes: Iterable[Outcome], run: str) -> Protocol:
                 "another version wrote the run, or it was edited; start a new one",
             )
         protocol.record(outcome)
+    protocol.next()  # what follows from the last outcome: the second stage, or the end
     return protocol

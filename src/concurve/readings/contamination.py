@@ -66,7 +66,7 @@ def judge(
         _counter("steal", machine.steal_ns, capacity, machine.tick_ns, STEAL_SHARE_MAX,
                  "the hypervisor took"),
         _counter("foreign_cpu", usual, capacity, machine.tick_ns, FOREIGN_SHARE_MAX,
-                 "processes outside the trial used"),
+                 f"processes {'of usual priority ' if low else ''}outside the trial used"),
         low_priority if wait is None else _waiting(wait),
         _late(record, target),
     ]  # fmt: skip

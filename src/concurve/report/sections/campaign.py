@@ -42,9 +42,9 @@ from concurve.terms import TestCase
 
 PROTOCOL = (
     "Each trial is a fresh process. A block runs every cell once, in an order drawn from the seed. "
-    "After a pilot of a few blocks as many follow as the least precise cell needs for the precision "
-    "asked for, up to a cap and within a time allowance; the centre counts, with its 95 % "
-    "interval. A trial is redone for a cause: a program error, a wrong result, a machine that "
+    "After a pilot of a few blocks as many follow as the least precise cell needs for the "
+    "precision asked for, up to a cap and within a time allowance; the centre counts, with its "
+    "95 % interval. A trial is redone for a cause: a program error, a wrong result, a machine that "
     "other processes used. A value alone is no cause. The table gives the greatest number of "
     "redos a trial, and the greatest share of the pilot's trials that may be redone because other "
     "processes used the machine. A second program error "
