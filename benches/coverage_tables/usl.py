@@ -134,7 +134,8 @@ def faint(count: int) -> Iterator[str]:
 PRINTED_TEXT = """## What `fit` prints of a curve
 
 The shipped choice of the model and the intervals that are printed with it: how often these contain
-the truth. A parameter that is not printed counts as a printed 0, a missing peak as one at infinity.
+the truth. A parameter that is not printed counts as a printed 0; "no peak established" claims
+nothing of where it lies. The β of the USL's variants has another meaning and is not judged by these truths.
 *chosen* names the models that were chosen most. Two noises are unkind: one trial in ten slow by
 Exp(0.5), and two levels 15 % apart.
 """
@@ -182,13 +183,16 @@ def printed_shares(
 
 def printed_holds(result: FitResult, family: families.Family) -> Floats:
     """Which of the printed α, β and N* contain the truth."""
-    best = result.best
+    stated = result.stated
+    # The variants of the USL have a β of another meaning.
+    beta = None if result.chosen in ("usl_log", "usl_sqrt") else family.beta
     found = [
-        holds(best.parameters.get(name), true, missing=0.0)
-        for name, true in (("alpha", family.alpha), ("beta", family.beta))
+        holds(stated.parameters.get(name), true, missing=0.0)
+        for name, true in (("alpha", family.alpha), ("beta", beta))
     ]
-    peak = best.peak.n if best.peak is not None else None
-    return np.array([*found, holds(peak, family.peak, missing=np.inf)], float)
+    # Without a peak in any model, "no peak established" claims nothing of where it lies.
+    peak = stated.peak is None or holds(stated.peak.n, family.peak, missing=np.inf)
+    return np.array([*found, peak], float)
 
 
 def holds(figure: Estimate | None, true: float | None, missing: float) -> bool:

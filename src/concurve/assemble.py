@@ -29,6 +29,7 @@ from concurve.store.rows import CampaignRow, RunRow, TrialKey
 def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Report:
     """The report of a run, with its scaling models, the limits of each cell, the shares of workers
     and the facts of the measured program. ``raw`` also keeps each record as it is stored."""
+    from concurve.analysis.granted import granted_cpus
     from concurve.analysis.scaling import scaling_of
     from concurve.explain import AccountReader, explained, may_explain
 
@@ -44,7 +45,7 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
     findings = with_trials(analyse(run, first.record), run)
     return Report.whole(
         findings,
-        scaling=scaling_of(findings),
+        scaling=scaling_of(findings, granted_cpus(run)),
         explanation=explained(findings, run.head, accounts),
         facts=facts.found(findings.cells),
         shares=shares.found(),
@@ -68,10 +69,11 @@ def figures_of(store: Store, row: RunRow, best_by: str = "", *, models: bool = F
     """
     if not models:
         return Figures(findings_of(store, row, best_by))
+    from concurve.analysis.granted import granted_cpus
     from concurve.analysis.scaling import scaling_of
 
     findings = trial_findings_of(store, row, best_by)
-    return Figures(findings, scaling_of(findings))
+    return Figures(findings, scaling_of(findings, granted_cpus(stored_run(store, row))))
 
 
 def campaign_of(

@@ -12,6 +12,7 @@ from concurve.estimate import Estimate
 from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
 from concurve.models import fit_all, predict
 from concurve.models.predict import curve_of
+from concurve.models.sentences import in_words
 
 #: Points of a drawn curve.
 _STEPS = 80
@@ -50,7 +51,7 @@ def fit_numbers(
         n_name=numbers.n_name,
         x_name=numbers.x_name,
         is_time=numbers.is_time,
-        result=result,
+        result=msgspec.structs.replace(result, answers=(in_words(result), *result.answers)),
         expectations=tuple(_expectations(predict(result, predict_at), numbers.is_time)),
         chosen=tuple(_chosen(result, levels, numbers.is_time)),
         expected=tuple(_expectations(predict(result, levels), numbers.is_time)),

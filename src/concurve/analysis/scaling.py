@@ -7,7 +7,7 @@ A module of its own, so that views without curves do not wait for the fits.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from concurve.findings.fit import CurvePoint, FitResult, Prediction
 from concurve.findings.run import Findings, TrialFindings
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
+from concurve.models.cpus import Within, within_cpus
 from concurve.models.curve import LEVELS_MIN, make_curve
 from concurve.models.predict import FAR, curve_of
 from concurve.models.sentences import in_digits, in_words
@@ -42,9 +43,12 @@ class _Group(NamedTuple):
     cells: list[CellFindings]
 
 
-def scaling_of(findings: TrialFindings) -> tuple[ScalingFinding, ...]:
+def scaling_of(
+    findings: TrialFindings, granted: Mapping[int, int] | None = None
+) -> tuple[ScalingFinding, ...]:
     """The models of each group of cells that differ in the work factor only; none where no numeric
-    factor of three levels or more counts as concurrency."""
+    factor of three levels or more counts as concurrency. ``granted`` are the CPUs of each cell:
+    levels beyond them are set apart where the CPUs are used up."""
     work = findings.work
     if work is None or len(work.levels) < LEVELS_MIN or not _numeric(work):
         return ()
@@ -53,8 +57,14 @@ def scaling_of(findings: TrialFindings) -> tuple[ScalingFinding, ...]:
     if not trials:
         return ()
     groups = _groups(findings, work)
-    columns = [_trials_of(group, work.name, trials) for group in groups]
-    reasons = [_refusal(*column) for column in columns]
+    limited = [
+        _within(findings, group, work.name, _trials_of(group, work.name, trials), granted or {})
+        for group in groups
+    ]
+    columns = [(within.n.tolist(), within.x.tolist()) for within in limited]
+    reasons = [
+        _refusal(*column, within.said) for column, within in zip(columns, limited, strict=True)
+    ]
     fitted = iter(
         fit_many(
             [column for column, reason in zip(columns, reasons, strict=True) if not reason],
@@ -65,8 +75,8 @@ def scaling_of(findings: TrialFindings) -> tuple[ScalingFinding, ...]:
     return tuple(
         _refused(findings, work, name, group, reason)
         if reason
-        else _finding(findings, work, name, group, next(fitted), done)
-        for group, reason in zip(groups, reasons, strict=True)
+        else _finding(findings, work, name, group, next(fitted), done, within.said)
+        for group, reason, within in zip(groups, reasons, limited, strict=True)
     )
 
 
@@ -118,12 +128,34 @@ def _trials_of(
     return n, x
 
 
-def _refusal(n: Sequence[float], x: Sequence[float]) -> str:
+def _within(
+    findings: TrialFindings,
+    group: _Group,
+    work: str,
+    trials: tuple[list[float], list[float]],
+    granted: Mapping[int, int],
+) -> Within:
+    """The trials of a group at levels that its CPUs allow. Where the CPUs differ between its cells,
+    or are not known, or their use was not measured, nothing is set apart."""
+    known = {granted.get(cell.index) for cell in group.cells}
+    used = {
+        float(cell.parameters[work]): cell.indicators["cpus_used"].value
+        for cell in group.cells
+        if "cpus_used" in cell.indicators
+    }
+    [cpus] = known if len(known) == 1 else [None]
+    beyond = {level for level in trials[0] if cpus is not None and level > cpus}
+    return within_cpus(*trials, cpus if beyond <= used.keys() else None, used)
+
+
+def _refusal(n: Sequence[float], x: Sequence[float], apart: str) -> str:
     """Why no curve can be fitted to these trials; empty if one can."""
     try:
         make_curve(n, x, absolute=False)
     except ConcurveError as error:
-        return error.what
+        if not apart:
+            return error.what
+        return f"{apart} Up to the CPUs, {error.what}"
     return ""
 
 
@@ -146,19 +178,26 @@ def _finding(
     group: _Group,
     result: FitResult,
     done: float | None,
+    apart: str,
 ) -> ScalingFinding:
-    expected = predict(result, [FAR * max(result.levels)])[0]
-    words = in_words(result.best)
+    """What the models say. Beyond CPUs that are used up nothing is predicted: there they are the
+    limit, not the curve."""
+    twice = predict(result, [FAR * max(result.levels)])[0]
+    words = in_words(result)
     return ScalingFinding(
         indicator=name,
         label=findings.indicator(name).label,
         work=work.name,
         group=group.shared,
         fit=result,
-        expected=expected,
-        curves=_curves(findings, name, group, result, done),
+        expected=None if apart else twice,
+        curves=_curves(findings, name, group, result, done, ahead=not apart),
         parameters=words.partition(": ")[2].removesuffix("."),
-        answers=(words, *result.answers, _ahead(work.name, result, expected)),
+        answers=(
+            words,
+            *result.answers,
+            apart or _ahead(work.name, result, twice),
+        ),
         warnings=result.warnings,
         notes=notes_of(result, work.name, name),
     )
@@ -178,10 +217,15 @@ def _ahead(work: str, result: FitResult, expected: Prediction) -> str:
 
 
 def _curves(
-    findings: Findings, name: str, group: _Group, result: FitResult, done: float | None
+    findings: Findings,
+    name: str,
+    group: _Group,
+    result: FitResult,
+    done: float | None,
+    ahead: bool,
 ) -> dict[str, tuple[CurvePoint, ...]]:
     """The curve of the throughput, and of the indicators that follow from it."""
-    rate = _curve(result)
+    rate = tuple(point for point in _curve(result) if ahead or not point.beyond)
     curves = {name: rate}
     if done is None:
         return curves

@@ -67,6 +67,19 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     warning: str | None = None
 
 
+class Stated(msgspec.Struct, frozen=True, kw_only=True):
+    """What is printed of a curve: the chosen model's figures with intervals over every model that
+    the measurements do not contradict (``models``, by name).
+
+    ``parameters`` have β = 0 where the chosen model has none. ``peak`` is ``None`` where none of
+    these models has a peak; it is ``established`` only where all of them have one.
+    """
+
+    parameters: dict[str, Estimate]
+    peak: PeakEstimate | None
+    models: tuple[str, ...]
+
+
 class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
@@ -74,7 +87,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     ``trials``. ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
     or, if no model describes the levels, the levels' means. ``left_out`` gives, by model, the
-    reason. ``answers`` and ``warnings`` are plain sentences.
+    reason. ``stated`` is what is printed. ``answers`` and ``warnings`` are plain sentences.
     """
 
     levels: tuple[float, ...]
@@ -88,6 +101,7 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     criterion: str
     observations: str
     left_out: dict[str, str]
+    stated: Stated
     answers: tuple[str, ...]
     warnings: tuple[str, ...]
 

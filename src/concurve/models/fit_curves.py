@@ -14,6 +14,7 @@ from concurve.models.columns import Columns, columns_of
 from concurve.models.curve import Curve
 from concurve.models.model_fit import finite, model_fit
 from concurve.models.sentences import answers, warnings
+from concurve.models.stated import stated
 
 #: Levels that are fitted at once, those of all curves of a batch together: fewer pay for more
 #: calls, more leave the processor's caches.
@@ -96,6 +97,7 @@ def _result(
         criterion="aicc" if by_aicc else "gcv",
         observations="levels" if levels_only and curve.within_df else "trials",
         left_out=left_out,
+        stated=stated(weighed, chosen, len(curve.levels) if levels_only else curve.trials),
         answers=(),
         warnings=(),
     )

@@ -18,6 +18,10 @@ from concurve.models.fit import Fitted, best_of
 from concurve.models.model import Bools, Floats, Model
 from concurve.models.solver import Points, residuals
 
+#: AICc is not computed where n − k − 1 is less: with six observations it would charge a third
+#: parameter 28 more, and call a curve Amdahl's whose β clearly is not 0.
+ROOM = 3
+
 
 def counts_levels(misfits: Sequence[Floats]) -> Bools:
     """Which curves (B) no model describes to within the trials' spread.
@@ -44,11 +48,12 @@ def log_likelihood(batch: Batch, squares: Floats, levels_only: Bools) -> tuple[F
 
 
 def aicc(log_likelihood: Floats, n: Floats, parameters: int) -> Floats:
-    """Akaike's criterion, corrected; NaN where n ≤ k+1."""
+    """Akaike's criterion, corrected; NaN with less than :data:`ROOM` in n − k − 1: its correction
+    then outweighs what the data say."""
     k = parameters + 1
     room = n - k - 1
     with np.errstate(all="ignore"):
-        return np.where(room > 0, -2 * log_likelihood + 2 * k + 2 * k * (k + 1) / room, np.nan)
+        return np.where(room >= ROOM, -2 * log_likelihood + 2 * k + 2 * k * (k + 1) / room, np.nan)
 
 
 def gcv(log_likelihood: Floats, n: Floats, parameters: int) -> Floats:

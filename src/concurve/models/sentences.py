@@ -9,6 +9,7 @@ import numpy as np
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
+from concurve.models.stated import doubts
 
 #: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
@@ -19,17 +20,19 @@ _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
 def answers(result: FitResult) -> tuple[str, ...]:
     """The answer of the chosen model."""
     best = result.best
-    return tuple(text for text in (_limit(result, best), _superlinear(best), _peak(best)) if text)
+    return tuple(
+        text for text in (_limit(result, best), _superlinear(result), _peak(result)) if text
+    )
 
 
-def in_words(item: ModelFit) -> str:
-    """The model with its parameters and their intervals: ``USL: α = 0.03 (0.026 to 0.034), …``."""
+def in_words(result: FitResult) -> str:
+    """The chosen model with what is stated of its parameters: ``USL: α = 0.03 (0.02 to 0.04)``."""
     found = [
         f"{_SIGNS[name]} = {_bound(figure.value)} ({_bound(figure.low)} to {_bound(figure.high)})"
         f"{_unit(figure.unit)}"
-        for name, figure in item.parameters.items()
+        for name, figure in result.stated.parameters.items()
     ]
-    return f"{_capital(item.title)}: {', '.join([*found[1:], found[0]])}."
+    return f"{_capital(result.best.title)}: {', '.join([*found[1:], found[0]])}."
 
 
 def in_digits(value: float, digits: int = 4) -> str:
@@ -89,7 +92,7 @@ def _costs(best: ModelFit, top: float) -> str:
         limit = best.parameters["gamma"].value / alpha
         return (
             f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
-            f"and throughput cannot pass γ/α = {in_digits(limit)}."
+            f"and throughput cannot pass γ/α = {in_digits(limit)} if there is no coherency."
         )
     phi = MODELS[best.name].phi
     assert phi is not None  # all models with β have it
@@ -106,8 +109,8 @@ def _costs(best: ModelFit, top: float) -> str:
     )
 
 
-def _superlinear(best: ModelFit) -> str:
-    alpha = best.parameters.get("alpha")
+def _superlinear(result: FitResult) -> str:
+    alpha = result.stated.parameters.get("alpha")
     if alpha is None or alpha.value >= 0 or alpha.high is None:
         return ""
     if alpha.high < 0:
@@ -118,12 +121,15 @@ def _superlinear(best: ModelFit) -> str:
     return f"α = {alpha.value:.3g} is not significantly different from 0: no contention is shown."
 
 
-def _peak(best: ModelFit) -> str:
-    if best.peak is None:
-        if "beta" not in best.parameters:
-            return ""
-        return f"No peak established: {'β is 0' if best.parameters['beta'].value == 0 else 'none'}."
-    return peak_sentence(best.peak)
+def _peak(result: FitResult) -> str:
+    peak = result.stated.peak
+    if peak is not None and (peak.established or "cap" not in result.best.parameters):
+        return peak_sentence(peak)
+    if "beta" not in result.best.parameters:
+        return "No peak established." if result.best.name == "amdahl" else ""
+    return (
+        f"No peak established: {'β is 0' if result.best.parameters['beta'].value == 0 else 'none'}."
+    )
 
 
 def peak_sentence(peak: PeakEstimate) -> str:
@@ -132,7 +138,7 @@ def peak_sentence(peak: PeakEstimate) -> str:
     if not peak.established or peak.n.high is None:
         return (
             f"No peak established: it may lie anywhere beyond N = {low}, "
-            "since the interval of β reaches 0."
+            "since a curve without a peak is not excluded."
         )
     return (
         f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}) with a throughput of "
@@ -160,7 +166,7 @@ def warnings(result: FitResult) -> tuple[str, ...]:
         )
     if result.criterion == "gcv":
         found.append(
-            f"{_observations(result)} are too few for AICc on every model: the choice rests on "
+            f"{_observations(result)} are too few to choose a model by AICc: the choice rests on "
             f"generalised cross-validation; measure at {_LEVELS_WANTED} levels or more."
         )
     rivals = [m.title for m in result.models if m.name != best.name and m.weight > best.weight / 3]
@@ -169,7 +175,8 @@ def warnings(result: FitResult) -> tuple[str, ...]:
             f"{_capital(title)} is not clearly best: {'; '.join(rivals)} "
             f"{'does' if len(rivals) == 1 else 'do'} about as well."
         )
-    peak = best.peak
+    found += doubts(result.models, best)
+    peak = result.stated.peak
     top = max(result.levels)
     if peak is not None and peak.established and peak.n.value > top:
         far = peak.n.value / top

@@ -62,7 +62,7 @@ def _models(fit: Fit) -> Iterator[Block]:
     aicc = "AICc" if result.criterion == "aicc" else "AICc (none)"
     headings = (
         ("model", Role.TEXT), ("parameter", Role.TEXT), ("value", Role.NUMBER),
-        ("interval", Role.TEXT), (aicc, Role.NUMBER), ("weight", Role.NUMBER),
+        ("given the model", Role.TEXT), (aicc, Role.NUMBER), ("weight", Role.NUMBER),
         ("last left out", Role.NUMBER),
     )  # fmt: skip
     columns = (
@@ -122,6 +122,11 @@ def _warnings(fit: Fit) -> Iterator[Section]:
 
 def _notes(fit: Fit) -> Iterator[Paragraph]:
     level = f"{100 * fit.result.confidence:g} %"
-    yield Paragraph(f"Intervals are {level} profile-likelihood intervals.", Tone.SOFT)
+    yield Paragraph(
+        f"Intervals in the table are {level} profile-likelihood intervals given the model of their "
+        "row, as if it were known to be true. Those in the sentences hold under every model that "
+        f"the measurements do not contradict: {', '.join(fit.result.stated.models)}.",
+        Tone.SOFT,
+    )
     for note in fit.notes:
         yield Paragraph(note, Tone.SOFT)

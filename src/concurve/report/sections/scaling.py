@@ -76,7 +76,7 @@ def _model(item: ScalingFinding) -> Cell:
 def _peak(item: ScalingFinding) -> str:
     if item.fit is None:
         return ""
-    peak = item.fit.best.peak
+    peak = item.fit.stated.peak
     if peak is None or not peak.established:
         return "not established"
     shown = fmt.estimate(peak.n)
@@ -107,5 +107,8 @@ def _subject(found: Sequence[ScalingFinding]) -> str:
     if fit is not None:
         # Each group is offered the same models; one left out of a fit is named there.
         models = f"{len(fit.models) + len(fit.left_out)} scaling models"
-        read = f" Intervals are {100 * fit.confidence:g} % profile-likelihood intervals."
+        read = (
+            f" Intervals are {100 * fit.confidence:g} % profile-likelihood intervals, over every "
+            "model that the measurements do not contradict."
+        )
     return f"{models} of {first.label} ({first.indicator}) against {first.work}.{read}"

@@ -1,0 +1,73 @@
+"""What is printed of a curve holds whatever model was chosen; and CPUs are no contention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from concurve.models import FitResult, fit_all, fit_many
+from concurve.models.cpus import within_cpus
+from tests.models.reference import curve
+
+SIX, EIGHT = [1, 2, 4, 8, 16, 32.0], [1, 2, 4, 8, 12, 16, 24, 32.0]
+
+
+def holds(result: FitResult, name: str, true: float) -> bool:
+    figure = result.stated.parameters[name]
+    assert figure.low is not None and figure.high is not None
+    return figure.low <= true <= figure.high
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "levels", "noise"),
+    [(0.02, 0.0005, SIX, 0.02), (0.08, 0.0004, EIGHT, 0.05), (0.0244, 0.0016, EIGHT, 0.02)],
+)
+def test_printed_contention_holds(
+    alpha: float, beta: float, levels: list[float], noise: float
+) -> None:
+    """With the chosen model's own interval these shares are 1 to 70 %."""
+    rng = np.random.default_rng(41)
+    n = np.array(levels)
+    x = n / (1 + alpha * (n - 1) + beta * n * (n - 1))
+    results = fit_many([(n, x * np.exp(rng.normal(0, noise, len(n)))) for _ in range(60)])
+    assert np.mean([holds(result, "alpha", alpha) for result in results]) >= 0.9
+
+
+def test_few_points_do_not_force_the_simplest_model() -> None:
+    n, x = curve("raytracer")
+    result = fit_all(n[:6], x[:6])
+    assert result.criterion == "gcv"
+    assert result.chosen != "amdahl" or any("leaves out 0" in said for said in result.warnings)
+
+
+def test_a_peak_is_established_only_where_every_model_left_has_one() -> None:
+    n = np.array(EIGHT)
+    rng = np.random.default_rng(3)
+    flat = np.minimum(n, 12) * np.exp(rng.normal(0, 0.05, len(n)))
+    stated = fit_all(n, flat).stated
+    assert "knee" in stated.models
+    assert stated.peak is None or (not stated.peak.established and stated.peak.n.high == math.inf)
+
+
+def test_levels_beyond_used_up_cpus_are_set_apart() -> None:
+    n = [1, 2, 3, 4, 8, 16.0]
+    x = [10, 20, 30, 40, 40, 39.0]
+    within = within_cpus(n, x, 4, {8.0: 3.99, 16.0: 3.98})
+    assert within.n.tolist() == [1, 2, 3, 4]
+    assert "The 4 CPUs are used up" in within.said and "no contention" in within.said
+    assert fit_all(within.n, within.x).chosen == "linear"
+
+
+def test_one_cpu_is_used_up() -> None:
+    within = within_cpus([1, 2, 4, 8, 16, 32.0], [10.0] * 6, 1)
+    assert within.n.tolist() == [1]
+    assert within.said.startswith("The one CPU is used up")
+
+
+def test_workers_that_sleep_scale_beyond_the_cpus() -> None:
+    n, x = [1, 2, 4, 8.0], [10, 20, 40, 80.0]
+    assert within_cpus(n, x, 1).said == ""
+    assert within_cpus(n, x, 1, {2.0: 0.1, 4.0: 0.2, 8.0: 0.4}).said == ""
+    assert within_cpus(n, x, None).said == ""
