@@ -48,7 +48,6 @@ class Samples(NamedTuple):
     better: Callable[[str], str]
     resolution: Callable[[Setting, str], float] = exact
     is_staged: bool = False
-    pilot: int | None = None
     quiet: Any = None  # Samples | None: a named tuple cannot name itself
 
     def values(self, cell: Setting, indicator: str) -> Sequence[float]:

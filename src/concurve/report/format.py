@@ -153,9 +153,9 @@ def estimate(figure: Estimate, scale: Scale | None = None) -> Shown:
 
 def plain(value: float, scale: Scale | None = None) -> str:
     """A value without an interval: whole numbers whole, others to three digits."""
-    if not math.isfinite(value):
-        return MISSING
     scaled = value / scale.divisor if scale else value
+    if not math.isfinite(scaled):
+        return MISSING
     if scaled == 0:
         return "0"
     if scaled == int(scaled) and abs(scaled) < _WHOLE_MAX:

@@ -101,10 +101,10 @@ def _least_p_values(
         chunk = max(1, _CHUNK // max(1, len(against) * values.shape[1]))
         for first in range(0, len(left) if against else 0, chunk):
             rows = left[first : first + chunk]
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 apart = values[rows, None, :] - values[None, against, :]
-            margin = off[rows, None] + off[None, against]
-            p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
+                margin = off[rows, None] + off[None, against]
+                p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
             p = p.reshape(apart.shape[:2])
             p[rows[:, None] == np.asarray(against)[None, :]] = 1.0
             least[rows] = np.minimum(least[rows], p.min(axis=1))
@@ -126,7 +126,8 @@ def _by_cell_and_block(
     if np.nanmin(values, initial=np.inf) <= 0:
         return values, off
     centres = np.array([centre(list(cell.values())) for cell in cells])
-    return np.log(values), np.log1p(off / centres)
+    with np.errstate(over="ignore"):
+        return np.log(values), np.log1p(off / centres)
 
 
 def best_centre(

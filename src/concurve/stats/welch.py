@@ -128,29 +128,3 @@ def _combined(value: float, first: MeanError, second: MeanError) -> Difference:
         return Difference(value, variance, min(first.df, second.df))
     df = square(variance) / shares
     return Difference(value, variance, df)
-
-
-def p_above_others(
-    centres: Sequence[float], errors: Sequence[MeanError | None], others: Sequence[int]
-) -> list[float]:
-    """For each mean the least one-sided p-value of "this is not above that one" over the means
-    with the indices ``others``: :meth:`Difference.p_above` for very many pairs at once.
-
-    1 for a mean that has no error, and against others that have none.
-    """
-    import numpy as np
-    from scipy.special import stdtr
-
-    centre = np.asarray(centres)
-    variance = np.array([error.variance if error else np.nan for error in errors])
-    df = np.array([error.df if error else 1 for error in errors], dtype=float)
-    staged = np.array([error.staged if error else False for error in errors])
-    rows, columns = np.arange(len(centres))[:, None], np.asarray(others)[None, :]
-    value, total = centre[rows] - centre[columns], variance[rows] + variance[columns]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        welch = total**2 / (variance[rows] ** 2 / df[rows] + variance[columns] ** 2 / df[columns])
-        both = staged[rows] & staged[columns]
-        p = stdtr(np.where(both, np.minimum(df[rows], df[columns]), welch), -value / np.sqrt(total))
-    p = np.where(total == 0, np.where(value > 0, 0.0, 1.0), p)
-    p[np.isnan(p) | (rows == columns)] = 1.0
-    return [float(least) for least in p.min(axis=1)]

@@ -66,6 +66,5 @@ def samples_of(
         lambda name: better.get(name, "neither"),
         resolution,
         is_staged(plan.rules),
-        plan.rules.repeats_min,
         None if quiet is None else samples_of(head, plan, protocol, quiet, infos),
     )
