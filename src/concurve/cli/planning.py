@@ -127,7 +127,10 @@ def _precision(plan: Plan, expected: Forecast | None) -> str:
         if not trials:
             return "none: not even one trial of each cell fits in the allowance"
         limit = "the cap; the allowance has room for more" if is_capped else "by that run's times"
-        bought = f"{trials} trials a cell fit in the allowance ({limit})"
+        fit = "1 trial a cell fits" if trials == 1 else f"{trials} trials a cell fit"
+        bought = f"{fit} in the allowance ({limit})"
     reached = precision_of(trials, ASSUMED_SPREAD)
-    buys = "no interval from one trial" if reached is None else f"about ±{reached * 100:.1f} %"
+    if reached is None:
+        return f"{bought}: no interval, which takes two"
+    buys = f"about ±{reached * 100:.1f} %"
     return f"{bought}: {buys} if trials spread by {ASSUMED_SPREAD * 100:.0f} % (an assumption)"

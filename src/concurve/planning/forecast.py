@@ -64,7 +64,7 @@ def shortfall(plan: Plan, expected: Forecast | None) -> str:
     if expected is None or expected.pilot_seconds <= allowed:
         return ""
     blocks = int(allowed / expected.block_seconds)
-    fits = f"{blocks} fit" if blocks else "not even one fits"
+    fits = {0: "not even one fits", 1: "1 fits"}.get(blocks, f"{blocks} fit")
     return (
         f"{len(plan.cells)} cells × {plan.rules.repeats_min} trials need about "
         f"{format_duration(expected.pilot_seconds)} (as run {expected.run} took), "
