@@ -268,3 +268,36 @@ def test_plain_show_imports_no_models(two: Report, store: Store) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_levels_beyond_used_up_cpus_are_no_contention(store: Store) -> None:
+    """Workers that compute on four CPUs: perfectly parallel up to these, and no further."""
+    run = made_run(
+        store,
+        lambda threads: 1 / min(float(threads), 4),
+        seed=6,
+        name="cpus",
+        threads=(1, 2, 4, 8, 16),
+    )
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                "cpus_used": msgspec.structs.replace(
+                    cell.indicators["wall_seconds"],
+                    value=min(float(cell.parameters["threads"]), 4.0),
+                ),
+            },
+        )
+        for cell in run.cells
+    )
+    found = msgspec.structs.replace(run, cells=cells)
+    [item] = scaling_of(found, {cell.index: 4 for cell in cells})
+    assert item.fit is not None and item.fit.levels == (1, 2, 4) and item.expected is None
+    text = " ".join(item.answers)
+    assert "The 4 CPUs are used up" in text and "Contention limits" not in text
+    document = run_document(msgspec.structs.replace(found, scaling=(item,)))
+    assert "The 4 CPUs are used up" in to_html(document)
+    [one] = scaling_of(found, {cell.index: 1 for cell in cells})
+    assert one.fit is None and "The one CPU is used up" in one.reason

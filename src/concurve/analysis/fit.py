@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.errors import ConcurveError
 from concurve.estimate import Estimate
 from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
 from concurve.models import fit_all, predict
+from concurve.models.cpus import within_cpus
+from concurve.models.curve import LEVELS_MIN
 from concurve.models.predict import curve_of
 from concurve.models.sentences import in_words
 
+_CPUS_UNKNOWN = (
+    "The number of CPUs is not known: if they are used up, levels beyond look like contention; "
+    "--cpus sets these apart."
+)
 #: Points of a drawn curve.
 _STEPS = 80
 #: Levels that span more than this ratio get a logarithmic axis, with even steps on it.
@@ -36,14 +43,33 @@ class Numbers(NamedTuple):
 
 
 def fit_numbers(
-    numbers: Numbers, predict_at: Sequence[float], *, absolute: bool, confidence: float
+    numbers: Numbers,
+    predict_at: Sequence[float],
+    *,
+    absolute: bool,
+    confidence: float,
+    cpus: float | None = None,
 ) -> Fit:
     """Fit every model, and say what to expect at the numbers of workers asked for.
+
+    With ``cpus`` the levels beyond them are set apart, unless their throughput goes on growing.
 
     Raises:
         ConcurveError: the numbers cannot be fitted.
     """
-    result = fit_all(numbers.n, numbers.x, absolute=absolute, confidence=confidence)
+    within = within_cpus(numbers.n, numbers.x, cpus)
+    if within.said and len(set(within.n.tolist())) < LEVELS_MIN:
+        raise ConcurveError(
+            f"{within.said} Up to the CPUs there are fewer than {LEVELS_MIN} levels: too few for a "
+            "model",
+            "measure at more levels up to the CPUs, or on more CPUs",
+        )
+    if within.said and any(n > max(within.n) for n in predict_at):
+        raise ConcurveError(
+            f"{within.said} No model predicts beyond N = {max(within.n):g}",
+            "--predict up to that level, or leave out --cpus",
+        )
+    result = fit_all(within.n, within.x, absolute=absolute, confidence=confidence)
     levels = _levels(result, predict_at)
     return Fit(
         n=tuple(numbers.n),
@@ -51,11 +77,16 @@ def fit_numbers(
         n_name=numbers.n_name,
         x_name=numbers.x_name,
         is_time=numbers.is_time,
-        result=msgspec.structs.replace(result, answers=(in_words(result), *result.answers)),
+        result=msgspec.structs.replace(
+            result, answers=tuple(filter(None, (in_words(result), *result.answers, within.said)))
+        ),
         expectations=tuple(_expectations(predict(result, predict_at), numbers.is_time)),
         chosen=tuple(_chosen(result, levels, numbers.is_time)),
         expected=tuple(_expectations(predict(result, levels), numbers.is_time)),
-        notes=notes_of(result, numbers.n_name, numbers.x_name, numbers.is_time, numbers.derived),
+        notes=(
+            *notes_of(result, numbers.n_name, numbers.x_name, numbers.is_time, numbers.derived),
+            *([_CPUS_UNKNOWN] if cpus is None else []),
+        ),
     )
 
 

@@ -9,19 +9,18 @@ from concurve.errors import ConcurveError
 
 
 def granted_cpus(run: StoredRun) -> dict[int, int]:
-    """CPUs by index of the cell: those that the role is bound to, else all that the machine allowed.
+    """CPUs by index of the cell: those that the role is bound to, or all that the machine allowed.
 
-    A cell is missing where they are not known, as for a run without a description of its machine,
-    or for a role bound to the CPUs that others leave free.
+    A cell is missing where they are not known: the run has no description of its machine, or
+    several roles share its CPUs.
     """
     allowed = run.head.machine.get("cpus_allowed")
     if not isinstance(allowed, list) or not allowed:
         return {}
-    study = run.head.study
-    role = next(role for role in study.roles if role.name == study.target)
+    if len(run.head.study.roles) != 1:
+        return {}
+    [role] = run.head.study.roles
     found: dict[int, int] = {}
-    if role.controls.cpus == "spare":
-        return found
     for index, cell in enumerate(run.plan.cells):
         with contextlib.suppress(ConcurveError):
             controls = role.controls.resolve(run.plan.values(cell), allowed, role.name)

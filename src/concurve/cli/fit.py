@@ -48,6 +48,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     help="Time of a client between operations, which R does not contain.",
 )
 @click.option("--predict", multiple=True, metavar="N[,N…]", help="Predict at N; repeatable.")
+@click.option(
+    "--cpus",
+    type=click.FloatRange(min=1),
+    metavar="P",
+    help="CPUs that the workers may use: levels beyond that use them up are no contention.",
+)
 @click.option("--absolute", is_flag=True, help="Least squares of X itself, not of its logarithm.")
 @click.option(
     "--confidence",
@@ -66,6 +72,7 @@ def verb(
     time: bool,
     think_time: float,
     predict: tuple[str, ...],
+    cpus: float | None,
     absolute: bool,
     confidence: float,
     json: bool,
@@ -80,7 +87,7 @@ def verb(
 
         check_writable(export_svg)
     numbers = _numbers(file, n, x, r, time, think_time)
-    fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence)
+    fit = fit_numbers(numbers, predict_at, absolute=absolute, confidence=confidence, cpus=cpus)
     if json:
         from concurve.report.json.fit import to_json
 

@@ -13,7 +13,7 @@ from concurve.models.stated import doubts
 
 #: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
-_LEVELS_WANTED = 6
+_LEVELS_WANTED = 8
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
 
 
