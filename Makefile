@@ -79,7 +79,7 @@ test-java: $(JAR)
 bench: build ## Print the figures that the project promises (minutes; on a quiet machine)
 	@$(BIN)/python benches/run_all.py
 
-coverage: build ## Simulate how often the models' intervals hold; rewrites docs/method/coverage.md
+coverage: build ## Simulate how often what is printed holds the truth; rewrites docs/method/coverage.md
 	@$(BIN)/python benches/coverage.py --write
 
 soak: build ## Run what takes long

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""How often intervals and bands hold what they promise; rebuilds docs/method/coverage.md.
+"""How often what is printed holds the truth; rebuilds docs/method/coverage.md.
 
 make coverage
-.venv/bin/python benches/coverage.py             # print it
-.venv/bin/python benches/coverage.py --write     # and keep it
-.venv/bin/python benches/coverage.py --experiments 200
+.venv/bin/python benches/coverage.py                 # print it
+.venv/bin/python benches/coverage.py --write         # and keep it
+.venv/bin/python benches/coverage.py --runs 200 --only runs --jobs 1
+.venv/bin/python benches/coverage.py --seed 7        # other draws
+
+Exits with 1 and names the rows that miss a bound.
 """
 
 from __future__ import annotations
@@ -14,12 +17,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from coverage_tables import printed, usl
 from coverage_tables.bands import bands, twice
 from coverage_tables.best_sets import best_sets
 from coverage_tables.other_intervals import others
 from coverage_tables.simulated import HIGH, LOW, percent
-from coverage_tables.speedups import speedups
-from coverage_tables.usl import faint, parameters, printed
+from coverage_tables.special import special
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "method" / "coverage.md"
@@ -28,10 +31,16 @@ PAGE = ROOT / "docs" / "method" / "coverage.md"
 #: from the bound: (0.975 − 0.025) / 0.975.
 MOST_ALONE = 97.4
 
-INTRODUCTION = """# Coverage: how often intervals hold what they promise
+TITLE = """# Coverage: how often what is printed holds the truth
 
-Made by `make coverage` (benches/coverage.py); nothing here is written by hand. Each share is that
-of {experiments} simulated experiments whose nominal 95 % interval contains the truth.
+Made by `make coverage` (benches/coverage.py); nothing here is written by hand. The program exits
+with 1 where a row misses a bound; `--seed` draws other noise than that of this page.
+"""
+
+OF_MODELS = """# Scaling models
+
+Each share is that of {experiments} simulated experiments whose nominal 95 % interval contains the
+truth.
 
 Truth: USL with γ = 1000 and the α and β given; errors lognormal and independent. Levels: *eight*
 is N = 1, 2, 4, 8, 12, 16, 24, 32; *five* is N = 1, 2, 4, 8, 16. "5×" has five trials a level.
@@ -44,27 +53,57 @@ miss the truth on one side, and raise the shares to as much as {most_alone} % wh
 
 
 def main() -> int:
-    """Simulate, print, write."""
+    """Simulate, print, write, judge."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
-    parser.add_argument("--experiments", type=int, default=2000, help="of each row")
+    parser.add_argument("--runs", type=int, default=1000, help="simulated runs of each row")
+    parser.add_argument("--experiments", type=int, default=2000, help="of each row of the models")
+    parser.add_argument("--seed", type=int, default=printed.SEED, help="of the simulated runs")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only", choices=("runs", "models"), help="one half of the page")
     options = parser.parse_args()
-    lines = []
-    for line in page(options.experiments):
-        print(line, flush=True)
-        lines.append(line)
+    if options.write and options.only:
+        parser.error("--write needs the whole page: leave out --only")
+    lines, missed = [TITLE], []
+    print(TITLE)
+    if options.only != "models":
+        for text, miss in runs(options.runs, options.seed, options.jobs):
+            print(text, flush=True)
+            lines.append(text)
+            missed += [miss] if miss else []
+    if options.only != "runs":
+        for text in models(options.experiments):
+            print(text, flush=True)
+            lines.append(text)
     if options.write:
-        PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0
+        PAGE.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
+    for miss in missed:
+        print(f"missed: {miss}", file=sys.stderr)
+    return 1 if missed else 0
 
 
-def page(experiments: int) -> Iterator[str]:
-    """The page, line by line."""
-    yield from INTRODUCTION.format(experiments=experiments, most_alone=MOST_ALONE).splitlines()
+def runs(count: int, seed: int, jobs: int) -> Iterator[tuple[str, str]]:
+    """Simulated runs: lines of the page, each with what it misses."""
+    yield printed.introduction(count), ""
+    yield printed.HEADING, ""
+    wrong = 0
+    for row, tally in printed.tallies(printed.ROWS, count, seed, jobs):
+        missed = "; ".join(printed.misses(row, tally))
+        wrong += bool(missed)
+        yield printed.line(row, tally), missed and f"{row.name}: {missed}"
+    held = len(printed.ROWS) - wrong
+    yield f"\n**{held} of {len(printed.ROWS)} rows keep their bounds.**\n", ""
+    for judged in special(count, seed):
+        yield judged.text, judged.missed
+
+
+def models(experiments: int) -> Iterator[str]:
+    """Scaling models, best sets and bands, line by line."""
+    yield from OF_MODELS.format(experiments=experiments, most_alone=MOST_ALONE).splitlines()
+    yield ""
     rows: list[float] = []
-    yield from parameters(experiments, rows)
-    yield from faint(experiments)
-    yield from speedups(experiments, rows)
+    yield from usl.parameters(experiments, rows)
+    yield from usl.faint(experiments)
     yield from best_sets(experiments, rows)
     inside = sum(LOW <= share <= HIGH for share in rows)
     yield f"**{inside} of {len(rows)} shares of these tables lie within 93 to 97 %** (the lowest is"
@@ -73,7 +112,7 @@ def page(experiments: int) -> Iterator[str]:
     yield f"is {percent(own)}, of a best set {percent(best)}."
     yield ""
     yield from others(experiments)
-    yield from printed(max(experiments // 5, 1))
+    yield from usl.printed(max(experiments // 5, 1))
     yield from bands()
     yield from twice(max(experiments // 10, 1))
 

@@ -141,7 +141,9 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     said = [
         item.sentence
-        for item in sentences(head, replay(plan_of(head), [], "r"), (), (), "complete", ())
+        for item in sentences(
+            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None
+        )
     ]
     assert any(
         text.startswith("Not measured: server=redis. role target: redis is not installed; apt-get")

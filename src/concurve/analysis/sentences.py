@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from concurve.definition.units import format_count, format_duration
@@ -27,6 +27,11 @@ GROUPS_NAMED = 6
 SETTINGS_NAMED = 6
 
 
+Among = Callable[[int, int], Estimate | None]
+"""A cell, and among how many its speed-up is the greatest → the speed-up with an interval that
+holds for such a choice."""
+
+
 def sentences(
     head: RunHead,
     protocol: Protocol,
@@ -34,11 +39,12 @@ def sentences(
     rejects: tuple[Reject, ...],
     state: str,
     best: tuple[BestFinding, ...],
+    among: Among,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, then notes on how to read
     them."""
     plan = protocol.plan
-    answers = [*_answers(plan, cells), *_best(best)]
+    answers = [*_answers(plan, cells, among), *_best(best)]
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
@@ -56,7 +62,8 @@ def sentences(
 
 
 class _Greatest(NamedTuple):
-    """The greatest speed-up of a group; ``is_gain``: it is significantly above 1."""
+    """The greatest speed-up of a group; ``is_gain``: it is significantly above 1, being chosen from
+    all speed-ups of the run."""
 
     group: str
     cell: CellFindings
@@ -68,10 +75,10 @@ class _Greatest(NamedTuple):
         return self.cell.indicators["speedup"]
 
 
-def _answers(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+def _answers(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
     """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
     greatest of all, and how many groups have none."""
-    found = list(_greatest(plan, cells))
+    found = list(_greatest(plan, cells, among))
     if len(found) > GROUPS_NAMED:
         return _of_many(plan, found)
     answers = []
@@ -131,7 +138,8 @@ def _no_gain(plan: Plan, item: _Greatest) -> str:
     return f"no cell is significantly faster than {_base(plan, item)} ({_wall(item.base)})."
 
 
-def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest]:
+def _greatest(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> Iterator[_Greatest]:
+    compared = sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
     for group, members in _groups(plan, cells).items():
         measured = [
             cell
@@ -142,8 +150,10 @@ def _greatest(plan: Plan, cells: tuple[CellFindings, ...]) -> Iterator[_Greatest
             continue
         best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
         base = cells[best.index if best.base is None else best.base]
-        low = best.indicators["speedup"].low
-        none = best.index == base.index or (low is not None and low <= 1.0)
+        speedup = best.indicators["speedup"]
+        if best.index != base.index:
+            speedup = among(best.index, compared) or speedup
+        none = best.index == base.index or (speedup.low is not None and speedup.low <= 1.0)
         yield _Greatest(group, best, base, not none)
 
 

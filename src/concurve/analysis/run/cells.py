@@ -134,9 +134,21 @@ def _derived(
     return derived
 
 
-def _ratio(samples: Samples, base: Cell, cell: Cell, timed: str) -> Estimate | None:
+def speedup_among(
+    plan: Plan, tables: Sequence[Table], samples: Samples, index: int, comparisons: int
+) -> Estimate | None:
+    """The speed-up of a cell with the interval that holds where it is the greatest of so many
+    (Bonferroni)."""
+    cell = plan.cells[index]
+    confidence = 1 - 0.05 / comparisons
+    return _ratio(samples, plan.cells[cell.base], cell, time_indicator(tables), confidence)
+
+
+def _ratio(
+    samples: Samples, base: Cell, cell: Cell, timed: str, confidence: float = 0.95
+) -> Estimate | None:
     try:
-        return samples.ratio(base.parameters, cell.parameters, timed)
+        return samples.ratio(base.parameters, cell.parameters, timed, confidence)
     except MissingError:
         return None
 

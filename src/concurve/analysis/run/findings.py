@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 
@@ -16,7 +16,7 @@ from concurve.analysis.dependence import dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.run.best import best_of
-from concurve.analysis.run.cells import cell_findings
+from concurve.analysis.run.cells import cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
@@ -162,7 +162,15 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
     depends = dependences(head.study, samples)
     said = (
         *dependence_sentences(depends),
-        *sentences(head, protocol, cells, rejects, stored.row.state, best),
+        *sentences(
+            head,
+            protocol,
+            cells,
+            rejects,
+            stored.row.state,
+            best,
+            partial(speedup_among, plan, tables, samples),
+        ),
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )
     return Findings(

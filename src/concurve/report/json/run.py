@@ -48,8 +48,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         int | None, about("Trials of a cell whose spread has set how many more it got.")
     ]
     is_staged: Annotated[
-        bool, about("The spread of the pilot may have set how many more trials there are.")
-    ]
+        bool, about("The spread of the pilot may have set how many trials there are.")
+    ] = False
     simulation: Annotated[bool, about("The figures come from a clock of the program's own.")]
     question: str
     source: str

@@ -1,0 +1,155 @@
+"""The judge of coverage, and a light version of it with a fixed seed and a fresh one."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from coverage_tables import printed
+from coverage_tables.noises import NOISES, Noise, draw, read
+from coverage_tables.printed import Row, Tally
+from coverage_tables.simulated_runs import Reading, run, trials_most
+
+from concurve.estimate import Estimate
+
+#: Enough to see what is grossly wrong; the bounds are loosened by the error of so few.
+RUNS = 30
+
+ROWS = [row for row in printed.ROWS if row.cells == 2 and row.effort in ("quick", "normal")]
+
+
+def fresh_seed() -> int:
+    return random.SystemRandom().randrange(1 << 32)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+def test_what_is_printed_holds_under_fresh_noise(noise: Noise) -> None:
+    """Rows that just keep their bounds fail together in less than one of a million runs."""
+    seed = fresh_seed()
+    for row in ROWS:
+        if row.noise is noise:
+            tally = printed.experiments(row, RUNS, seed)
+            assert not printed.misses(row, tally, by_chance=True), f"{row.name}, seed {seed}"
+
+
+def test_a_row_has_the_same_runs_for_the_same_seed() -> None:
+    row = ROWS[0]
+    first, again, other = (printed.experiments(row, 2, seed) for seed in (1, 1, 2))
+    assert first.centre.errors == again.centre.errors != other.centre.errors
+
+
+def test_parts_of_a_row_add_up_to_it() -> None:
+    row = ROWS[0]
+    whole, parts = printed.experiments(row, 4, 1), Tally()
+    for start in (0, 2):
+        parts.join(printed.experiments(row, 2, 1, start))
+    assert (parts.runs, parts.trials, parts.apart) == (whole.runs, whole.trials, whole.apart)
+    assert parts.speedup.held == whole.speedup.held
+    assert parts.centre.errors == whole.centre.errors
+    assert parts.centre.mean_width == pytest.approx(whole.centre.mean_width)
+
+
+def estimate(value: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate(value=value, low=low, high=high, n=5)
+
+
+def tally_of(centres: list[Estimate], speedups: list[Estimate], apart: int = 0) -> Tally:
+    tally = Tally()
+    tally.runs = tally.compared = len(centres)
+    tally.apart = apart
+    for figure in centres:
+        tally.centre.add(figure, 1.0)
+    for figure in speedups:
+        tally.speedup.add(figure, 2.0)
+    return tally
+
+
+GOOD, WRONG, NONE = (
+    estimate(1.0, 0.9, 1.1),
+    estimate(1.0, 1.001, 1.1),
+    estimate(1.0, None, None),
+)
+TWICE = estimate(2.0, 1.9, 2.1)
+EVEN = Row(next(noise for noise in NOISES if noise.group == "even"), "normal", 2)
+ROUGH = Row(next(noise for noise in NOISES if noise.group == "rough"), "normal", 2)
+
+
+def test_a_row_within_its_bounds_misses_nothing() -> None:
+    assert not printed.misses(EVEN, tally_of([GOOD] * 95 + [WRONG] * 5, [TWICE] * 100, apart=5))
+
+
+@pytest.mark.parametrize(
+    ("row", "centres", "speedups", "apart", "said"),
+    [
+        (EVEN, [GOOD] * 92 + [WRONG] * 8, [TWICE] * 100, 0, "centre wrong"),
+        (EVEN, [GOOD] * 100, [TWICE] * 92 + [GOOD] * 8, 0, "speed-up wrong"),
+        (EVEN, [GOOD] * 79 + [NONE] * 21, [TWICE] * 100, 0, "centre withheld in 21"),
+        (ROUGH, [GOOD] * 35 + [WRONG] * 5 + [NONE] * 60, [TWICE] * 100, 0, "centre held in 87.5"),
+        (EVEN, [estimate(1.006, 0.9, 1.1)] * 100, [TWICE] * 100, 0, "centre off by 0.6"),
+        (EVEN, [GOOD] * 100, [TWICE] * 100, 6, "told apart in 6.0"),
+    ],
+)
+def test_a_row_outside_of_a_bound_is_named(
+    row: Row, centres: list[Estimate], speedups: list[Estimate], apart: int, said: str
+) -> None:
+    assert any(said in text for text in printed.misses(row, tally_of(centres, speedups, apart)))
+
+
+def test_withheld_intervals_of_rough_noise_are_no_miss() -> None:
+    assert not printed.misses(ROUGH, tally_of([NONE] * 100, [TWICE] * 100))
+
+
+def test_chance_excuses_little_and_what_is_gross_is_named() -> None:
+    little = tally_of([GOOD] * 92 + [WRONG] * 8, [TWICE] * 100, apart=7)
+    assert printed.misses(EVEN, little)
+    assert not printed.misses(EVEN, little, by_chance=True)
+    gross = tally_of([GOOD] * 60 + [WRONG] * 40, [TWICE] * 100, apart=40)
+    assert len(printed.misses(EVEN, gross, by_chance=True)) == 2
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+def test_the_true_centre_is_the_median_of_the_noise(noise: Noise) -> None:
+    """Over many long runs, half of each cell's factors lie below what is called the truth."""
+    rng = np.random.default_rng(1)
+    trials, runs = 200, 200
+    below = np.zeros(2)
+    for _ in range(runs):
+        path = draw(noise, rng, trials, 2)
+        for cell in range(2):
+            truth = path.centre(trials, cell)
+            below[cell] += sum(path.factor(at, cell) < truth for at in range(trials))
+    assert below / (trials * runs) == pytest.approx([0.5, 0.5], abs=0.02)
+
+
+def test_common_factors_hit_all_cells_at_the_same_time() -> None:
+    drift = next(noise for noise in NOISES if noise.common is not None)
+    path = draw(drift, np.random.default_rng(1), 10, 2)
+    assert path.common is not None
+    for at in range(10):
+        for cell in range(2):
+            assert path.factor(at, cell) == path.own[at, cell] * path.common[at]
+
+
+def test_a_coarse_clock_reads_whole_ticks_without_bias() -> None:
+    rng = np.random.default_rng(1)
+    for noise in (noise for noise in NOISES if noise.tick):
+        readings = [read(noise, 1.0 + 0.1 * float(rng.random()), rng) for _ in range(4000)]
+        ticks = [reading / noise.tick for reading in readings]
+        assert all(math.isclose(tick, round(tick)) for tick in ticks)
+        assert sum(readings) / len(readings) == pytest.approx(1.05, rel=0.003)
+
+
+def test_a_run_is_what_the_protocol_asks_for() -> None:
+    """Each trial that the protocol names is made once, a redo included, and analysed."""
+    said: list[str] = []
+
+    def trial(at: int, key: object) -> Reading:
+        said.append(str(key))
+        return Reading(1.0 + 0.01 * (at % 3), "contaminated" if at == 3 else "ok", "steal")
+
+    made = run(2, "quick", 7, trial)
+    assert len(made.trials) == len(said) == made.findings.run.trials <= trials_most(2, "quick")
+    assert made.findings.run.rejected == 1
+    assert [cell.indicators["wall_seconds"].n for cell in made.findings.cells] == [5, 5]
