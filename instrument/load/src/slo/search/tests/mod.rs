@@ -47,8 +47,9 @@ impl Judged {
         let answered = self.answered.max(1) as f64;
         let percent = |part: usize| 100.0 * part as f64 / self.searches as f64;
         format!(
-            "{name:<50} {:>6.1} {:>8.1} {:>8.1} {:>9.1} {:>7.1} {:>7.1}",
+            "{name:<50} {:>6.1} {:>6.1} {:>8.1} {:>8.1} {:>9.1} {:>7.1} {:>7.1}",
             percent(self.searches - self.too_low - self.too_high),
+            100.0 * (1.0 - (self.too_low + self.too_high) as f64 / answered),
             percent(self.too_low),
             percent(self.too_high),
             100.0 - percent(self.answered),
@@ -66,7 +67,8 @@ fn bounds(outcome: Outcome) -> (f64, f64, Option<f64>) {
         } => (low, high, Some(rate)),
         Outcome::NeverKept { rate, .. } => (0.0, rate, None),
         Outcome::AlwaysKept { rate } => (rate, f64::INFINITY, None),
-        Outcome::Undecided => (0.0, f64::INFINITY, None),
+        Outcome::Undecided { low, high, .. } => (low, high, None),
+        Outcome::Kept { .. } | Outcome::Missed { .. } => unreachable!("nothing is checked"),
     }
 }
 
@@ -113,10 +115,10 @@ fn judge_case(case: &Case, searches: u64) -> Judged {
 #[ignore = "a minute; make bench"]
 fn coverage_by_server() {
     let searches = std::env::var("CONCURVE_SEARCHES");
-    let searches = searches.map_or(400, |it| it.parse().unwrap());
+    let searches = searches.map_or(200, |it| it.parse().unwrap());
     println!(
-        "{:<50} {:>6} {:>8} {:>8} {:>9} {:>7} {:>7}",
-        "percent", "holds", "too low", "too high", "no rate", "width", "off"
+        "{:<50} {:>6} {:>6} {:>8} {:>8} {:>9} {:>7} {:>7}",
+        "percent", "holds", "of ans", "too low", "too high", "no rate", "width", "off"
     );
     for case in CASES {
         let name = format!("{}{}", if case.unseen { "* " } else { "" }, case.name);
@@ -247,7 +249,7 @@ fn a_search_without_time_decides_nothing() {
     for windows in [0, 3] {
         let mut server = Simulated::new(CASES[0].model, 1, &[23.026], windows, LENGTH);
         let found = search(&mut server, &[0.01], LENGTH).unwrap();
-        assert_eq!(found.outcome, Outcome::Undecided);
+        assert_eq!(found.outcome, undecided(Doubt::TooFewWindows));
         assert_eq!(found.windows.len(), windows);
     }
 }

@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Exp1, StandardNormal};
 
-use super::super::{SystemUnderTest, Window};
+use super::super::{SystemUnderTest, Window, settle};
 
 /// What a server does with its requests.
 #[derive(Debug, Clone, Copy)]
@@ -252,7 +252,7 @@ impl SystemUnderTest for Simulated {
         for free in &mut self.free {
             *free = free.min(longest);
         }
-        self.load(rate, self.length / 4.0, |_, _, _| ());
+        self.load(rate, self.length * settle(self.windows), |_, _, _| ());
         self.load(rate, self.length, |own, _, taken| {
             let failed = own.random.random_bool(own.model.failing);
             window.requests += 1;
