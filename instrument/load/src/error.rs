@@ -63,6 +63,14 @@ pub enum Error {
         "{0}: the log of histograms cannot be written: {1}; name another file, or free disk space"
     )]
     HdrLog(PathBuf, #[source] io::Error),
+    #[error(
+        "{0}: the log of requests cannot be written: {1}; name another file, or free disk space"
+    )]
+    RequestLog(PathBuf, #[source] io::Error),
+    #[error(
+        "{share} of what was due was not answered, more than --unanswered-max {limit}; a lower --rate, or look at the server"
+    )]
+    Unanswered { share: String, limit: String },
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
@@ -70,11 +78,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// 2 for options and data that do not fit together, 130 if the run was stopped, else 1.
+    /// 2 for options and data that do not fit together, 4 if too much was not answered, 130 if the
+    /// run was stopped, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Workload(_) => 2,
             Self::Dataset(DatasetError::Refused(_)) => 2,
+            Self::Unanswered { .. } => 4,
             Self::Stopped
             | Self::Admin(AdminError::Stopped)
             | Self::Dataset(DatasetError::Admin(AdminError::Stopped)) => 130,

@@ -2,7 +2,8 @@
 //! counted.
 //!
 //! Exit codes: 0 done, or objectives met; 1 failed (the message says at what); 2 refused because of wrong
-//! options; 10 objectives not met, 11 undecided whether they are; 130 or 143 stopped by SIGINT or SIGTERM.
+//! options; 4 more was left unanswered than `--unanswered-max` allows; 10 objectives not met, 11 undecided
+//! whether they are; 130 or 143 stopped by SIGINT or SIGTERM.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -101,11 +102,12 @@ fn measure(
     plan: &Arc<Plan>,
     load: &Load,
     arguments: &Arguments,
-    dataset: Option<&mut DatasetUnderLoad<'_>>,
+    mut dataset: Option<&mut DatasetUnderLoad<'_>>,
     reporter: &Reporter,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let observers = IntervalObservers::new(plan, load.end, arguments.hdr.as_deref())?;
+    let (hdr, requests) = (arguments.hdr.as_deref(), arguments.log_requests.as_deref());
+    let observers = IntervalObservers::new(plan, load.end, hdr, requests)?;
     let tallies = drive::run(plan, load, reporter, stop, observers)?;
     let figures = Figures::of(plan, load.pace, tallies);
     report::write(plan, &figures, reporter)?;
@@ -113,17 +115,20 @@ fn measure(
         true => println!("{:#}", json::figures(plan, &figures)),
         false => print!("{}", text::table(plan, &figures)),
     }
-    let Some(dataset) = dataset else {
-        return fail_if_all_lost(plan, &figures.all.lost);
-    };
-    dataset.record(figures.all.acknowledged, figures.all.in_doubt)?;
+    if let Some(dataset) = &mut dataset {
+        dataset.record(figures.all.acknowledged, figures.all.in_doubt)?;
+    }
     fail_if_all_lost(plan, &figures.all.lost)?;
     if stop.signal().is_none()
+        && let Some(dataset) = dataset
         && let Some(verified) = dataset.verify()?
     {
         show_verified(&verified, reporter, !arguments.json)?;
     }
-    Ok(())
+    match stop.signal() {
+        None => figures.fail_if_unanswered(arguments.unanswered_max),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Searches the greatest rate that keeps the objectives, or checks one rate. The exit code is the

@@ -39,6 +39,28 @@ pub fn parse_positive_time(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A share such as `1%`, above 0 and below 1.
+///
+/// # Errors
+/// It is no percentage, or not between 0 % and 100 %.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
+    percent
+        .map(|it| it / 100.0)
+        .filter(|it| *it > 0.0 && *it < 1.0)
+        .ok_or_else(|| "a share like 1%, above 0 % and below 100 %".to_owned())
+}
+
+/// A share as a percentage, in two digits.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value {
+        value if value >= 9.95 => format!("{value:.0} %"),
+        value if value >= 0.995 => format!("{value:.1} %"),
+        value => format!("{value:.2} %"),
+    }
+}
+
 /// A time in ns with its unit, in three digits.
 pub fn time(ns: f64) -> String {
     match ns {
@@ -102,6 +124,18 @@ mod tests {
         let counts = [0.0, 7.0, 12.345, 999.0, 1_000.0, 1_234_567.4];
         let expected = ["0", "7", "12.3", "999", "1,000", "1,234,567"];
         assert_eq!(counts.map(count), expected);
+    }
+
+    #[test]
+    fn shares_are_percentages() {
+        assert_eq!(
+            [0.4, 0.012, 0.0034].map(percent),
+            ["40 %", "1.2 %", "0.34 %"]
+        );
+        assert_eq!(parse_share("2.5%"), Ok(0.025));
+        for text in ["", "%", "1", "0%", "100%", "-1%", "nan%"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
     }
 
     #[test]

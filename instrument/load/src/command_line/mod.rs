@@ -8,7 +8,7 @@ use clap::Parser;
 
 use crate::dataset::DatasetOptions;
 use crate::plan::{Objective, Spread};
-use crate::units::{parse_positive_time, parse_time};
+use crate::units::{parse_positive_time, parse_share, parse_time};
 use crate::workload::WorkloadOptions;
 
 /// Put load on a server or an embedded engine, and measure its throughput and latencies
@@ -23,8 +23,8 @@ use crate::workload::WorkloadOptions;
   concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99
   concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify
 
-Exit codes: 0 done, or objectives met; 1 failed; 2 wrong options; 10 objectives not met;
-11 undecided whether they are met; 130 or 143 stopped by a signal. As a role of a study it ends
+Exit codes: 0 done, or objectives met; 1 failed; 2 wrong options; 4 more unanswered than
+--unanswered-max; 10 objectives not met; 11 undecided whether they are met; 130 or 143 stopped by a signal. As a role of a study it ends
 with 0 instead of 10 and 11: the verdict is in the record.")]
 pub struct Arguments {
     /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records:// or
@@ -69,7 +69,7 @@ pub struct Arguments {
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%; with --rate, say
     /// whether that rate meets them. Exit codes: 0 found or met, 10 not met, 11 undecided
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "hdr"])]
+    #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "hdr", "log_requests", "unanswered_max"])]
     slo: Vec<Objective>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]
@@ -94,6 +94,13 @@ pub struct Arguments {
     /// Write the latencies of each second to an HdrHistogram interval log
     #[arg(long, value_name = "FILE")]
     pub hdr: Option<PathBuf>,
+    /// Write the times of each request to a CSV file: when it was due, sent and answered, in ns of
+    /// CLOCK_MONOTONIC
+    #[arg(long, value_name = "FILE")]
+    pub log_requests: Option<PathBuf>,
+    /// Exit with code 4 if a larger share of what was due is not answered, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub unanswered_max: Option<f64>,
     /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,

@@ -47,6 +47,7 @@ impl Arguments {
             pipeline: self.pipeline,
             goal: self.goal()?,
             seed: self.seed,
+            logs_requests: self.log_requests.is_some(),
         })
     }
 

@@ -6,7 +6,20 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::histogram;
+use super::requests::RequestTimes;
+use super::timeline::Timeline;
 use crate::workload::Ending;
+
+/// Ages of transactions that were not answered, in ns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ages(#[serde(with = "super::histogram")] pub Histogram<u64>);
+
+/// A transaction that was under way at the end of the measured time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    pub kind: usize,
+    pub age_ns: u64,
+}
 
 /// Counts of one session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +39,19 @@ pub struct Tally {
     /// By session, in the order of their numbers.
     pub sessions: Vec<SessionTally>,
     pub usage: ResourceUsage,
-    /// Open loop: transactions that became due.
+    /// Open loop: transactions that were due in the measured time. Each was answered, is
+    /// unanswered, or was skipped.
     pub due: u64,
+    /// Transactions that were due in the measured time, and neither answered by its end nor
+    /// skipped: under way, lost with their connection, or (open loop) waiting for a session. Those
+    /// under way in a closed loop are `in_flight`.
+    pub unanswered: u64,
+    /// By kind of transaction, the ages at the end of those that are unanswered or skipped: their
+    /// latencies are at least these. Empty if there are none.
+    pub ages: Vec<Ages>,
+    /// Closed loop: what was under way at the end.
+    pub in_flight: Vec<InFlight>,
+    pub timeline: Timeline,
     /// Open loop: transactions that began more than the tolerance after they were due.
     pub late: u64,
     /// Open loop: transactions that were due but not begun, because too many were waiting.
@@ -56,6 +80,10 @@ impl Tally {
             sessions: vec![SessionTally::default(); sessions],
             usage: ResourceUsage::default(),
             due: 0,
+            unanswered: 0,
+            ages: Vec::new(),
+            in_flight: Vec::new(),
+            timeline: Timeline::new(None),
             late: 0,
             skipped: 0,
             lag_ns_max: 0,
@@ -78,7 +106,13 @@ impl Tally {
     pub fn take_interval(&mut self, number: u64) -> Interval {
         let new = vec![KindTally::default(); self.kinds.len()];
         let kinds = std::mem::replace(&mut self.kinds, new);
-        Interval { number, kinds }
+        Interval {
+            number,
+            kinds,
+            due: 0,
+            skipped: 0,
+            requests: Vec::new(),
+        }
     }
 
     /// Adds counts that were reported as an interval.
@@ -101,6 +135,14 @@ impl Tally {
         session.latency_ns_max = session.latency_ns_max.max(latency_ns);
     }
 
+    /// Adds a transaction of a kind that was not answered, and so old at the end.
+    pub fn add_age(&mut self, kind: usize, age_ns: u64, count: u64) {
+        if self.ages.is_empty() {
+            self.ages = self.kinds.iter().map(|_| Ages(histogram())).collect();
+        }
+        self.ages[kind].0.saturating_record_n(age_ns.max(1), count);
+    }
+
     /// Counts a measured transaction that was lost with its connection.
     pub fn lose(&mut self, kind: usize, error: String) {
         *self.kinds[kind].errors.entry(error).or_default() += 1;
@@ -110,7 +152,20 @@ impl Tally {
     pub fn merged(tallies: Vec<Self>) -> Self {
         let kinds = tallies.first().map_or(0, |tally| tally.kinds.len());
         let mut all = Self::new(kinds, 0);
-        for tally in tallies {
+        for (number, tally) in tallies.into_iter().enumerate() {
+            match number {
+                0 => all.timeline = tally.timeline,
+                _ => all.timeline.add(&tally.timeline),
+            }
+            match all.ages.is_empty() {
+                true => all.ages = tally.ages,
+                false => {
+                    let pairs = all.ages.iter_mut().zip(&tally.ages);
+                    pairs.for_each(|(own, other)| own.0 += &other.0);
+                }
+            }
+            all.in_flight.extend(tally.in_flight);
+            all.unanswered += tally.unanswered;
             add_kinds(&mut all.kinds, &tally.kinds);
             all.sessions.extend(tally.sessions);
             all.usage.add(&tally.usage);
@@ -127,6 +182,12 @@ impl Tally {
             all.end_ns = all.end_ns.max(tally.end_ns);
         }
         all
+    }
+
+    /// Transactions that were due, and unanswered or skipped, and older than this at the end.
+    pub fn unanswered_over(&self, ns: u64) -> u64 {
+        let of = |ages: &Ages| ages.0.len() - ages.0.count_between(0, ns);
+        self.ages.iter().map(of).sum()
     }
 
     /// The sum of all kinds.
@@ -163,11 +224,20 @@ pub struct Interval {
     /// Its number, from 0 when measuring began.
     pub number: u64,
     pub kinds: Vec<KindTally>,
+    /// Open loop: transactions that became due in it, and those of them that were skipped.
+    pub due: u64,
+    pub skipped: u64,
+    /// If they are logged, the requests that ended in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestTimes>,
 }
 
 impl Interval {
     pub fn add(&mut self, other: &Self) {
         add_kinds(&mut self.kinds, &other.kinds);
+        self.due += other.due;
+        self.skipped += other.skipped;
+        // Requests are written as they come, and not kept for the sum.
     }
 }
 

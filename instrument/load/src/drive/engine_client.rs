@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use super::open_loop::{Due, OpenLoop};
-use super::recorder::{Recorder, Traffic, WorkerMessage};
+use super::recorder::{Outstanding, Recorder, Traffic, WorkerMessage};
 use super::session::ScheduledTransaction;
 use crate::engine::{EngineError, EngineSession, OpenEngine};
 use crate::plan::{End, Pace, Plan, Task};
@@ -32,7 +32,7 @@ pub fn run(
             session,
             generator: plan.workload.generator(number),
             random: SmallRng::seed_from_u64(plan.seed ^ (number << 32)),
-            recorder: Recorder::new(plan, &[monotonic_ns() - begin_ns]),
+            recorder: Recorder::new(plan, number, &[monotonic_ns() - begin_ns]),
         };
         send(WorkerMessage::Ready);
         while let Ok(task) = tasks.recv() {
@@ -90,7 +90,19 @@ impl EngineClient<'_> {
                 }
             }
         }
-        let tally = self.recorder.finish(now, 0, traffic(self.session), send);
+        let kinds = self.plan.workload.kinds();
+        let random = &mut self.random;
+        let mut waiting = Vec::new();
+        if let NextTransaction::Open { open_loop, due_ns } = next {
+            waiting = self.recorder.end_schedule(open_loop, now, kinds, random);
+            let wait = |due_ns| Outstanding::waiting(draw_kind(kinds, random), due_ns);
+            waiting.extend(due_ns.map(wait));
+        }
+        let has_done_number = task.ends_by_number() && remaining == 0;
+        let traffic = traffic(self.session);
+        let tally = self
+            .recorder
+            .finish(now, waiting.into_iter(), has_done_number, traffic, send);
         send(WorkerMessage::Ended(Box::new(tally)));
     }
 
@@ -123,7 +135,8 @@ impl EngineClient<'_> {
             NextTransaction::Closed { due_ns, .. } => Some(*due_ns),
             NextTransaction::Open { open_loop, due_ns } => {
                 while let Some(due) = open_loop.next(now, &mut self.random) {
-                    self.recorder.due(due == Due::Skipped);
+                    let kinds = self.plan.workload.kinds();
+                    self.recorder.due(due, kinds, &mut self.random);
                     if let Due::Begin { due_ns: begin, .. } = due {
                         *due_ns = Some(begin);
                     }
@@ -134,13 +147,21 @@ impl EngineClient<'_> {
     }
 
     /// Executes a transaction; returns when it was answered.
-    fn execute(&mut self, due_ns: u64, now: u64) -> u64 {
-        self.recorder.begun(due_ns, now);
+    fn execute(&mut self, due_ns: u64, begun_ns: u64) -> u64 {
+        self.recorder.begun(due_ns, begun_ns);
         let kind = draw_kind(self.plan.workload.kinds(), &mut self.random);
         let ending = self.run_round_trips(kind);
         let now = monotonic_ns();
-        self.recorder
-            .ended(0, ScheduledTransaction { kind, due_ns }, now, ending);
+        self.recorder.ended(
+            0,
+            ScheduledTransaction {
+                kind,
+                due_ns,
+                begun_ns,
+            },
+            now,
+            ending,
+        );
         now
     }
 

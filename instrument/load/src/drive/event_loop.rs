@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 use super::open_loop::{Due, OpenLoop};
-use super::recorder::{Recorder, Traffic, WorkerMessage};
+use super::recorder::{Outstanding, Recorder, Traffic, WorkerMessage};
 use super::session::{ScheduledTransaction, Session};
 use crate::connection::ConnectionError;
 use crate::counts::tally::Tally;
@@ -77,7 +77,7 @@ impl<'a> EventLoop<'a> {
             epoll,
             sessions: Vec::new(),
             random: SmallRng::seed_from_u64(plan.seed ^ (thread << 32)),
-            recorder: Recorder::new(plan, &[]),
+            recorder: Recorder::new(plan, 0, &[]),
             stopped: false,
             timers: BinaryHeap::new(),
             open: None,
@@ -94,7 +94,8 @@ impl<'a> EventLoop<'a> {
             client.sessions.push(session);
         }
         client.watch(stop, STOP)?;
-        client.recorder = Recorder::new(plan, &taken_ns);
+        let first = plan.sessions_of(thread).start;
+        client.recorder = Recorder::new(plan, first, &taken_ns);
         Ok(client)
     }
 
@@ -246,10 +247,23 @@ impl<'a> EventLoop<'a> {
 
     /// Returns the counts of the task.
     fn finish(&mut self, send: &mut dyn FnMut(WorkerMessage)) -> Tally {
-        let under_way = self.sessions.iter().map(|it| u64::from(it.under_way()));
-        let (under_way, traffic) = (under_way.sum(), traffic(&self.sessions));
+        let now = monotonic_ns();
+        let kinds = self.plan.workload.kinds();
+        let waiting = match self.open.take() {
+            Some(open) => self
+                .recorder
+                .end_schedule(open, now, kinds, &mut self.random),
+            None => Vec::new(),
+        };
+        let has_done_number = self.recorder.task.ends_by_number() && self.unfinished == 0;
+        let under_way = self.sessions.iter().enumerate().flat_map(|(index, it)| {
+            it.begun()
+                .map(move |begun| Outstanding::under_way(index, begun))
+        });
+        let outstanding = under_way.chain(waiting);
+        let traffic = traffic(&self.sessions);
         self.recorder
-            .finish(monotonic_ns(), under_way, traffic, send)
+            .finish(now, outstanding, has_done_number, traffic, send)
     }
 
     /// Begins the transactions that have become due.
@@ -263,13 +277,11 @@ impl<'a> EventLoop<'a> {
         while let Some(open) = &mut self.open
             && let Some(due) = open.next(now, &mut self.random)
         {
-            self.recorder.due(due == Due::Skipped);
-            match due {
-                Due::Begin { session, due_ns } => {
-                    self.begin_transaction(session, due_ns, now);
-                    self.send(session)?;
-                }
-                Due::Waits | Due::Skipped => {}
+            let kinds = self.plan.workload.kinds();
+            self.recorder.due(due, kinds, &mut self.random);
+            if let Due::Begin { session, due_ns } = due {
+                self.begin_transaction(session, due_ns, now);
+                self.send(session)?;
             }
         }
         Ok(())
@@ -293,7 +305,11 @@ impl<'a> EventLoop<'a> {
             session.remaining -= 1;
         }
         let kinds = self.plan.workload.kinds();
-        let transaction = ScheduledTransaction { kind, due_ns };
+        let transaction = ScheduledTransaction {
+            kind,
+            due_ns,
+            begun_ns: now,
+        };
         session.begin(transaction, kinds, &mut self.random, &mut self.out);
         self.recorder.begun(due_ns, now);
     }
@@ -352,8 +368,13 @@ impl<'a> EventLoop<'a> {
         self.unfinished -= usize::from(is_unfinished);
         let (under_way, remaining) = session.end();
         let now = monotonic_ns();
-        self.recorder
-            .lost(&reason(&source), under_way.into_iter(), remaining, now);
+        self.recorder.lost(
+            index,
+            &reason(&source),
+            under_way.into_iter(),
+            remaining,
+            now,
+        );
         self.out.clear();
         self.timers.retain(|due| due.0.1 != index);
         if let Some(open) = &mut self.open {

@@ -7,6 +7,8 @@ mod open_loop;
 mod recorder;
 mod run;
 mod session;
+#[cfg(test)]
+mod simulated;
 mod worker;
 mod workers;
 

@@ -71,9 +71,19 @@ pub enum Due {
     /// This session begins it.
     Begin { session: usize, due_ns: u64 },
     /// It waits for a session.
-    Waits,
+    Waits { due_ns: u64 },
     /// Too many wait already.
-    Skipped,
+    Skipped { due_ns: u64 },
+}
+
+impl Due {
+    pub fn due_ns(&self) -> u64 {
+        match self {
+            Self::Begin { due_ns, .. } | Self::Waits { due_ns } | Self::Skipped { due_ns } => {
+                *due_ns
+            }
+        }
+    }
 }
 
 impl OpenLoop {
@@ -95,12 +105,20 @@ impl OpenLoop {
         else {
             return None;
         };
-        // With a constant rate the threads take turns.
-        let turn_ns = 1e9 / rate_per_second * thread as f64;
-        let first_ns = begin_ns + turn_ns as u64;
-        let schedule = Schedule::new(rate_per_second * own, spread, first_ns, random);
+        let rate = rate_per_second * own;
+        let mut schedule = Schedule::new(rate, spread, begin_ns, random);
+        if spread == Spread::Constant {
+            // The threads take turns: the first transaction of all is due after one interval.
+            schedule.next_ns = begin_ns as f64 + 1e9 / rate_per_second * (thread + 1) as f64;
+        }
         let waiting_max = (backlog_max as f64 * own).ceil() as usize;
         Some(Self::new(schedule, waiting_max, idle))
+    }
+
+    /// The next transaction that is due before the end of the load, when nothing is begun any more.
+    pub fn next_unbegun(&mut self, end_ns: u64, random: &mut SmallRng) -> Option<Due> {
+        self.idle.clear();
+        self.next(end_ns.checked_sub(1)?, random)
     }
 
     pub fn new(schedule: Schedule, backlog_max: usize, idle: VecDeque<usize>) -> Self {
@@ -119,9 +137,9 @@ impl OpenLoop {
             Some(session) => Due::Begin { session, due_ns },
             None if self.backlog.len() < self.backlog_max => {
                 self.backlog.push_back(due_ns);
-                Due::Waits
+                Due::Waits { due_ns }
             }
-            None => Due::Skipped,
+            None => Due::Skipped { due_ns },
         })
     }
 
@@ -132,6 +150,11 @@ impl OpenLoop {
             self.idle.push_back(session);
         }
         due_ns
+    }
+
+    /// The due times of those that wait for a session; no more become due.
+    pub fn end(self) -> VecDeque<u64> {
+        self.backlog
     }
 
     /// A session is lost, and begins no more transactions.
@@ -154,15 +177,16 @@ mod tests {
         let session = 7;
         let begin = Due::Begin { session, due_ns: 1 };
         assert_eq!(open.next(3, &mut random), Some(begin));
-        assert_eq!(open.next(3, &mut random), Some(Due::Waits));
-        assert_eq!(open.next(3, &mut random), Some(Due::Skipped));
+        assert_eq!(open.next(3, &mut random), Some(Due::Waits { due_ns: 2 }));
+        assert_eq!(open.next(3, &mut random), Some(Due::Skipped { due_ns: 3 }));
         assert_eq!(open.next(3, &mut random), None);
         assert_eq!((open.free(7), open.free(7)), (Some(2), None));
         let begin = Due::Begin { session, due_ns: 4 };
         assert_eq!(open.next(4, &mut random), Some(begin));
         assert_eq!(open.free(7), None);
         open.remove(7);
-        assert_eq!(open.next(5, &mut random), Some(Due::Waits));
+        assert_eq!(open.next(5, &mut random), Some(Due::Waits { due_ns: 5 }));
+        assert_eq!(open.end(), [5]);
     }
 
     #[test]
@@ -180,6 +204,30 @@ mod tests {
             assert_eq!(open.free(session), None);
         }
         assert_eq!(begun, [4, 5, 6, 4, 5, 6]);
+    }
+
+    #[test]
+    fn threads_share_a_constant_rate_without_a_gap_at_the_beginning() {
+        let pace = Pace::Open {
+            rate_per_second: 1e3,
+            spread: Spread::Constant,
+            backlog_max: 1,
+        };
+        for threads in [1, 2, 5] {
+            let mut random = SmallRng::seed_from_u64(1);
+            let own = 1.0 / threads as f64;
+            let of = |thread| OpenLoop::of(pace, 50, thread, own, [].into(), &mut random).unwrap();
+            let mut loops: Vec<OpenLoop> = (0..threads).map(of).collect();
+            let mut dues = Vec::new();
+            for open in &mut loops {
+                while let Some(due_ns) = open.schedule.take(10_000_050, &mut random) {
+                    dues.push(due_ns);
+                }
+            }
+            dues.sort_unstable();
+            let expected: Vec<u64> = (1..=10).map(|it| 50 + it * 1_000_000).collect();
+            assert_eq!(dues, expected);
+        }
     }
 
     #[test]

@@ -1,14 +1,20 @@
 //! The counts of a client thread during a task, and when it reports them.
 
+use hdrhistogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 
+use super::open_loop::{Due, OpenLoop};
 use super::session::ScheduledTransaction;
-use crate::counts::tally::{Interval, ResourceUsage, Tally};
+use crate::counts::histogram::histogram;
+use crate::counts::requests::{Outcome, RequestTimes};
+use crate::counts::tally::{InFlight, Interval, ResourceUsage, Tally};
+use crate::counts::timeline::Timeline;
 use crate::error::Error;
-use crate::plan::{Plan, Task};
-use crate::workload::Ending;
+use crate::plan::{End, Pace, Plan, Task};
+use crate::workload::{Ending, TransactionKind, draw_kind};
 
 /// A transaction that begins this much after it was due is late.
 const LATE_NS: u64 = 1_000_000;
@@ -38,6 +44,48 @@ pub struct Recorder {
     before: ResourceUsage,
     /// When the counts of an interval are reported next.
     interval_end_ns: u64,
+    /// What was due and skipped when the last interval was reported.
+    reported: (u64, u64),
+    /// Those that count and will have no answer that counts: lost, or answered after the end.
+    unanswered: Vec<Outstanding>,
+    /// By kind, when skipped transactions were due, since measuring began. Empty before the first.
+    skipped_ns: Vec<Histogram<u64>>,
+    /// The number of the first session.
+    first_session: u64,
+    /// The requests that count, if they are logged.
+    requests: Option<Vec<RequestTimes>>,
+}
+
+/// A transaction that was due, and has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outstanding {
+    pub kind: usize,
+    pub due_ns: u64,
+    /// If it was begun: the index of its session, and when.
+    pub begun: Option<(usize, u64)>,
+    pub outcome: Outcome,
+}
+
+impl Outstanding {
+    /// A transaction that a session has under way.
+    pub fn under_way(session: usize, transaction: ScheduledTransaction) -> Self {
+        Self {
+            kind: transaction.kind,
+            due_ns: transaction.due_ns,
+            begun: Some((session, transaction.begun_ns)),
+            outcome: Outcome::Unanswered,
+        }
+    }
+
+    /// A transaction that waits for a session.
+    pub fn waiting(kind: usize, due_ns: u64) -> Self {
+        Self {
+            kind,
+            due_ns,
+            begun: None,
+            outcome: Outcome::Waiting,
+        }
+    }
 }
 
 /// What the sessions of a thread have sent, received and waited for so far.
@@ -50,9 +98,21 @@ pub struct Traffic {
 }
 
 impl Recorder {
-    /// Before the first task: how long it took to connect each session.
-    pub fn new(plan: &Plan, connected_ns: &[u64]) -> Self {
-        let mut tally = Tally::new(plan.workload.kinds().len(), connected_ns.len());
+    /// Before the first task: how long it took to connect each session. `first_session` is the
+    /// number of the first.
+    pub fn new(plan: &Plan, first_session: u64, connected_ns: &[u64]) -> Self {
+        let kinds = plan.workload.kinds().len();
+        Self::of_kinds(kinds, first_session, connected_ns, plan.logs_requests)
+    }
+
+    /// The same for so many kinds of transactions.
+    pub fn of_kinds(
+        kinds: usize,
+        first_session: u64,
+        connected_ns: &[u64],
+        logs_requests: bool,
+    ) -> Self {
+        let mut tally = Tally::new(kinds, connected_ns.len());
         for ns in connected_ns {
             tally.connection_ns.saturating_record((*ns).max(1));
         }
@@ -63,6 +123,11 @@ impl Recorder {
             first_ns: 0,
             before: ResourceUsage::default(),
             interval_end_ns: u64::MAX,
+            reported: (0, 0),
+            unanswered: Vec::new(),
+            skipped_ns: Vec::new(),
+            first_session,
+            requests: logs_requests.then(Vec::new),
         }
     }
 
@@ -70,12 +135,29 @@ impl Recorder {
         self.task = task;
         self.measuring = false;
         self.interval_end_ns = u64::MAX;
-        // A task that ends by a number counts transactions that were due after measuring began. One
-        // that ends by time counts all that end within it, but none of the task before.
-        self.first_ns = match task.ends_by_number() {
+        self.reported = (0, 0);
+        self.unanswered.clear();
+        self.skipped_ns.clear();
+        self.tally.timeline = Timeline::new(match task.end {
+            End::Transactions(_) => None,
+            End::After { ns } => Some(ns),
+        });
+        // An open loop counts what was due in the measured time, and a task that ends by a number
+        // what was begun in it. A closed loop that ends by time counts all that end within it, but
+        // none of the task before.
+        self.first_ns = match task.ends_by_number() || self.is_open() {
             true => task.measure_ns(),
             false => task.begin_ns,
         };
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.task.pace, Pace::Open { .. })
+    }
+
+    /// Whether a transaction that was due then belongs to the measured time.
+    fn is_measured(&self, due_ns: u64) -> bool {
+        due_ns >= self.first_ns && due_ns < self.task.end_ns()
     }
 
     /// Begins measuring, and reports the counts of an interval, when it is time.
@@ -114,7 +196,7 @@ impl Recorder {
 
     /// A transaction begins.
     pub fn begun(&mut self, due_ns: u64, now: u64) {
-        if self.measuring {
+        if self.measuring && self.is_measured(due_ns) {
             let lag_ns = now - due_ns;
             self.tally.late += u64::from(lag_ns > LATE_NS);
             self.tally.lag_ns_max = self.tally.lag_ns_max.max(lag_ns);
@@ -130,17 +212,30 @@ impl Recorder {
         ending: Ending,
     ) {
         self.tally.note_end(&ending);
-        if self.counts(transaction, now) {
-            self.tally
-                .end(transaction.kind, session, now - transaction.due_ns, ending);
-            self.tally.sessions[session].last_ns = now - self.task.measure_ns();
+        if !self.measuring || !self.is_measured(transaction.due_ns) {
+            return;
         }
+        if now > self.task.end_ns() {
+            let late = Outstanding::under_way(session, transaction);
+            self.unanswered.push(late);
+            return;
+        }
+        if self.requests.is_some() {
+            self.log_answer(session, transaction, now, &ending);
+        }
+        let latency_ns = now - transaction.due_ns;
+        let since_ns = now - self.task.measure_ns();
+        self.tally
+            .end(transaction.kind, session, latency_ns, ending);
+        self.tally.sessions[session].last_ns = since_ns;
+        self.tally.timeline.record(since_ns, latency_ns);
     }
 
     /// A session is lost, with the transactions that were under way and the number of those that
     /// were not begun.
     pub fn lost(
         &mut self,
+        session: usize,
         reason: &str,
         under_way: impl Iterator<Item = ScheduledTransaction>,
         remaining: u64,
@@ -152,48 +247,192 @@ impl Recorder {
         }
         for transaction in under_way {
             self.tally.in_doubt += 1;
-            if self.counts(transaction, now) {
+            let counts = self.measuring && self.is_measured(transaction.due_ns);
+            if counts && now <= self.task.end_ns() {
                 let kind = format!("connection lost: {reason}");
                 self.tally.lose(transaction.kind, kind);
+                self.unanswered.push(Outstanding {
+                    outcome: Outcome::Lost,
+                    ..Outstanding::under_way(session, transaction)
+                });
             }
         }
     }
 
     /// A transaction of an open loop has become due.
-    pub fn due(&mut self, skipped: bool) {
-        self.tally.due += u64::from(self.measuring);
-        self.tally.skipped += u64::from(self.measuring && skipped);
+    pub fn due(&mut self, due: Due, kinds: &[TransactionKind], random: &mut SmallRng) {
+        if !self.measuring || !self.is_measured(due.due_ns()) {
+            return;
+        }
+        self.tally.due += 1;
+        if let Due::Skipped { due_ns } = due {
+            self.skip(draw_kind(kinds, random), due_ns);
+        }
     }
 
-    /// The task is done, with so many transactions under way: returns all counts.
+    /// Ends the schedule of an open loop: returns what has become due and was not begun.
+    pub fn end_schedule(
+        &mut self,
+        mut open: OpenLoop,
+        now: u64,
+        kinds: &[TransactionKind],
+        random: &mut SmallRng,
+    ) -> Vec<Outstanding> {
+        let end_ns = now.min(self.task.end_ns());
+        while let Some(due) = open.next_unbegun(end_ns, random) {
+            self.due(due, kinds, random);
+        }
+        let wait = |due_ns| Outstanding::waiting(draw_kind(kinds, random), due_ns);
+        open.end().into_iter().map(wait).collect()
+    }
+
+    /// A transaction that has become due is skipped.
+    fn skip(&mut self, kind: usize, due_ns: u64) {
+        self.tally.skipped += 1;
+        if self.skipped_ns.is_empty() {
+            self.skipped_ns = self.tally.kinds.iter().map(|_| histogram()).collect();
+        }
+        let since_ns = due_ns - self.task.measure_ns();
+        self.skipped_ns[kind].saturating_record(since_ns.max(1));
+        if let Some(requests) = &mut self.requests {
+            requests.push(RequestTimes {
+                session: None,
+                kind,
+                due_ns,
+                sent_ns: None,
+                answered_ns: None,
+                outcome: Outcome::Skipped,
+            });
+        }
+    }
+
+    /// The task is done: returns all counts. `outstanding` has what was begun or waited for a
+    /// session. If the task has done the number it was to do, what waits is beyond that number.
     pub fn finish(
         &mut self,
         now: u64,
-        under_way: u64,
+        outstanding: impl Iterator<Item = Outstanding>,
+        has_done_number: bool,
         traffic: Traffic,
         send: &mut dyn FnMut(WorkerMessage),
     ) -> Tally {
-        self.tally.in_doubt += under_way;
+        let end_ns = now.min(self.task.end_ns());
+        let mut unanswered = std::mem::take(&mut self.unanswered);
+        for outstanding in outstanding {
+            self.tally.in_doubt += u64::from(outstanding.begun.is_some());
+            match outstanding.begun {
+                None if has_done_number => {
+                    let counts = self.measuring && self.is_measured(outstanding.due_ns);
+                    self.tally.due -= u64::from(counts);
+                }
+                _ => unanswered.push(outstanding),
+            }
+        }
         // Otherwise the run was stopped before anything was measured.
         if self.measuring {
             self.tally.usage = usage(traffic).since(&self.before);
-            self.tally.end_ns = now.min(self.task.end_ns());
+            self.tally.end_ns = end_ns;
+            for outstanding in unanswered.drain(..) {
+                self.leave(outstanding, end_ns);
+            }
+            self.leave_skipped(end_ns);
             if let Some(interval_ns) = self.task.interval_ns {
                 self.report_interval(interval_ns, send);
             }
+            debug_assert!(
+                !self.is_open() || self.tally.due == self.accounted_for(),
+                "{} due, {} accounted for",
+                self.tally.due,
+                self.accounted_for()
+            );
         }
+        // What it has allocated serves the next task.
+        unanswered.clear();
+        self.unanswered = unanswered;
         let new = Tally::new(self.tally.kinds.len(), self.tally.sessions.len());
         std::mem::replace(&mut self.tally, new)
     }
 
-    fn counts(&self, transaction: ScheduledTransaction, now: u64) -> bool {
-        self.measuring && transaction.due_ns >= self.first_ns && now <= self.task.end_ns()
+    /// Counts a transaction that is not answered at the end.
+    fn leave(&mut self, outstanding: Outstanding, end_ns: u64) {
+        let Outstanding { kind, due_ns, .. } = outstanding;
+        if !self.is_measured(due_ns) {
+            return;
+        }
+        let age_ns = end_ns.saturating_sub(due_ns);
+        if self.is_open() || outstanding.outcome == Outcome::Lost {
+            self.tally.unanswered += 1;
+            self.tally.add_age(kind, age_ns, 1);
+        } else {
+            self.tally.in_flight.push(InFlight { kind, age_ns });
+        }
+        if let Some(requests) = &mut self.requests {
+            let (session, sent_ns) = outstanding.begun.unzip();
+            requests.push(RequestTimes {
+                session: session.map(|it| self.first_session + it as u64),
+                kind,
+                due_ns,
+                sent_ns,
+                answered_ns: None,
+                outcome: outstanding.outcome,
+            });
+        }
+    }
+
+    /// Turns the due times of skipped transactions into their ages.
+    fn leave_skipped(&mut self, end_ns: u64) {
+        let since_ns = end_ns - self.task.measure_ns();
+        for (kind, dues) in std::mem::take(&mut self.skipped_ns).iter().enumerate() {
+            for due in dues.iter_recorded() {
+                let due_ns = dues.median_equivalent(due.value_iterated_to());
+                let count = due.count_at_value();
+                self.tally
+                    .add_age(kind, since_ns.saturating_sub(due_ns), count);
+            }
+        }
+    }
+
+    /// Transactions that were answered, are unanswered, or were skipped.
+    fn accounted_for(&self) -> u64 {
+        let answered = self.tally.sessions.iter().map(|it| it.transactions);
+        answered.sum::<u64>() + self.tally.unanswered + self.tally.skipped
+    }
+
+    #[cold]
+    fn log_answer(
+        &mut self,
+        session: usize,
+        transaction: ScheduledTransaction,
+        now: u64,
+        ending: &Ending,
+    ) {
+        let request = RequestTimes {
+            session: Some(self.first_session + session as u64),
+            kind: transaction.kind,
+            due_ns: transaction.due_ns,
+            sent_ns: Some(transaction.begun_ns),
+            answered_ns: Some(now),
+            outcome: match ending {
+                Ending::Ok => Outcome::Ok,
+                Ending::Refused => Outcome::Refused,
+                Ending::Error(_) => Outcome::Error,
+            },
+        };
+        self.requests.get_or_insert_default().push(request);
     }
 
     fn report_interval(&mut self, interval_ns: u64, send: &mut dyn FnMut(WorkerMessage)) {
         let begin_ns = self.interval_end_ns - interval_ns;
         let number = (begin_ns - self.task.measure_ns()) / interval_ns;
-        send(WorkerMessage::Interval(self.tally.take_interval(number)));
+        let mut interval = self.tally.take_interval(number);
+        // What waited beyond a number that is done was reported as due, and is none.
+        interval.due = self.tally.due.saturating_sub(self.reported.0);
+        interval.skipped = self.tally.skipped - self.reported.1;
+        self.reported = (self.tally.due, self.tally.skipped);
+        if let Some(requests) = &mut self.requests {
+            interval.requests = std::mem::take(requests);
+        }
+        send(WorkerMessage::Interval(interval));
     }
 }
 

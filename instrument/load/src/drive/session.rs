@@ -18,6 +18,8 @@ pub struct ScheduledTransaction {
     pub kind: usize,
     /// When it was due: its latency counts from here.
     pub due_ns: u64,
+    /// When it was begun.
+    pub begun_ns: u64,
 }
 
 pub struct Session {
@@ -80,6 +82,11 @@ impl Session {
     /// Transactions under way.
     pub fn under_way(&self) -> u32 {
         self.under_way.len() as u32
+    }
+
+    /// The transactions that have begun and are not answered.
+    pub fn begun(&self) -> impl Iterator<Item = ScheduledTransaction> + '_ {
+        self.under_way.iter().map(|it| it.transaction)
     }
 
     /// Ends it because its connection is lost: returns the transactions that were under way, and the

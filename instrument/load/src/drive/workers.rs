@@ -172,8 +172,9 @@ impl TaskResults {
     ) -> Result<(), Error> {
         match message {
             WorkerMessage::Ready => {}
-            WorkerMessage::Interval(interval) => {
+            WorkerMessage::Interval(mut interval) => {
                 observe(number, Some(&interval));
+                interval.requests = Vec::new();
                 match &mut self.intervals[number] {
                     Some(sum) => sum.add(&interval),
                     first => *first = Some(interval),

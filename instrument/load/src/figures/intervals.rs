@@ -1,5 +1,5 @@
 //! Counts of intervals, summed over all workers as they come, and shown while the run goes on: on the
-//! terminal, and in a log of histograms.
+//! terminal, in a log of histograms, and in one of requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,7 @@ use concurve_clock::monotonic_ns;
 
 use super::hdr_log::HdrLog;
 use super::progress::Progress;
+use super::request_log::RequestLog;
 use crate::counts::tally::Interval;
 use crate::error::Error;
 use crate::plan::{End, Plan, Task};
@@ -19,17 +20,25 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 pub struct IntervalObservers {
     sums: IntervalSums,
     log: Option<HdrLog>,
+    requests: Option<RequestLog>,
     progress: Option<Progress>,
     error: Option<Error>,
 }
 
 impl IntervalObservers {
-    /// A log is written to `log`, if that is given.
-    pub fn new(plan: &Plan, end: End, log: Option<&Path>) -> Result<Self, Error> {
+    /// Histograms are written to `log` and the times of requests to `requests`, if these are given.
+    pub fn new(
+        plan: &Plan,
+        end: End,
+        log: Option<&Path>,
+        requests: Option<&Path>,
+    ) -> Result<Self, Error> {
         let log = log.map(|path| HdrLog::create(path, plan, INTERVAL_NS));
+        let requests = requests.map(|path| RequestLog::create(path, plan));
         Ok(Self {
             sums: IntervalSums::of(plan.workers()),
             log: log.transpose()?,
+            requests: requests.transpose()?,
             progress: Progress::on_terminal(end, INTERVAL_NS),
             error: None,
         })
@@ -37,7 +46,8 @@ impl IntervalObservers {
 
     /// The interval at which workers report their counts; `None` if nothing is shown.
     pub fn interval_ns(&self) -> Option<u64> {
-        (self.log.is_some() || self.progress.is_some()).then_some(INTERVAL_NS)
+        let is_any = self.log.is_some() || self.requests.is_some() || self.progress.is_some();
+        is_any.then_some(INTERVAL_NS)
     }
 
     /// Before the first interval.
@@ -57,6 +67,11 @@ impl IntervalObservers {
 
     /// Takes the counts of a worker in an interval; `None` after its last one.
     pub fn observe(&mut self, worker: usize, part: Option<&Interval>) {
+        if let (Some(log), Some(part)) = (&mut self.requests, part)
+            && let Err(error) = log.requests(&part.requests)
+        {
+            self.error.get_or_insert(error);
+        }
         let complete = match part {
             Some(part) => self.sums.add(worker, part),
             None => self.sums.end(worker),
@@ -81,7 +96,7 @@ impl IntervalObservers {
     /// After the last interval.
     ///
     /// # Errors
-    /// The log could not be written.
+    /// A log could not be written.
     pub fn end(mut self) -> Result<(), Error> {
         let rest = std::mem::replace(&mut self.sums, IntervalSums::of(0));
         for interval in rest.rest() {
@@ -90,6 +105,7 @@ impl IntervalObservers {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
+        self.requests.take().map_or(Ok(()), RequestLog::end)?;
         self.log.take().map_or(Ok(()), HdrLog::end)
     }
 }
@@ -115,7 +131,13 @@ impl IntervalSums {
         self.last[worker] = Some(part.number);
         match self.open.get_mut(&part.number) {
             Some(sum) => sum.add(part),
-            None => drop(self.open.insert(part.number, part.clone())),
+            None => {
+                let part = Interval {
+                    requests: Vec::new(),
+                    ..part.clone()
+                };
+                self.open.insert(part.number, part);
+            }
         }
         self.complete()
     }

@@ -3,7 +3,8 @@
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::{Figures, PERCENTILES};
+use super::distribution::{Distribution, Percentile};
+use super::{Figures, PERCENTILES, percentiles};
 use crate::dataset::DatasetInDatabase;
 use crate::plan::Plan;
 
@@ -11,14 +12,14 @@ use crate::plan::Plan;
 pub fn figures(plan: &Plan, figures: &Figures) -> Value {
     let total = &figures.total;
     let kinds = plan.workload.kinds().iter().zip(&figures.all.kinds);
-    let kinds = kinds.map(|(kind, tally)| {
+    let kinds = kinds.zip(&figures.kinds).map(|((kind, tally), latencies)| {
         json!({
             "name": kind.name,
             "round_trips": kind.round_trips.len(),
             "operations": tally.ok + tally.refused,
             "refused": tally.refused,
             "errors": tally.failed(),
-            "latency_ns": latency(&tally.latency_ns),
+            "latency_ns": latency(latencies, &percentiles(latencies, None)),
         })
     });
     let sessions = figures.all.sessions.iter().map(|it| it.transactions);
@@ -30,6 +31,11 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "pipeline": plan.pipeline,
         "wall_seconds": figures.wall_seconds,
         "rate_per_second": figures.rate_per_second,
+        "measured_from_ns": figures.all.begin_ns,
+        "measured_to_ns": figures.all.end_ns,
+        "due": figures.due,
+        "answered": total.answered(),
+        "unanswered": figures.unanswered,
         "operations": total.ok + total.refused,
         "refused": total.refused,
         "errors": total.failed(),
@@ -42,8 +48,9 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "late": figures.all.late,
         "skipped": figures.all.skipped,
         "lag_ns_max": figures.all.lag_ns_max,
-        "latency_ns": latency(&total.latency_ns),
-        "connection_ns": latency(&figures.all.connection_ns),
+        "latency_ns": latency(&figures.latency, &figures.percentiles),
+        "steady_state": figures.steadiness.json(),
+        "connection_ns": connection(&figures.all.connection_ns),
         "kinds": kinds.collect::<Vec<_>>(),
         "bytes_sent": figures.all.usage.bytes_sent,
         "bytes_received": figures.all.usage.bytes_received,
@@ -57,15 +64,41 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
     })
 }
 
-fn latency(histogram: &Histogram<u64>) -> Value {
+/// Latencies: mean, percentiles and maximum as numbers, which are lower bounds where `intervals` says
+/// that they are censored.
+fn latency(of: &Distribution, percentiles: &[Percentile]) -> Value {
+    if of.is_empty() {
+        return Value::Null;
+    }
+    let (mean, max) = (of.mean(), of.max());
+    let mut values = serde_json::Map::new();
+    let mut intervals = serde_json::Map::new();
+    values.insert("mean".to_owned(), json!(mean.ns));
+    intervals.insert("mean".to_owned(), json!({"censored": mean.is_censored}));
+    for ((name, _), percentile) in PERCENTILES.iter().zip(percentiles) {
+        values.insert((*name).to_owned(), json!(percentile.ns));
+        let interval = json!({
+            "low": percentile.low_ns,
+            "high": percentile.high_ns,
+            "censored": percentile.is_censored,
+        });
+        intervals.insert((*name).to_owned(), interval);
+    }
+    values.insert("max".to_owned(), json!(max.ns as u64));
+    intervals.insert("max".to_owned(), json!({"censored": max.is_censored}));
+    values.insert("intervals".to_owned(), Value::Object(intervals));
+    Value::Object(values)
+}
+
+/// Times to connect.
+fn connection(histogram: &Histogram<u64>) -> Value {
     if histogram.is_empty() {
         return Value::Null;
     }
     let mut values = serde_json::Map::new();
     values.insert("mean".to_owned(), json!(histogram.mean()));
-    for (name, percentile) in PERCENTILES {
-        let value = histogram.value_at_percentile(percentile);
-        values.insert(name.to_owned(), json!(value));
+    for (name, share) in PERCENTILES {
+        values.insert(name.to_owned(), json!(histogram.value_at_quantile(share)));
     }
     values.insert("max".to_owned(), json!(histogram.max()));
     Value::Object(values)

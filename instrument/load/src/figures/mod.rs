@@ -1,23 +1,35 @@
 //! Counts, and the figures of a run that follow from them: computed here, shown by the modules of
 //! this folder.
 
+pub mod distribution;
 pub mod hdr_log;
 pub mod intervals;
 pub mod json;
 pub mod progress;
 pub mod report;
+pub mod request_log;
+pub mod steady;
 pub mod text;
+pub mod unanswered;
 
 use std::collections::BTreeMap;
 
+use self::distribution::{Distribution, Percentile};
+use self::steady::{Ending, Steadiness};
+use self::unanswered::Unanswered;
 use crate::counts::tally::{KindTally, Tally, by_kind};
+use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{Pace, Plan, Target};
+use crate::units::{count, percent, time};
 
 /// A client thread that used more of a CPU than this may limit the rate.
 const BUSY_SHARE_MAX: f64 = 0.85;
 /// Relative deviation from Little's law above which the sessions did not run all the time.
 const LITTLE_TOLERANCE: f64 = 0.05;
+
+/// Above this share of what was due, what was not answered is warned of.
+const UNANSWERED_SHARE_MAX: f64 = 0.01;
 
 /// The figures of a run.
 #[derive(Debug)]
@@ -33,6 +45,16 @@ pub struct Figures {
     pub workers: Vec<KindTally>,
     /// The sum of all kinds of transactions.
     pub total: KindTally,
+    /// Transactions that were due in the measured time: each was answered, is unanswered, or was
+    /// skipped.
+    pub due: u64,
+    pub unanswered: u64,
+    /// Latencies of all transactions, and by kind; with the ages of those that were not answered.
+    pub latency: Distribution,
+    pub kinds: Vec<Distribution>,
+    /// Of all transactions, in the order of [`PERCENTILES`].
+    pub percentiles: Vec<Percentile>,
+    pub steadiness: Steadiness,
     pub rate_per_second: f64,
     /// CPU time of the client per answered transaction; `None` if nothing was answered.
     pub client_cpu_ns_per_operation: Option<f64>,
@@ -46,26 +68,41 @@ pub struct Figures {
     pub warnings: Vec<String>,
 }
 
-/// Percentiles that are shown, with their names.
+/// Percentiles that are shown, with their names and the share of the latencies below them.
 pub const PERCENTILES: [(&str, f64); 5] = [
-    ("p50", 50.0),
-    ("p90", 90.0),
-    ("p99", 99.0),
-    ("p999", 99.9),
-    ("p9999", 99.99),
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p999", 0.999),
+    ("p9999", 0.9999),
 ];
 
 impl Figures {
     /// From the counts of each worker.
-    pub fn of(plan: &Plan, pace: Pace, tallies: Vec<Tally>) -> Self {
+    pub fn of(plan: &Plan, pace: Pace, mut tallies: Vec<Tally>) -> Self {
+        unanswered::add_due_of_lost_workers(plan, pace, &mut tallies);
         let busiest_thread_share = busiest_share(&tallies);
         let workers = match tallies.len() {
             ..=1 => Vec::new(),
             _ => tallies.iter().map(Tally::total).collect(),
         };
-        let all = Tally::merged(tallies);
+        let mut all = Tally::merged(tallies);
         let total = all.total();
         let answered = total.answered();
+        let Unanswered {
+            unanswered,
+            latency,
+            kinds,
+        } = unanswered::distributions(pace, &mut all, &total);
+        let percentiles = percentiles(&latency, Some(&all.timeline));
+        let last_ns = all.sessions.iter().map(|it| it.last_ns).max();
+        let ending = Ending {
+            end_ns: all.wall_ns(),
+            last_answer_ns: last_ns.unwrap_or(0),
+            longest_ns: total.latency_ns.max(),
+            has_unanswered: !latency.unanswered().is_empty(),
+        };
+        let steadiness = steady::judge(&all.timeline, ending);
         let wall_seconds = all.wall_ns() as f64 / 1e9;
         let rate_per_second = match all.wall_ns() {
             0 => 0.0,
@@ -82,6 +119,12 @@ impl Figures {
             concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
             fairness: fairness(&all),
             sessions_lost: all.lost.values().sum(),
+            due: answered + unanswered + all.skipped,
+            unanswered,
+            latency,
+            kinds,
+            percentiles,
+            steadiness,
             all,
             workers,
             total,
@@ -112,6 +155,58 @@ impl Figures {
         })
     }
 
+    /// Share of what was due that was not answered.
+    pub fn unanswered_share(&self) -> f64 {
+        (self.unanswered + self.all.skipped) as f64 / self.due.max(1) as f64
+    }
+
+    /// An error if more than this share was not answered.
+    pub fn fail_if_unanswered(&self, share_max: Option<f64>) -> Result<(), Error> {
+        match share_max {
+            Some(limit) if self.unanswered_share() > limit => Err(Error::Unanswered {
+                share: percent(self.unanswered_share()),
+                limit: percent(limit),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn not_answered(&self) -> Option<String> {
+        let number = |it: u64| count(it as f64);
+        let missing = self.unanswered + self.all.skipped;
+        let oldest_ns = self.latency.unanswered().max();
+        if let Pace::Closed { .. } = self.pace {
+            // Those of lost sessions are in the warning of these.
+            let hanging = self.unanswered - self.all.unanswered;
+            let longest = time(self.total.latency_ns.max() as f64);
+            return (hanging > 0).then(|| {
+                format!(
+                    "{} transactions were under way for up to {} at the end, longer than any answer took ({longest}): the percentiles have them, and those that their sessions could not begin, with at least their ages; look at the server",
+                    number(hanging),
+                    time(oldest_ns as f64)
+                )
+            });
+        }
+        if self.unanswered_share() < UNANSWERED_SHARE_MAX {
+            return None;
+        }
+        let what = format!(
+            "{} of {} due transactions were not answered ({}; {} skipped): their latencies are at least their ages at the end, up to {}",
+            number(missing),
+            number(self.due),
+            percent(self.unanswered_share()),
+            number(self.all.skipped),
+            time(oldest_ns as f64)
+        );
+        let is_usual = self.all.skipped == 0 && oldest_ns <= self.total.latency_ns.max();
+        Some(match is_usual {
+            true => format!(
+                "{what}; the longest answer took longer than the oldest of them, so a longer --duration makes their share smaller"
+            ),
+            false => format!("{what}; a lower --rate, more --sessions, or look at the server"),
+        })
+    }
+
     fn find_warnings(&self, plan: &Plan) -> Vec<String> {
         let mut found = Vec::from_iter(lost_sessions(plan, &self.all.lost));
         if self.all.not_begun > 0 {
@@ -120,24 +215,26 @@ impl Figures {
                 self.all.not_begun
             ));
         }
+        found.extend(self.not_answered());
         if self.total.answered() == 0 {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;
         }
+        found.extend(self.steadiness.warning(self.all.wall_ns()));
         found.extend(busy_client(plan, self.busiest_thread_share));
         found.extend(plan.workload.warnings(plan.sessions));
         found.extend(self.idle_sessions(plan));
-        if self.all.skipped > 0 {
-            found.push(format!(
-                "{} due transactions were skipped: the server is too slow for this rate, and the latencies are those of the others",
-                self.all.skipped
-            ));
-        }
         if self.total.failed() > 0 {
             found.push(format!("errors: {}", by_kind(&self.total.errors)));
         }
         found
     }
+}
+
+/// Each percentile of a distribution, in the order of [`PERCENTILES`].
+pub fn percentiles(of: &Distribution, timeline: Option<&Timeline>) -> Vec<Percentile> {
+    let percentile = |it: &(&str, f64)| of.percentile(it.1, timeline);
+    PERCENTILES.iter().map(percentile).collect()
 }
 
 /// A warning if a client thread was busy. With an embedded engine the engine's work makes it busy.

@@ -11,6 +11,9 @@ use crate::units::{count, time};
 pub struct Progress {
     interval_seconds: f64,
     end: End,
+    /// Open loop: transactions that became due, and those of them that were answered or failed.
+    due: u64,
+    ended: u64,
     line: TerminalLine,
 }
 
@@ -20,6 +23,8 @@ impl Progress {
         Some(Self {
             interval_seconds: interval_ns as f64 / 1e9,
             end,
+            due: 0,
+            ended: 0,
             line: TerminalLine::on_terminal()?,
         })
     }
@@ -39,14 +44,27 @@ impl Progress {
             End::After { ns } => format!(" of {:.0}", ns as f64 / 1e9),
             End::Transactions(_) => String::new(),
         };
+        self.due += interval.due;
+        self.ended += all.ended();
         let rate = all.answered() as f64 / self.interval_seconds;
-        let percentile = |it: f64| time(all.latency_ns.value_at_percentile(it) as f64);
+        let percentile = |it: f64| time(all.latency_ns.value_at_quantile(it) as f64);
+        let latency = match all.answered() {
+            0 => "no answer".to_owned(),
+            _ => format!(
+                "{}/s  p50 {}  p99 {}",
+                count(rate),
+                percentile(0.5),
+                percentile(0.99)
+            ),
+        };
+        let errors = count(all.failed() as f64);
+        // Under way, waiting or skipped.
+        let unanswered = match self.due.saturating_sub(self.ended) {
+            0 => String::new(),
+            unanswered => format!("  {} unanswered", count(unanswered as f64)),
+        };
         self.show(&format!(
-            "{seconds:.0}{of} s  {}/s  p50 {}  p99 {}  {} errors",
-            count(rate),
-            percentile(50.0),
-            percentile(99.0),
-            count(all.failed() as f64)
+            "{seconds:.0}{of} s  {latency}  {errors} errors{unanswered}"
         ));
     }
 

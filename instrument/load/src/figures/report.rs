@@ -24,6 +24,8 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         ("in_doubt", figures.all.in_doubt as f64, None),
         ("sessions_lost", figures.sessions_lost as f64, None),
         ("not_begun", figures.all.not_begun as f64, None),
+        ("due", figures.due as f64, None),
+        ("unanswered", figures.unanswered as f64, None),
         ("late", figures.all.late as f64, None),
         ("skipped", figures.all.skipped as f64, None),
         ("lag_ns_max", figures.all.lag_ns_max as f64, Some("ns")),
@@ -52,7 +54,11 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
     }
     latencies(figures, reporter)?;
     sessions(figures, reporter)?;
-    histogram("latency", None, &figures.total.latency_ns, reporter)?;
+    histogram("latency", None, figures.latency.answered(), reporter)?;
+    if !figures.latency.unanswered().is_empty() {
+        let ages = figures.latency.unanswered();
+        histogram("age of unanswered", None, ages, reporter)?;
+    }
     for (number, worker) in figures.workers.iter().enumerate() {
         let name = format!("worker-{number}");
         histogram("latency", Some(name), &worker.latency_ns, reporter)?;
@@ -113,16 +119,26 @@ fn sessions(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
 }
 
 fn latencies(figures: &Figures, reporter: &Reporter) -> Result<(), Error> {
-    let latency = &figures.total.latency_ns;
+    let latency = &figures.latency;
     if latency.is_empty() {
         return Ok(());
     }
-    reporter.indicator("latency_ns_mean", latency.mean(), Some("ns"))?;
-    for (name, percentile) in PERCENTILES {
-        let value = latency.value_at_percentile(percentile) as f64;
-        reporter.indicator(&format!("latency_ns_{name}"), value, Some("ns"))?;
+    reporter.indicator("latency_ns_mean", latency.mean().ns, Some("ns"))?;
+    let mut bounds = Vec::new();
+    let mut intervals = serde_json::Map::new();
+    for ((name, _), percentile) in PERCENTILES.iter().zip(&figures.percentiles) {
+        let name = format!("latency_ns_{name}");
+        reporter.indicator(&name, percentile.ns as f64, Some("ns"))?;
+        let interval = serde_json::json!([percentile.low_ns, percentile.high_ns]);
+        intervals.insert(name.clone(), interval);
+        if percentile.is_censored {
+            bounds.push(name);
+        }
     }
-    reporter.indicator("latency_ns_max", latency.max() as f64, Some("ns"))?;
+    reporter.indicator("latency_ns_max", latency.max().ns, Some("ns"))?;
+    reporter.fact("latency_intervals", serde_json::Value::Object(intervals))?;
+    reporter.fact("latency_lower_bounds", bounds)?;
+    reporter.fact("steady_state", figures.steadiness.json())?;
     Ok(())
 }
 

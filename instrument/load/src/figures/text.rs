@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use hdrhistogram::Histogram;
-
-use super::Figures;
+use super::distribution::{Distribution, Percentile};
+use super::{Figures, percentiles};
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, time};
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 13;
-const COLUMNS: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9)];
+/// The first of [`PERCENTILES`].
+const COLUMNS: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 
 /// The table of a run, 80 columns wide.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
@@ -48,34 +48,63 @@ fn latencies(plan: &Plan, figures: &Figures, text: &mut String) {
         "{:<NAME_WIDTH$}{:>11}{:>10}",
         "", "per second", "mean"
     );
-    for (name, _) in COLUMNS {
+    for name in COLUMNS {
         let _ = write!(text, "{name:>9}");
     }
     let _ = writeln!(text, "{:>9}", "max");
-    let mut row = |name: &str, histogram: &Histogram<u64>| {
+    let mut row = |name: &str, of: &Distribution, percentiles: &[Percentile]| {
         let rate = match figures.wall_seconds {
-            seconds if seconds > 0.0 => histogram.len() as f64 / seconds,
+            seconds if seconds > 0.0 => of.answered().len() as f64 / seconds,
             _ => 0.0,
         };
         let _ = write!(text, "{:<NAME_WIDTH$}{:>11}", shortened(name), count(rate));
-        if !histogram.is_empty() {
-            let _ = write!(text, "{:>10}", time(histogram.mean()));
-            for (_, percentile) in COLUMNS {
-                let value = histogram.value_at_percentile(percentile) as f64;
-                let _ = write!(text, "{:>9}", time(value));
+        if !of.is_empty() {
+            let (mean, max) = (of.mean(), of.max());
+            let _ = write!(text, "{:>10}", bounded(mean.ns, mean.is_censored));
+            for percentile in &percentiles[..COLUMNS.len()] {
+                let value = bounded(percentile.ns as f64, percentile.is_censored);
+                let _ = write!(text, "{value:>9}");
             }
-            let _ = write!(text, "{:>9}", time(histogram.max() as f64));
+            let _ = write!(text, "{:>9}", bounded(max.ns, max.is_censored));
         }
         text.push('\n');
     };
     let kinds = plan.workload.kinds();
     if kinds.len() > 1 {
-        for (kind, tally) in kinds.iter().zip(&figures.all.kinds) {
-            row(&kind.name, &tally.latency_ns);
+        for (kind, of) in kinds.iter().zip(&figures.kinds) {
+            row(&kind.name, of, &percentiles(of, None));
         }
-        row("all", &figures.total.latency_ns);
+        row("all", &figures.latency, &figures.percentiles);
     } else {
-        row(&kinds[0].name, &figures.total.latency_ns);
+        row(&kinds[0].name, &figures.latency, &figures.percentiles);
+    }
+    intervals(figures, text);
+}
+
+/// The ends of the intervals of the percentiles, below the row of all transactions.
+fn intervals(figures: &Figures, text: &mut String) {
+    let percentiles = &figures.percentiles[..COLUMNS.len()];
+    let mut row = |name: &str, end: fn(&Percentile) -> Option<u64>| {
+        let ends = percentiles.iter().map(end);
+        if ends.clone().all(|it| it.is_none()) {
+            return;
+        }
+        let _ = write!(text, "{name:>width$}", width = NAME_WIDTH + 21);
+        for end in ends {
+            let value = end.map_or("?".to_owned(), |ns| time(ns as f64));
+            let _ = write!(text, "{value:>9}");
+        }
+        text.push('\n');
+    };
+    row("95 % interval from", |it| it.low_ns);
+    row("to", |it| it.high_ns);
+}
+
+/// A time, or a lower bound of one.
+fn bounded(ns: f64, is_censored: bool) -> String {
+    match is_censored {
+        true => format!(">{}", time(ns)),
+        false => time(ns),
     }
 }
 
@@ -97,15 +126,20 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
             number(total.failed())
         ),
     )];
+    let unanswered = number(figures.unanswered);
     if let Pace::Open { .. } = figures.pace {
+        let (due, answered) = (number(figures.due), number(total.answered()));
+        let skipped = number(all.skipped);
+        let value =
+            format!("{due}: {answered} answered, {unanswered} unanswered, {skipped} skipped");
+        facts.push(("due", value));
         let lag = time(all.lag_ns_max as f64);
-        let late = number(all.late);
-        let value = format!(
-            "{late} late (at most {lag}), {} skipped",
-            number(all.skipped)
-        );
+        let value = format!("{} late (at most {lag})", number(all.late));
         facts.push(("schedule", value));
+    } else if figures.unanswered > 0 {
+        facts.push(("unanswered", format!("{unanswered} at the end")));
     }
+    facts.extend(figures.steadiness.text().map(|it| ("steady", it)));
     if let Some(fairness) = figures.fairness.filter(|_| plan.sessions > 1) {
         let counts = || all.sessions.iter().map(|it| it.transactions);
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));

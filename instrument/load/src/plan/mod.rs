@@ -29,6 +29,8 @@ pub struct Plan {
     pub pipeline: u32,
     pub goal: Goal,
     pub seed: u64,
+    /// Whether the times of each request are logged.
+    pub logs_requests: bool,
 }
 
 /// What a run is to find.

@@ -229,18 +229,14 @@ impl SystemUnderTest for Live<'_> {
 /// The requests of a window that are bad by each objective.
 fn judged(rate: f64, tally: &Tally, objectives: &[Objective]) -> Window {
     let total = tally.total();
-    let unanswered = tally.due.saturating_sub(total.ended() + tally.skipped);
+    // What is younger than the limits at the end of the window may still keep them.
+    let longest_ns = objectives.iter().filter_map(Objective::limit_ns).max();
+    let hanging = tally.unanswered_over(longest_ns.unwrap_or(u64::MAX));
+    let missing = tally.skipped.max(hanging);
+    let requests = total.ended() + missing;
     let sustained = total.answered() as f64 >= SUSTAINED * tally.due as f64;
-    // Of those without an answer, so many may have become due within the limit before the end.
-    let young = |ns: u64| (rate * ns as f64 / 1e9).ceil() as u64;
-    let overdue = |it: &Objective| {
-        it.limit_ns()
-            .map_or(0, |ns| unanswered.saturating_sub(young(ns)))
-    };
-    let overdue_most = objectives.iter().map(overdue).max().unwrap_or(0);
-    let requests = total.ended() + tally.skipped + overdue_most;
     let bad = |it: &Objective| match sustained {
-        true => it.bad(&total) + tally.skipped + overdue(it),
+        true => it.bad(&total) + missing,
         false => requests,
     };
     Window {
@@ -266,8 +262,11 @@ mod tests {
         (tally.due, tally.skipped) = (100, 4);
         let window = judged(50.0, &tally, &objectives);
         assert_eq!((window.requests, &window.bad[..]), (100, &[5][..]));
-        // Four are without an answer; one of them may be younger than 2 ms.
+        // Four more have no answer, and one of them is younger than 2 ms.
         tally.due = 104;
+        tally.add_age(0, 9_000_000, 4);
+        tally.add_age(0, 5_000_000, 3);
+        tally.add_age(0, 1_000_000, 1);
         let window = judged(50.0, &tally, &objectives);
         assert_eq!((window.requests, &window.bad[..]), (103, &[8][..]));
         tally.due = 200;

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+pub mod planted;
+
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_concurve-load-under-test");
 
 /// A server that answers each request with the result of a function of its number and words.

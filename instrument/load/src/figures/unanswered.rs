@@ -1,0 +1,133 @@
+//! Transactions that were not answered, in the distributions of latencies.
+
+use hdrhistogram::Histogram;
+
+use super::distribution::Distribution;
+use crate::counts::histogram::histogram;
+use crate::counts::tally::{KindTally, Tally};
+use crate::plan::{Pace, Plan};
+
+/// A session that hangs is given so many transactions that it could not begin, at most: if they were
+/// more, one stands for several.
+const STEPS_MAX: u64 = 1000;
+
+/// The distributions of latencies, with what was not answered.
+pub struct Unanswered {
+    /// Transactions that were due, not answered, and not skipped.
+    pub unanswered: u64,
+    /// Of all kinds, and of each.
+    pub latency: Distribution,
+    pub kinds: Vec<Distribution>,
+}
+
+/// Adds those that were not answered to the distributions, and to the timeline.
+pub fn distributions(pace: Pace, all: &mut Tally, total: &KindTally) -> Unanswered {
+    let mut ages: Vec<Histogram<u64>> = match all.ages.is_empty() {
+        true => all.kinds.iter().map(|_| histogram()).collect(),
+        false => all.ages.iter().map(|it| it.0.clone()).collect(),
+    };
+    let mut unanswered = all.unanswered;
+    if let Pace::Closed { think_ns } = pace {
+        unanswered += add_hanging(all, total, think_ns, &mut ages);
+    }
+    let wall_ns = all.wall_ns();
+    for age in ages.iter().flat_map(|it| it.iter_recorded()) {
+        let age_ns = age.value_iterated_to();
+        let due_ns = wall_ns.saturating_sub(age_ns);
+        let count = age.count_at_value();
+        all.timeline.add_unanswered(due_ns, age_ns, count);
+    }
+    let mut sum = histogram();
+    ages.iter().for_each(|it| sum += it);
+    let of_kind = |(kind, ages): (&KindTally, Histogram<u64>)| {
+        Distribution::new(kind.latency_ns.clone(), Some(ages))
+    };
+    Unanswered {
+        unanswered,
+        latency: Distribution::new(total.latency_ns.clone(), Some(sum)),
+        kinds: all.kinds.iter().zip(ages).map(of_kind).collect(),
+    }
+}
+
+/// Closed loop: adds transactions that were under way at the end for longer than any answer took, and
+/// returns their number. The others are as old as in any closed loop.
+///
+/// A session that hangs begins no others, so that the more it hangs, the less it counts. It is given
+/// those that it would have begun at its usual pace, as `recordValueWithExpectedInterval` of
+/// HdrHistogram does for answers that come late (Tene 2013): one for each mean cycle.
+fn add_hanging(all: &Tally, total: &KindTally, think_ns: u64, ages: &mut [Histogram<u64>]) -> u64 {
+    let longest_ns = total.latency_ns.max();
+    let cycle_ns = match total.answered() {
+        0 => u64::MAX,
+        _ => (total.latency_ns.mean() as u64 + think_ns).max(1),
+    };
+    let mut hanging = 0;
+    for it in all.in_flight.iter().filter(|it| it.age_ns > longest_ns) {
+        hanging += 1;
+        let ages = &mut ages[it.kind];
+        ages.saturating_record(it.age_ns);
+        let others = it.age_ns / cycle_ns;
+        let steps = others.min(STEPS_MAX);
+        for step in 1..=steps {
+            let counted = others * step / steps - others * (step - 1) / steps;
+            let later_ns = it.age_ns as u128 * u128::from(step) / (u128::from(steps) + 1);
+            ages.saturating_record_n((it.age_ns - later_ns as u64).max(1), counted);
+        }
+    }
+    hanging
+}
+
+/// Open loop: a worker that has lost all of its sessions ends, and its part of the schedule is still due
+/// until all have ended. How much that is follows from the rate.
+pub fn add_due_of_lost_workers(plan: &Plan, pace: Pace, tallies: &mut [Tally]) {
+    let Pace::Open {
+        rate_per_second, ..
+    } = pace
+    else {
+        return;
+    };
+    let end_ns = tallies.iter().map(|it| it.end_ns).max().unwrap_or(0);
+    let weights: Vec<u64> = plan
+        .workload
+        .kinds()
+        .iter()
+        .map(|it| u64::from(it.weight))
+        .collect();
+    for tally in tallies {
+        let lost: u64 = tally.lost.values().sum();
+        if lost < tally.sessions.len() as u64 || tally.end_ns == 0 {
+            continue;
+        }
+        let own = tally.sessions.len() as f64 / plan.sessions as f64;
+        let interval_ns = 1e9 / (rate_per_second * own);
+        let rest_ns = (end_ns - tally.end_ns) as f64;
+        // What was not answered before is older by the rest as well.
+        for ages in &mut tally.ages {
+            let mut older = histogram();
+            for age in ages.0.iter_recorded() {
+                let age_ns = age.value_iterated_to() + rest_ns as u64;
+                older.saturating_record_n(age_ns, age.count_at_value());
+            }
+            ages.0 = older;
+        }
+        let (mut ticket, all) = (0, weights.iter().sum::<u64>());
+        for number in 0..(rest_ns / interval_ns) as u64 {
+            ticket = (ticket + 1) % all;
+            let kind = kind_of(ticket, &weights);
+            let age_ns = (number as f64 * interval_ns) as u64;
+            tally.add_age(kind, age_ns, 1);
+            tally.unanswered += 1;
+            tally.due += 1;
+        }
+    }
+}
+
+/// The kind with this ticket, of as many as the sum of the weights.
+fn kind_of(mut ticket: u64, weights: &[u64]) -> usize {
+    let found = weights.iter().position(|weight| {
+        let found = ticket < *weight;
+        ticket = ticket.saturating_sub(*weight);
+        found
+    });
+    found.unwrap_or(0)
+}
