@@ -114,7 +114,8 @@ pub fn is_kept(counts: &[Count], share: f64, tail: f64) -> Option<bool> {
         // Bursts of a usual size would be seen if there were some.
         return (all * share > NONE_SEEN).then_some(true);
     }
-    let log = (bad / all).ln();
+    // Where all are bad the share does not grow, and the windows have no weight.
+    let log = (bad / all).ln().min(-1e-9);
     let of = |log: f64| -> f64 { counts.iter().map(|it| deviance(it, log)).sum() };
     let bound = quantile(counts.len() - 1, tail).powi(2) * dispersion(counts, |_| log, 1, share);
     (of(share.ln()) - of(log) > bound).then_some(bad / all < share)
@@ -400,6 +401,54 @@ mod tests {
             high - low
         };
         assert!(width(&rough) > 3.0 * width(&calm));
+    }
+
+    #[test]
+    fn correlated_windows_say_less() {
+        let alone = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
+        assert!((correlation(&alone) - 1.0).abs() < 1e-9);
+        let runs: Vec<f64> = (0..40).map(|it| f64::from(1 - it / 5 % 2 * 2)).collect();
+        assert!(correlation(&runs) > 2.0, "{}", correlation(&runs));
+        assert!((correlation(&[0.0; 8]) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_rate_is_kept_or_not() {
+        let windows = |bad: f64| -> Vec<Count> {
+            let of = |it: u32| Count {
+                rate: 100.0,
+                requests: 1000.0,
+                bad: bad * f64::from(1 + it % 3) / 2.0,
+            };
+            (0..12).map(of).collect()
+        };
+        assert_eq!(is_kept(&windows(2.0), 0.01, 0.025), Some(true));
+        assert_eq!(is_kept(&windows(10.0), 0.01, 0.025), None);
+        assert_eq!(is_kept(&windows(50.0), 0.01, 0.025), Some(false));
+        let mut all_bad = windows(1.0);
+        all_bad.iter_mut().for_each(|it| it.bad = it.requests);
+        assert_eq!(is_kept(&all_bad, 0.01, 0.025), Some(false));
+        assert_eq!(is_kept(&windows(0.0), 0.01, 0.025), Some(true));
+        // Fewer than four bad requests are to be expected: none is no evidence.
+        assert_eq!(is_kept(&windows(0.0), 0.0001, 0.025), None);
+        assert_eq!(is_kept(&windows(2.0)[..3], 0.01, 0.025), None);
+    }
+
+    #[test]
+    fn a_step_in_time_is_found() {
+        let mut counts: Vec<Count> = [RATES, RATES, RATES]
+            .concat()
+            .iter()
+            .map(|rate| windows(&[*rate])[0])
+            .collect();
+        for (index, count) in counts.iter_mut().enumerate() {
+            count.bad *= if index % 2 == 0 { 1.2 } else { 0.8 };
+        }
+        assert!(!changes(&counts));
+        for count in &mut counts[12..] {
+            count.bad *= 3.0;
+        }
+        assert!(changes(&counts));
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub enum Doubt {
 /// Upper over lower end of an interval above which it is no answer.
 pub const WIDE: f64 = 2.0;
 /// A slope of less than so many standard errors is not known well enough for an answer.
-const SLOPE_ERRORS: f64 = 3.5;
+const SLOPE_ERRORS: f64 = 2.5;
 /// Fewer windows than these near the root do not give an interval.
 const ENOUGH: usize = 10;
 

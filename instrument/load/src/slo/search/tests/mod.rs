@@ -204,9 +204,62 @@ fn the_interval_contains_the_true_rate_as_often_as_promised() {
         let judged = judge_case(case, 100);
         let line = judged.line(case.name);
         let answered = judged.answered as f64;
-        assert!(judged.held() >= 0.90 && answered == 100.0, "{line}");
+        assert!(judged.held() >= 0.90 && answered >= 90.0, "{line}");
         assert!(judged.width / answered < width_max, "{line}");
         assert!((judged.off / answered).abs() < 0.02, "{line}");
+    }
+}
+
+/// A part of `coverage_by_server`, which prints all.
+#[test]
+fn the_interval_contains_the_true_rate_of_bursty_servers() {
+    let bursty = CASES.iter().skip(5).step_by(3);
+    let mut all = Judged::default();
+    for case in bursty {
+        let judged = judge_case(case, 40);
+        let line = judged.line(case.name);
+        assert!(judged.too_low + judged.too_high <= 5, "{line}");
+        all.add(judged);
+    }
+    assert!(all.held() >= 0.93, "{all:?}");
+}
+
+/// At the greatest rate itself a check may be wrong as often as its level says, on each side.
+#[test]
+fn a_check_is_seldom_wrong() {
+    for case in [0, 5, 8, 12, 21].map(|it| &CASES[it]) {
+        let (shares, limits): (Vec<f64>, Vec<f64>) = case.objectives.iter().copied().unzip();
+        let verdicts = |rate: f64| -> (u64, u64) {
+            let outcomes = (0..60).map(|seed| {
+                let mut server = Simulated::new(case.model, seed, &limits, WINDOWS, LENGTH);
+                check(&mut server, &shares, rate).unwrap().outcome
+            });
+            outcomes.fold((0, 0), |(kept, missed), outcome| match outcome {
+                Outcome::Kept { .. } => (kept + 1, missed),
+                Outcome::Missed { .. } => (kept, missed + 1),
+                _ => (kept, missed),
+            })
+        };
+        let (kept, missed) = verdicts(case.rate);
+        assert!(kept <= 6 && missed <= 6, "{}: {kept} {missed}", case.name);
+        let (kept, missed) = verdicts(case.rate * 0.5);
+        assert!(kept >= 40 && missed == 0, "{}: {kept} {missed}", case.name);
+        let (kept, missed) = verdicts(case.rate * 1.5);
+        assert!(kept == 0 && missed >= 50, "{}: {kept} {missed}", case.name);
+    }
+}
+
+#[test]
+fn a_server_that_changes_gets_no_rate_of_the_past() {
+    for (name, model, truth) in changing() {
+        let seeds: Vec<u64> = (0..20).collect();
+        let judged = judge(model, &[(0.01, 23.026)], truth, &seeds);
+        assert!(
+            judged.too_low + judged.too_high <= 1,
+            "{}",
+            judged.line(name)
+        );
+        assert!(judged.answered <= 6, "{}", judged.line(name));
     }
 }
 
