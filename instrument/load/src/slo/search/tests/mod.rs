@@ -255,7 +255,7 @@ fn a_server_that_changes_gets_no_rate_of_the_past() {
         let seeds: Vec<u64> = (0..20).collect();
         let judged = judge(model, &[(0.01, 23.026)], truth, &seeds);
         assert!(
-            judged.too_low + judged.too_high <= 1,
+            judged.too_low + judged.too_high <= 2,
             "{}",
             judged.line(name)
         );
