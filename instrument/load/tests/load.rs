@@ -301,9 +301,9 @@ fn a_check_of_a_rate_ends_with_its_verdict() {
         thread::sleep(Duration::from_millis(5));
         Some("+OK\r\n".to_owned())
     });
-    let answered = AtomicUsize::new(0);
-    let half = Server::start(move |_, _| {
-        Some(match answered.fetch_add(1, Ordering::Relaxed) % 2 {
+    static ANSWERED: AtomicUsize = AtomicUsize::new(0);
+    let half = Server::start(|_, _| {
+        Some(match ANSWERED.fetch_add(1, Ordering::Relaxed) % 2 {
             0 => "+OK\r\n".to_owned(),
             _ => "-ERR every other one\r\n".to_owned(),
         })
