@@ -95,9 +95,9 @@ fn dispersion(
 ) -> f64 {
     let residuals: Vec<f64> = counts.iter().map(|it| residual(it, fitted(it))).collect();
     let pearson: f64 = residuals.iter().map(|it| it * it).sum();
-    // At least that of independent requests.
-    let independent = (pearson / (counts.len() - parameters) as f64).max(1.0 / share.sqrt());
-    let dispersion = independent * correlation(&residuals);
+    // At least that of independent requests: windows that are all the same are not correlated.
+    let scatter = pearson / (counts.len() - parameters) as f64;
+    let dispersion = (scatter * correlation(&residuals)).max(1.0 / share.sqrt());
     // Number of independent bursts that would give the same precision.
     let weight: f64 = counts.iter().map(|it| score(it, fitted(it)).1).sum();
     dispersion * (1.0 + FEW_BURSTS * dispersion / weight)
