@@ -24,6 +24,7 @@ import light
 import load
 import postgres
 import probing
+import rates
 import scale
 import server
 import statements
@@ -39,6 +40,7 @@ SUBJECTS: dict[str, Bench] = {
     "exact": exact.figures,  # as exact as hyperfine, perf and the kernel's own accounts
     "light": light.figures,  # what a trial costs beyond the command
     "load": load.figures,  # the load generator beside redis-benchmark
+    "rates": rates.figures,  # how often the interval of --slo holds, on simulated servers
     "postgres": postgres.figures,  # the load generator beside pgbench
     "engines": engines.figures,  # the record engine beside SQLite and LMDB
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads

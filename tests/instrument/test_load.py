@@ -246,7 +246,7 @@ def test_a_search_shows_what_it_tries(url: str) -> None:
     terminal.until(lambda text: "without pauses" in text)
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
-    assert "do not decide what rate keeps p99=5s" in terminal.text
+    assert "it cannot be said what rate keeps p99=5s" in terminal.text
 
 
 # -- what goes wrong -------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 //! Load on a server or an embedded engine from many sessions: closed loop or open, with every latency
 //! counted.
 //!
-//! Exit codes: 0 done, 1 failed (the message says at what), 2 refused because of wrong options, 4 more
-//! was left unanswered than `--unanswered-max` allows, 130 or 143 stopped by SIGINT or SIGTERM.
+//! Exit codes: 0 done, or objectives met; 1 failed (the message says at what); 2 refused because of wrong
+//! options; 4 more was left unanswered than `--unanswered-max` allows; 10 objectives not met, 11 undecided
+//! whether they are; 130 or 143 stopped by SIGINT or SIGTERM.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -73,15 +74,18 @@ fn load(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
     }
+    let mut code = ExitCode::SUCCESS;
     match &plan.goal {
         Goal::Load(load) => {
             let dataset = dataset.as_mut();
             measure(&plan, load, arguments, dataset, &reporter, &stop)?;
         }
-        Goal::Search(asked) => search(&plan, asked, arguments, &reporter, &stop)?,
+        Goal::Search(asked) => {
+            code = search(&plan, asked, arguments, &reporter, &stop)?;
+        }
     }
     Ok(match stop.signal() {
-        None => ExitCode::SUCCESS,
+        None => code,
         Some(signal) => {
             let verified = match arguments.dataset.verify {
                 true => ", and the data are not verified",
@@ -127,21 +131,26 @@ fn measure(
     }
 }
 
-/// Searches the greatest rate that keeps the objectives.
+/// Searches the greatest rate that keeps the objectives, or checks one rate. The exit code is the
+/// verdict; in a study that is in the record, and is no failure of the trial.
 fn search(
     plan: &Arc<Plan>,
     asked: &RateSearch,
     arguments: &Arguments,
     reporter: &Reporter,
     stop: &Stop,
-) -> Result<(), Error> {
-    let found = slo::find_rate(plan, asked, reporter, stop)?;
+) -> Result<ExitCode, Error> {
+    let found = slo::seek_rate(plan, asked, reporter, stop)?;
     slo::report(plan, &found, reporter)?;
     match arguments.json {
         true => println!("{:#}", slo::json(plan, &found)),
         false => print!("{}", slo::text(plan, &found)),
     }
-    fail_if_all_lost(plan, &found.lost)
+    fail_if_all_lost(plan, &found.lost)?;
+    Ok(match reporter.is_connected() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(slo::exit_code(&found)),
+    })
 }
 
 /// Verifies the data by the ledger of an earlier load, without any load.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -292,6 +293,44 @@ fn an_objective_that_is_never_kept_is_reported() {
     }
 }
 
+/// What a check of a rate ends with by hand, and in a study.
+#[test]
+fn a_check_of_a_rate_ends_with_its_verdict() {
+    let good = Server::start(ok);
+    let slow = Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(5));
+        Some("+OK\r\n".to_owned())
+    });
+    static ANSWERED: AtomicUsize = AtomicUsize::new(0);
+    let half = Server::start(|_, _| {
+        Some(match ANSWERED.fetch_add(1, Ordering::Relaxed) % 2 {
+            0 => "+OK\r\n".to_owned(),
+            _ => "-ERR every other one\r\n".to_owned(),
+        })
+    });
+    for (server, objective, code, outcome) in [
+        (&good, "errors=50%", 0, "met"),
+        (&slow, "p50=1ms", 10, "not_met"),
+        (&half, "errors=50%", 11, "undecided"),
+    ] {
+        let arguments = format!("--slo {objective} --rate 50 --sessions 4 --duration 4s --json");
+        let found = Command::new(PROGRAM)
+            .arg(&server.address)
+            .args(arguments.split(' '))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&found.stdout);
+        assert_eq!(found.status.code(), Some(code), "{text}");
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["outcome"], outcome, "{text}");
+        assert_eq!(found["exit_code"], code, "{text}");
+    }
+    let arguments = "--slo p50=1ms --rate 50 --sessions 4 --duration 2s";
+    let ended = load(&slow.address, arguments).ok();
+    assert!(ended.stdout().contains("p50=1ms not met at 50 per second"));
+    assert_eq!(ended.indicator("slo_rate_high_per_second"), 50.0);
+}
+
 #[test]
 fn a_password_is_taken_from_the_environment() {
     let server = Server::start(|_, words| {
@@ -355,7 +394,8 @@ fn wrong_usage_is_refused_with_a_remedy() {
         ("--slo p99", "an objective like p99=2ms"),
         ("--slo errors=0%", "a share above 0 %"),
         ("--slo p99=10s", "--duration 3750s or more"),
-        ("--slo p99=1ms --rate 5", "cannot be used with"),
+        ("--slo p99=1ms --rate 0", "a rate above 0"),
+        ("--slo p99=1ms --think 1s", "cannot be used with"),
         ("--arrivals poisson", "give it a --rate or an --slo"),
     ] {
         let ended = load("127.0.0.1:1", arguments);

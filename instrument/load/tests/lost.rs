@@ -200,7 +200,7 @@ fn a_search_ends_with_what_it_knows() {
     assert_eq!(ended.indicator("sessions_lost"), 4.0);
     assert!(ended.stderr().contains("no session is left"));
     assert!(
-        ended.stdout().contains("do not decide what rate keeps"),
+        ended.stdout().contains("it cannot be said what rate keeps"),
         "{}",
         ended.stdout()
     );
@@ -213,4 +213,6 @@ fn a_search_goes_on_with_the_sessions_that_are_left() {
     let ended = load(&server.address, arguments).ok();
     assert_eq!(ended.indicator("sessions_lost"), 1.0);
     assert!(ended.stdout().contains("1 of 5 sessions lost"));
+    let why = "because sessions lost their connection; see the server's log";
+    assert!(ended.stdout().contains(why), "{}", ended.stdout());
 }

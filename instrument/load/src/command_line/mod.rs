@@ -19,8 +19,13 @@ use crate::workload::WorkloadOptions;
   concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
+  concurve-load redis://127.0.0.1:6379 --slo p99=2ms --rate 20000
   concurve-load redis://127.0.0.1:6379 --command 'SET {key} {value} PX 5000' --keys zipf:100000:0.99
-  concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify")]
+  concurve-load postgresql://me@127.0.0.1/bank --workload tpcb-strict --scale 10 --init --verify
+
+Exit codes: 0 done, or objectives met; 1 failed; 2 wrong options; 4 more unanswered than
+--unanswered-max; 10 objectives not met; 11 undecided whether they are met; 130 or 143 stopped by a signal. As a role of a study it ends
+with 0 instead of 10 and 11: the verdict is in the record.")]
 pub struct Arguments {
     /// redis://, postgresql:// or mysql://USER@HOST:PORT/DATABASE, records:// or
     /// statements://HOST:PORT, sqlite:FILE, lmdb:FOLDER, records:FOLDER; or HOST:PORT, or the path
@@ -61,9 +66,10 @@ pub struct Arguments {
     /// Open loop: transactions a second over all sessions, independent of the replies
     #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
-    /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%
+    /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%; with --rate, say
+    /// whether that rate meets them. Exit codes: 0 found or met, 10 not met, 11 undecided
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["rate", "transactions", "pipeline", "ramp", "think", "hdr", "log_requests", "unanswered_max"])]
+    #[arg(conflicts_with_all = ["transactions", "pipeline", "ramp", "think", "hdr", "log_requests", "unanswered_max"])]
     slo: Vec<Objective>,
     /// Open loop: distribution of the times between arrivals [default: constant; with --slo
     /// poisson]

@@ -119,6 +119,7 @@ impl Arguments {
         if !self.slo.is_empty() {
             return Ok(Goal::Search(RateSearch {
                 objectives: self.slo.clone(),
+                rate: self.open_rate()?,
                 spread: self.arrivals.unwrap_or(Spread::Poisson),
                 backlog_max: self.backlog,
                 warm_up_ns: self.warm_up,
@@ -136,8 +137,18 @@ impl Arguments {
         }))
     }
 
+    /// The rate of the open loop, if one is given.
+    fn open_rate(&self) -> Result<Option<f64>, Error> {
+        match self.rate {
+            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(Error::Usage(format!(
+                "--rate {rate}: a rate above 0 is needed"
+            ))),
+            rate => Ok(rate),
+        }
+    }
+
     fn pace(&self) -> Result<Pace, Error> {
-        let Some(rate_per_second) = self.rate else {
+        let Some(rate_per_second) = self.open_rate()? else {
             if self.arrivals.is_some() {
                 return Err(Error::Usage(
                     "--arrivals is for an open loop: give it a --rate or an --slo".to_owned(),
@@ -146,11 +157,6 @@ impl Arguments {
             let think_ns = self.think;
             return Ok(Pace::Closed { think_ns });
         };
-        if !(rate_per_second.is_finite() && rate_per_second > 0.0) {
-            return Err(Error::Usage(format!(
-                "--rate {rate_per_second}: a rate above 0 is needed"
-            )));
-        }
         Ok(Pace::Open {
             rate_per_second,
             spread: self.arrivals.unwrap_or(Spread::Constant),

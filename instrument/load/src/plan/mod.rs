@@ -38,7 +38,7 @@ pub struct Plan {
 pub enum Goal {
     /// The figures of one load.
     Load(Load),
-    /// The greatest rate that keeps objectives.
+    /// The greatest rate that keeps objectives, or whether one rate keeps them.
     Search(RateSearch),
 }
 
@@ -67,10 +67,12 @@ impl Load {
     }
 }
 
-/// Open loops at rates that the search chooses.
+/// Open loops at rates that the search chooses, or at one that is to be checked.
 #[derive(Debug)]
 pub struct RateSearch {
     pub objectives: Vec<Objective>,
+    /// The one rate to check.
+    pub rate: Option<f64>,
     pub spread: Spread,
     /// Due transactions that may wait for a free session, over all threads.
     pub backlog_max: usize,

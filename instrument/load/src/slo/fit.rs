@@ -17,15 +17,21 @@ pub struct Count {
     pub bad: f64,
 }
 
+impl Count {
+    fn share(&self) -> f64 {
+        self.bad / self.requests
+    }
+}
+
 /// The rate that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Root {
     pub rate: f64,
     /// How fast the log of the share of bad requests grows with the rate.
     pub slope: f64,
+    /// Standard error of the slope.
+    pub slope_error: f64,
     dispersion: f64,
-    /// Number of independent bad requests that would give the same precision.
-    bursts: f64,
     windows: usize,
     deviance: f64,
 }
@@ -34,12 +40,17 @@ pub struct Root {
 const WINDOWS_MIN: usize = 6;
 /// The dispersion is estimated from the bursts, and too low on average if there are few: it is
 /// increased by the share of this constant over their number. From simulation, see decision 12.
-const FEW_BURSTS: f64 = 15.0;
+const FEW_BURSTS: f64 = 8.0;
+/// Bad requests that must be expected, where none is seen, for a share to be kept.
+const NONE_SEEN: f64 = 4.0;
+/// A greater F of the best step is no chance: the critical value of Andrews for 1 % is 12.4; windows
+/// have heavier tails than the normal distribution.
+const STEP_F: f64 = 25.0;
 const STEPS: usize = 60;
 const LOG_MAX: f64 = 30.0;
 
 /// The rate at which the share of bad requests is `share`; none if the windows do not show that
-/// it grows with the rate.
+/// it grows with the rate. The windows are in the order of their times.
 pub fn root(counts: &[Count], share: f64) -> Option<Root> {
     if counts.len() < WINDOWS_MIN {
         return None;
@@ -54,26 +65,141 @@ pub fn root(counts: &[Count], share: f64) -> Option<Root> {
         return None;
     }
     let fitted = |it: &Count| level + slope * (it.rate - center);
-    let pearson: f64 = counts.iter().map(|it| pearson(it, fitted(it))).sum();
-    let dispersion = (pearson / (counts.len() - 2) as f64).max(1.0);
+    let dispersion = dispersion(counts, fitted, 2, share);
+    let (mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0);
+    for count in counts {
+        let (x, weight) = (count.rate - center, score(count, fitted(count)).1);
+        (h00, h01, h11) = (h00 + weight, h01 + weight * x, h11 + weight * x * x);
+    }
+    let about_slope = h11 - h01 * h01 / h00;
+    if about_slope.is_nan() || about_slope <= 0.0 {
+        return None;
+    }
     Some(Root {
         rate,
         slope,
+        slope_error: (dispersion / about_slope).sqrt(),
         dispersion,
-        bursts: counts.iter().map(|it| it.bad).sum::<f64>() / dispersion,
         windows: counts.len(),
         deviance: counts.iter().map(|it| deviance(it, fitted(it))).sum(),
     })
+}
+
+/// How many times greater the scatter of the windows around a model is than the variance function
+/// says, their correlation included.
+fn dispersion(
+    counts: &[Count],
+    fitted: impl Fn(&Count) -> f64,
+    parameters: usize,
+    share: f64,
+) -> f64 {
+    let residuals: Vec<f64> = counts.iter().map(|it| residual(it, fitted(it))).collect();
+    let pearson: f64 = residuals.iter().map(|it| it * it).sum();
+    // At least that of independent requests: windows that are all the same are not correlated.
+    let scatter = pearson / (counts.len() - parameters) as f64;
+    let dispersion = (scatter * correlation(&residuals)).max(1.0 / share.sqrt());
+    // Number of independent bursts that would give the same precision.
+    let weight: f64 = counts.iter().map(|it| score(it, fitted(it)).1).sum();
+    dispersion * (1.0 + FEW_BURSTS * dispersion / weight)
+}
+
+/// Whether the share at one rate, on all windows of a rate, is below a given one or above; `None`
+/// if a test with this probability of a wrong rejection, on each side, does not tell.
+pub fn is_kept(counts: &[Count], share: f64, tail: f64) -> Option<bool> {
+    if counts.len() < WINDOWS_MIN {
+        return None;
+    }
+    let (bad, all) = totals(counts);
+    if bad == 0.0 {
+        // Bursts of a usual size would be seen if there were some.
+        return (all * share > NONE_SEEN).then_some(true);
+    }
+    // Where all are bad the share does not grow, and the windows have no weight.
+    let log = (bad / all).ln().min(-1e-9);
+    let of = |log: f64| -> f64 { counts.iter().map(|it| deviance(it, log)).sum() };
+    let bound = quantile(counts.len() - 1, tail).powi(2) * dispersion(counts, |_| log, 1, share);
+    (of(share.ln()) - of(log) > bound).then_some(bad / all < share)
+}
+
+/// Whether the server changed in the course of windows that a search placed near the root: a step
+/// of the log of the share at some time explains the residuals much better than none (the greatest
+/// F of all times, Andrews, Tests for parameter instability, Econometrica 61, 1993).
+pub fn changes(counts: &[Count]) -> bool {
+    let windows = counts.len();
+    if windows < 2 * WINDOWS_MIN {
+        return false;
+    }
+    let center = counts.iter().map(|it| it.rate).sum::<f64>() / windows as f64;
+    let Some((level, slope)) = line(counts, center) else {
+        return false;
+    };
+    let fitted = |it: &Count| level + slope * (it.rate - center);
+    let residuals: Vec<f64> = counts.iter().map(|it| residual(it, fitted(it))).collect();
+    let variance = residuals.iter().map(|it| it * it).sum::<f64>() / (windows - 2) as f64;
+    let columns = |it: &Count| {
+        let weight = score(it, fitted(it)).1;
+        (weight, weight * (it.rate - center), it.rate - center)
+    };
+    let (mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0);
+    for (weight, weighted, x) in counts.iter().map(columns) {
+        (h00, h01, h11) = (h00 + weight, h01 + weighted, h11 + weighted * x);
+    }
+    let determinant = h00 * h11 - h01 * h01;
+    let edge = windows / 6;
+    (edge..windows - edge).any(|split| {
+        let (mut sum, mut c0, mut c1) = (0.0, 0.0, 0.0);
+        for (count, residual) in counts.iter().zip(&residuals).skip(split) {
+            let (weight, weighted, _) = columns(count);
+            sum += residual * weight.sqrt();
+            (c0, c1) = (c0 + weight, c1 + weighted);
+        }
+        let explained = (c0 * c0 * h11 - 2.0 * c0 * c1 * h01 + c1 * c1 * h00) / determinant;
+        let ratio = sum * sum / ((c0 - explained) * variance);
+        let most = (windows - 2) as f64;
+        ratio >= most || (most - 1.0) * ratio / (most - ratio) > STEP_F
+    })
+}
+
+fn totals(counts: &[Count]) -> (f64, f64) {
+    let add = |sum: (f64, f64), it: &Count| (sum.0 + it.bad, sum.1 + it.requests);
+    counts.iter().fold((0.0, 0.0), add)
+}
+
+/// Student's t that is exceeded with a probability.
+fn quantile(freedom: usize, tail: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64)
+        .expect("there are more windows than parameters")
+        .inverse_cdf(1.0 - tail)
+}
+
+/// How many times greater the variance of a mean is than that of independent values, in the order
+/// of time: twice the autocorrelations as long as sums of two neighbours are positive
+/// (Geyer, Practical Markov chain Monte Carlo, 1992), 1 at least.
+fn correlation(residuals: &[f64]) -> f64 {
+    let at = |lag: usize| -> f64 {
+        let pairs = residuals.iter().zip(&residuals[lag..]);
+        pairs.map(|(a, b)| a * b).sum::<f64>() / residuals.len() as f64
+    };
+    let variance = at(0);
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let mut sum = 0.0;
+    for lag in (1..residuals.len() / 4).step_by(2) {
+        let pair = (at(lag) + at(lag + 1)) / variance;
+        if pair <= 0.0 {
+            break;
+        }
+        sum += pair;
+    }
+    1.0 + 2.0 * sum
 }
 
 impl Root {
     /// The rates below and above which the root lies with probability `tail` at most, each.
     /// Infinite, or 0, where the windows do not say.
     pub fn interval(&self, counts: &[Count], share: f64, tail: (f64, f64)) -> (f64, f64) {
-        let student = StudentsT::new(0.0, 1.0, (self.windows - 2) as f64)
-            .expect("there are more than two windows");
-        let dispersion = self.dispersion * (1.0 + FEW_BURSTS / self.bursts);
-        let bound = |tail: f64| student.inverse_cdf(1.0 - tail).powi(2) * dispersion;
+        let bound = |tail: f64| quantile(self.windows - 2, tail).powi(2) * self.dispersion;
         let rejected = |rate: f64, bound: f64| {
             let slope = slope_through(counts, rate, share);
             let fitted = |it: &Count| share.ln() + slope * (it.rate - rate);
@@ -120,32 +246,37 @@ fn edge(from: f64, far: f64, rejected: impl Fn(f64) -> bool) -> f64 {
     f64::midpoint(inside, outside)
 }
 
-/// Logs beyond are counts of 0, or of everything.
-fn expected(count: &Count, log_share: f64) -> f64 {
-    count.requests * log_share.clamp(-LOG_MAX, LOG_MAX).exp()
+/// The share of bad requests, and whether it is below 1: from there on it does not grow.
+fn modelled(log_share: f64) -> (f64, bool) {
+    (log_share.clamp(-LOG_MAX, 0.0).exp(), log_share < 0.0)
 }
 
 /// The deviance of a window: twice the difference of its log-likelihood to that of a model with the
 /// window's own share of bad requests.
 fn deviance(count: &Count, log_share: f64) -> f64 {
-    let expected = expected(count, log_share);
-    let own = match count.bad {
-        0.0 => 0.0,
-        bad => bad * (bad / expected).ln(),
-    };
-    2.0 * (own - (count.bad - expected))
+    let (share, _) = modelled(log_share);
+    4.0 * count.requests * (count.share().sqrt() - share.sqrt()).powi(2) / share.sqrt()
 }
 
-fn pearson(count: &Count, log_share: f64) -> f64 {
-    let expected = expected(count, log_share);
-    (count.bad - expected).powi(2) / expected
+/// How far a window is off, in its standard deviations at dispersion 1.
+fn residual(count: &Count, log_share: f64) -> f64 {
+    let (share, _) = modelled(log_share);
+    (count.share() - share) * (count.requests / (share * share.sqrt())).sqrt()
+}
+
+/// Derivative of the quasi-likelihood by the log of the share, and its expected second derivative.
+fn score(count: &Count, log_share: f64) -> (f64, f64) {
+    let (share, grows) = modelled(log_share);
+    let weight = count.requests * share.sqrt();
+    match grows {
+        true => (weight * (count.share() / share - 1.0), weight),
+        false => (0.0, 0.0),
+    }
 }
 
 /// Level at `center` and slope of the log, by Newton's method.
 fn line(counts: &[Count], center: f64) -> Option<(f64, f64)> {
-    let (bad, all) = counts
-        .iter()
-        .fold((0.0, 0.0), |sum, it| (sum.0 + it.bad, sum.1 + it.requests));
+    let (bad, all) = totals(counts);
     if bad == 0.0 {
         return None;
     }
@@ -165,8 +296,7 @@ fn line(counts: &[Count], center: f64) -> Option<(f64, f64)> {
         let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for count in counts {
             let x = (count.rate - center) / scale;
-            let weight = expected(count, level + slope * x);
-            let off = count.bad - weight;
+            let (off, weight) = score(count, level + slope * x);
             g0 += off;
             g1 += off * x;
             h00 += weight;
@@ -206,7 +336,7 @@ fn slope_through(counts: &[Count], rate: f64, share: f64) -> f64 {
     let derivative = |slope: f64| -> f64 {
         let of = |it: &Count| {
             let x = (it.rate - rate) / scale;
-            (it.bad - expected(it, share.ln() + slope * x)) * x
+            score(it, share.ln() + slope * x).0 * x
         };
         counts.iter().map(of).sum()
     };
@@ -271,6 +401,54 @@ mod tests {
             high - low
         };
         assert!(width(&rough) > 3.0 * width(&calm));
+    }
+
+    #[test]
+    fn correlated_windows_say_less() {
+        let alone = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
+        assert!((correlation(&alone) - 1.0).abs() < 1e-9);
+        let runs: Vec<f64> = (0..40).map(|it| f64::from(1 - it / 5 % 2 * 2)).collect();
+        assert!(correlation(&runs) > 2.0, "{}", correlation(&runs));
+        assert!((correlation(&[0.0; 8]) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_rate_is_kept_or_not() {
+        let windows = |bad: f64| -> Vec<Count> {
+            let of = |it: u32| Count {
+                rate: 100.0,
+                requests: 1000.0,
+                bad: bad * f64::from(1 + it % 3) / 2.0,
+            };
+            (0..12).map(of).collect()
+        };
+        assert_eq!(is_kept(&windows(2.0), 0.01, 0.025), Some(true));
+        assert_eq!(is_kept(&windows(10.0), 0.01, 0.025), None);
+        assert_eq!(is_kept(&windows(50.0), 0.01, 0.025), Some(false));
+        let mut all_bad = windows(1.0);
+        all_bad.iter_mut().for_each(|it| it.bad = it.requests);
+        assert_eq!(is_kept(&all_bad, 0.01, 0.025), Some(false));
+        assert_eq!(is_kept(&windows(0.0), 0.01, 0.025), Some(true));
+        // Fewer than four bad requests are to be expected: none is no evidence.
+        assert_eq!(is_kept(&windows(0.0), 0.0001, 0.025), None);
+        assert_eq!(is_kept(&windows(2.0)[..3], 0.01, 0.025), None);
+    }
+
+    #[test]
+    fn a_step_in_time_is_found() {
+        let mut counts: Vec<Count> = [RATES, RATES, RATES]
+            .concat()
+            .iter()
+            .map(|rate| windows(&[*rate])[0])
+            .collect();
+        for (index, count) in counts.iter_mut().enumerate() {
+            count.bad *= if index % 2 == 0 { 1.2 } else { 0.8 };
+        }
+        assert!(!changes(&counts));
+        for count in &mut counts[12..] {
+            count.bad *= 3.0;
+        }
+        assert!(changes(&counts));
     }
 
     #[test]

@@ -8,19 +8,19 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
-use super::search::{self, Search, SystemUnderTest, Window};
+use super::search::{self, Doubt, Search, SystemUnderTest, Window, settle};
 use crate::counts::tally::{Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
-use crate::figures::busiest_share;
 use crate::figures::progress::Progress;
+use crate::figures::{busiest_share, busy_client};
 use crate::plan::{End, Objective, Pace, Plan, RateSearch, Task};
 use crate::stop::Stop;
 use crate::units::{count, time};
 
 /// Number of windows in the time of a search, unless the limits require longer windows.
 const WINDOWS: u64 = 40;
-/// The load runs for this fraction of a window's length before each window.
+/// The load runs for this fraction of a window's length before each window, on average.
 const SETTLE: u64 = 4;
 /// A window is at least so many times as long as the longest limit: in shorter ones a growing queue
 /// would not be seen.
@@ -39,6 +39,8 @@ pub struct SearchResult {
     pub busiest_thread_share: f64,
     /// Sessions that lost their connection, by reason.
     pub lost: BTreeMap<String, u64>,
+    /// The one rate that was to be checked.
+    pub checked_rate: Option<f64>,
 }
 
 impl SearchResult {
@@ -48,8 +50,9 @@ impl SearchResult {
     }
 }
 
-/// Connects all sessions and tries rates until the time is over, or until it is stopped.
-pub fn find_rate(
+/// Connects all sessions and tries rates, or checks one, until the time is over or until it is
+/// stopped.
+pub fn seek_rate(
     plan: &Arc<Plan>,
     asked: &RateSearch,
     reporter: &Reporter,
@@ -75,18 +78,28 @@ pub fn find_rate(
         end_ns: begin_ns + asked.duration_ns + asked.warm_up_ns,
         busy: Vec::new(),
         lost: BTreeMap::new(),
+        windows: 0,
     };
     let shares: Vec<f64> = asked.objectives.iter().map(|it| it.share).collect();
-    let search = search::search(&mut live, &shares, length_ns as f64 / 1e9)?;
+    let mut search = match asked.rate {
+        Some(rate) => search::check(&mut live, &shares, rate)?,
+        None => search::search(&mut live, &shares, length_ns as f64 / 1e9)?,
+    };
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
     live.workers.end()?;
+    if !live.lost.is_empty() {
+        search.doubt(Doubt::LostSessions);
+    } else if busy_client(plan, busiest_thread_share).is_some() {
+        search.doubt(Doubt::BusyClient);
+    }
     Ok(SearchResult {
         objectives: asked.objectives.clone(),
         busiest_thread_share,
         search,
         window_ns: length_ns,
         lost: live.lost,
+        checked_rate: asked.rate,
     })
 }
 
@@ -125,6 +138,8 @@ struct Live<'a> {
     busy: Vec<(f64, f64)>,
     /// Sessions that lost their connection so far, by reason.
     lost: BTreeMap<String, u64>,
+    /// Number of windows so far.
+    windows: usize,
 }
 
 impl Live<'_> {
@@ -133,7 +148,7 @@ impl Live<'_> {
         let task = Task {
             begin_ns: monotonic_ns() + HEAD_START_NS,
             ramp_ns: 0,
-            warm_up_ns: warm_up_ns + self.window_ns / SETTLE,
+            warm_up_ns: warm_up_ns + (self.window_ns as f64 * settle(self.windows)) as u64,
             pace,
             end: End::After { ns: self.window_ns },
             interval_ns: None,
@@ -141,6 +156,7 @@ impl Live<'_> {
         if task.end_ns() > self.end_ns + self.window_ns / 2 || self.stop.is_set() {
             return Ok(None);
         }
+        self.windows += 1;
         self.workers.begin(&task)?;
         let tallies = self.workers.finish(&mut |_, _| {})?;
         if self.stop.is_set() {
@@ -184,7 +200,12 @@ impl SystemUnderTest for Live<'_> {
     }
 
     fn window(&mut self, rate: f64) -> Result<Option<Window>, Error> {
-        let Some(mut tally) = self.measure(self.asked.pace(rate), 0)? else {
+        // A check has no closed loop, where the load is warmed up.
+        let warm_up_ns = match self.windows {
+            0 => self.asked.warm_up_ns,
+            _ => 0,
+        };
+        let Some(mut tally) = self.measure(self.asked.pace(rate), warm_up_ns)? else {
             return Ok(None);
         };
         if self.sessions_lost() > 0 {
@@ -241,7 +262,15 @@ mod tests {
         (tally.due, tally.skipped) = (100, 4);
         let window = judged(50.0, &tally, &objectives);
         assert_eq!((window.requests, &window.bad[..]), (100, &[5][..]));
+        // Four more have no answer, and one of them is younger than 2 ms.
+        tally.due = 104;
+        tally.add_age(0, 9_000_000, 4);
+        tally.add_age(0, 5_000_000, 3);
+        tally.add_age(0, 1_000_000, 1);
+        let window = judged(50.0, &tally, &objectives);
+        assert_eq!((window.requests, &window.bad[..]), (103, &[8][..]));
         tally.due = 200;
-        assert_eq!(judged(50.0, &tally, &objectives).bad, [100]);
+        let window = judged(50.0, &tally, &objectives);
+        assert_eq!(window.bad, [window.requests]);
     }
 }

@@ -5,5 +5,5 @@ mod live;
 mod search;
 mod show;
 
-pub use live::find_rate;
-pub use show::{json, report, text};
+pub use live::seek_rate;
+pub use show::{exit_code, json, report, text};

@@ -4,7 +4,7 @@ use concurve_reporter::Reporter;
 use serde_json::{Value, json};
 
 use super::live::SearchResult;
-use super::search::Outcome;
+use super::search::{Doubt, Outcome, WIDE};
 use crate::error::Error;
 use crate::figures::{busy_client, lost_sessions};
 use crate::plan::Plan;
@@ -13,20 +13,28 @@ use crate::units::{count, time};
 /// Above this share of what the sessions reach without pauses, the sessions limit, not the
 /// objective.
 const AT_CAPACITY: f64 = 0.95;
-/// Upper end over lower end above which an interval is too wide to say much.
-const WIDE: f64 = 1.5;
+/// Exit codes: the objectives are met, are not met, or it is undecided.
+const MET: u8 = 0;
+const NOT_MET: u8 = 10;
+const UNDECIDED: u8 = 11;
 
 /// The result in a few lines.
 pub fn text(plan: &Plan, found: &SearchResult) -> String {
     let search = &found.search;
     let mut text = format!("{}: {}\n", plan.target_name(), verdict(found));
-    text.push_str(&format!(
-        "{} sessions reach {} per second without pauses; {} windows of {}\n",
-        plan.sessions,
-        count(search.capacity),
+    let windows = format!(
+        "{} windows of {}\n",
         search.windows.len(),
         time(found.window_ns as f64)
-    ));
+    );
+    if let Some(rate) = closed_rate(found) {
+        text.push_str(&format!(
+            "{} sessions reach {} per second without pauses; ",
+            plan.sessions,
+            count(rate)
+        ));
+    }
+    text.push_str(&windows);
     for warning in warnings(plan, found) {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -35,7 +43,7 @@ pub fn text(plan: &Plan, found: &SearchResult) -> String {
 
 /// The result in a sentence.
 fn verdict(found: &SearchResult) -> String {
-    let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
+    let texts = texts(found);
     let all = texts.join(", ");
     match found.search.outcome {
         Outcome::Found {
@@ -56,33 +64,103 @@ fn verdict(found: &SearchResult) -> String {
             )
         }
         Outcome::NeverKept { rate, objective } => format!(
-            "{} is not kept at any rate: it is missed even at {} per second",
+            "{} is not kept at any rate: it is missed even at {} per second, the lowest rate that can be judged in windows of {}",
             texts[objective],
-            count(rate)
+            count(rate),
+            time(found.window_ns as f64)
         ),
         Outcome::AlwaysKept { rate } => format!(
-            "{all} kept at every rate that these sessions can send, up to {} per second",
+            "{all} kept at every rate that these sessions can send: at least {} per second; more --sessions may reach the limit",
             count(rate.round())
         ),
-        Outcome::Undecided => {
-            format!("the measurements do not decide what rate keeps {all}; try a longer --duration")
+        Outcome::Kept { rate } => format!("{all} met at {} per second", count(rate)),
+        Outcome::Missed { rate, objective } => {
+            format!("{} not met at {} per second", texts[objective], count(rate))
+        }
+        Outcome::Undecided { low, high, why } => {
+            let what = match found.checked_rate {
+                Some(rate) => format!("whether {} per second keep {all}", count(rate)),
+                None => format!("what rate keeps {all}"),
+            };
+            let bounds = match (low > 0.0, high.is_finite()) {
+                (true, true) => format!(
+                    " (95 % interval {} to {} per second)",
+                    count(low.round()),
+                    count(high.round())
+                ),
+                (true, false) => format!(" (at least {} per second)", count(low.round())),
+                (false, true) => format!(" (at most {} per second)", count(high.round())),
+                (false, false) => String::new(),
+            };
+            format!("it cannot be said {what}{bounds}, because {}", reason(why))
         }
     }
+}
+
+fn texts(found: &SearchResult) -> Vec<&str> {
+    found.objectives.iter().map(|it| it.text.as_str()).collect()
+}
+
+/// Why there is no answer, and what to try.
+fn reason(why: Doubt) -> String {
+    match why {
+        Doubt::TooFewWindows => {
+            "it ended before there were enough windows; try a longer --duration".to_owned()
+        }
+        Doubt::NoTrend => "the share of bad requests does not grow with the rate: requests are bad for another \
+            reason, or windows differ too much; try a longer --duration, or look for pauses of the server"
+            .to_owned(),
+        Doubt::TooWide => format!(
+            "the interval is wider than a factor of {WIDE}: windows at similar rates differ much, as they do when the \
+            server pauses; try a --duration four times as long, a quieter machine, or a limit beyond the pauses"
+        ),
+        Doubt::TooNear => "its share of bad requests is too near to the objective for the number of bursts that were \
+            seen; try a longer --duration, or a lower --rate"
+            .to_owned(),
+        Doubt::Changed => "the server answered otherwise at the end than at the beginning, at the same rates; try a \
+            --warm-up, or again when the server does the same all the time (caches, compaction, neighbours)"
+            .to_owned(),
+        Doubt::BusyClient => {
+            "the load generator was the limit; try more --threads, or CPUs of its own".to_owned()
+        }
+        Doubt::LostSessions => {
+            "sessions lost their connection; see the server's log".to_owned()
+        }
+    }
+}
+
+/// The names of outcomes and of reasons in JSON, and the exit code.
+fn names(found: &SearchResult) -> (&'static str, Option<&'static str>, u8) {
+    match found.search.outcome {
+        Outcome::Found { .. } => ("found", None, MET),
+        Outcome::AlwaysKept { .. } => ("kept_at_every_rate", None, MET),
+        Outcome::Kept { .. } => ("met", None, MET),
+        Outcome::NeverKept { .. } => ("kept_at_no_rate", None, NOT_MET),
+        Outcome::Missed { .. } => ("not_met", None, NOT_MET),
+        Outcome::Undecided { why, .. } => {
+            let name = match why {
+                Doubt::TooFewWindows => "too_few_windows",
+                Doubt::NoTrend => "no_trend",
+                Doubt::TooWide => "interval_too_wide",
+                Doubt::TooNear => "too_near_to_the_objective",
+                Doubt::Changed => "server_changed",
+                Doubt::BusyClient => "load_generator_limited",
+                Doubt::LostSessions => "sessions_lost",
+            };
+            ("undecided", Some(name), UNDECIDED)
+        }
+    }
+}
+
+/// 0 if the objectives are met, 10 if not, 11 if that is undecided.
+pub fn exit_code(found: &SearchResult) -> u8 {
+    names(found).2
 }
 
 fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
     let (search, mut warnings) = (&found.search, Vec::new());
     warnings.extend(lost_sessions(plan, &found.lost));
     warnings.extend(busy_client(plan, found.busiest_thread_share));
-    if let Outcome::Found { low, high, .. } = search.outcome
-        && high > WIDE * low
-    {
-        warnings.push(
-            "windows at similar rates differ much: requests are slow for another reason than the rate; \
-            use a quieter machine, or a longer --duration"
-                .to_owned(),
-        );
-    }
     if let Outcome::Found { rate, .. } = search.outcome
         && rate > AT_CAPACITY * search.capacity
     {
@@ -97,13 +175,17 @@ fn warnings(plan: &Plan, found: &SearchResult) -> Vec<String> {
 /// All that was measured.
 pub fn json(plan: &Plan, found: &SearchResult) -> Value {
     let search = &found.search;
-    let texts: Vec<&str> = found.objectives.iter().map(|it| it.text.as_str()).collect();
+    let (outcome, reason, exit_code) = names(found);
     let mut value = json!({
         "server": plan.target_name(),
         "sessions": plan.sessions,
-        "objectives": texts,
+        "objectives": texts(found),
+        "outcome": outcome,
+        "reason": reason,
+        "exit_code": exit_code,
         "verdict": verdict(found),
-        "closed_rate_per_second": search.capacity,
+        "checked_rate_per_second": found.checked_rate,
+        "closed_rate_per_second": closed_rate(found),
         "window_seconds": found.window_ns as f64 / 1e9,
         "client_threads_busy_share_max": found.busiest_thread_share,
         "sessions_lost": found.sessions_lost(),
@@ -120,20 +202,29 @@ pub fn json(plan: &Plan, found: &SearchResult) -> Value {
     value
 }
 
+/// The rate of the closed loop; a check has none.
+fn closed_rate(found: &SearchResult) -> Option<f64> {
+    let is_search = found.checked_rate.is_none();
+    is_search.then_some(found.search.capacity)
+}
+
 /// The rate and its interval, as far as they are known.
 fn rates(found: &SearchResult) -> Vec<(&'static str, f64)> {
-    match found.search.outcome {
+    let (rate, low, high) = match found.search.outcome {
         Outcome::Found {
             rate, low, high, ..
-        } => vec![
-            ("slo_rate_per_second", rate),
-            ("slo_rate_low_per_second", low),
-            ("slo_rate_high_per_second", high),
-        ],
-        Outcome::AlwaysKept { rate } => vec![("slo_rate_low_per_second", rate)],
-        Outcome::NeverKept { rate, .. } => vec![("slo_rate_high_per_second", rate)],
-        Outcome::Undecided => Vec::new(),
-    }
+        } => (rate, low, high),
+        Outcome::AlwaysKept { rate } | Outcome::Kept { rate } => (0.0, rate, 0.0),
+        Outcome::NeverKept { rate, .. } | Outcome::Missed { rate, .. } => (0.0, 0.0, rate),
+        Outcome::Undecided { low, high, .. } => (0.0, low, high),
+    };
+    let all = [
+        ("slo_rate_per_second", rate),
+        ("slo_rate_low_per_second", low),
+        ("slo_rate_high_per_second", high),
+    ];
+    let known = |it: &(&str, f64)| it.1 > 0.0 && it.1.is_finite();
+    all.into_iter().filter(known).collect()
 }
 
 /// Reports the result.
@@ -141,8 +232,12 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
     for (name, number) in rates(found) {
         reporter.indicator(name, number, None)?;
     }
-    let capacity = found.search.capacity;
-    reporter.indicator("closed_rate_per_second", capacity, None)?;
+    if let Some(rate) = closed_rate(found) {
+        reporter.indicator("closed_rate_per_second", rate, None)?;
+    }
+    let (outcome, reason, _) = names(found);
+    reporter.fact("slo_outcome", json!(outcome))?;
+    reporter.fact("slo_reason", json!(reason))?;
     reporter.indicator("sessions_lost", found.sessions_lost() as f64, None)?;
     let busy = found.busiest_thread_share;
     reporter.indicator("client_threads_busy_share_max", busy, None)?;

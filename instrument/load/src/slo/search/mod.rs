@@ -1,7 +1,7 @@
 //! The search for the highest rate that meets objectives. Pure: it decides which rate to try next,
 //! and evaluates the measurements; see `docs/decisions/0012-rate-under-objectives.md`.
 
-use super::fit::{Count, Root, root};
+use super::fit::{self, Count, Root, root};
 
 /// Probability that the interval misses the rate, at most.
 pub const MISS: f64 = 0.05;
@@ -45,11 +45,63 @@ pub enum Outcome {
         objective: usize,
     },
     /// This objective is missed even at this rate.
-    NeverKept { rate: f64, objective: usize },
+    NeverKept {
+        rate: f64,
+        objective: usize,
+    },
     /// Kept at all rates up to this one, which is more than the sessions can ask for.
-    AlwaysKept { rate: f64 },
-    /// The windows do not decide it.
-    Undecided,
+    AlwaysKept {
+        rate: f64,
+    },
+    /// A check of one rate: whether it keeps all objectives, or the one that it misses most.
+    Kept {
+        rate: f64,
+    },
+    Missed {
+        rate: f64,
+        objective: usize,
+    },
+    /// The windows do not decide it, with what they say.
+    Undecided {
+        low: f64,
+        high: f64,
+        why: Doubt,
+    },
+}
+
+/// Why a search or a check has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// It ended before there were enough windows.
+    TooFewWindows,
+    /// The share of bad requests does not grow with the rate.
+    NoTrend,
+    /// The interval is wider than a factor of [`WIDE`].
+    TooWide,
+    /// At a rate that is checked, the share of bad requests is too near to the objective.
+    TooNear,
+    /// The server answered otherwise at the end than at the beginning.
+    Changed,
+    /// The client's own threads may have limited the rate.
+    BusyClient,
+    /// Sessions lost their connection.
+    LostSessions,
+}
+
+/// Upper over lower end of an interval above which it is no answer.
+pub const WIDE: f64 = 2.0;
+/// A slope of less than so many standard errors is not known well enough for an answer.
+const SLOPE_ERRORS: f64 = 2.5;
+/// Fewer windows than these near the root do not give an interval.
+const ENOUGH: usize = 10;
+
+/// No answer, and no bound either.
+const fn undecided(why: Doubt) -> Outcome {
+    Outcome::Undecided {
+        low: 0.0,
+        high: f64::INFINITY,
+        why,
+    }
 }
 
 /// Highest rate, relative to what the sessions reach without pauses: a higher one cannot be sent.
@@ -58,12 +110,15 @@ const CEILING: f64 = 1.15;
 const NARROW: f64 = 1.25;
 /// So many missed windows at the lowest rate decide that no rate is kept.
 const SETTLES: usize = 3;
-/// Windows farther from the root, in logs of the share, are left out of the fit.
-const NEAR: f64 = 5.0;
+/// Windows farther from the root than so many times the distance at which they are placed are left
+/// out of the fit.
+const NEAR: f64 = 2.5;
+const NEAR_MIN: usize = 10;
+const ROUNDS: usize = 5;
 /// Distance from the root at which windows are placed, in logs of the share, and its limits
 /// relative to the rate: so near, the curve is nearly straight.
 const SHIFT_LOGS: f64 = 1.3;
-const SHIFT: (f64, f64) = (0.01, 0.10);
+const SHIFT: (f64, f64) = (0.01, 0.15);
 
 /// Tries rates until there is no time left.
 ///
@@ -76,7 +131,7 @@ pub fn search<S: SystemUnderTest>(
     let mut search = Search {
         capacity: 0.0,
         windows: Vec::new(),
-        outcome: Outcome::Undecided,
+        outcome: undecided(Doubt::TooFewWindows),
     };
     let Some(capacity) = system.closed_loop()?.filter(|it| *it > 0.0) else {
         return Ok(search);
@@ -89,20 +144,63 @@ pub fn search<S: SystemUnderTest>(
         .min(capacity / 2.0);
     let bracket = search.bracket(system, shares, lowest)?;
     if let Some(bracket) = bracket {
+        let bracketing = search.windows.len();
         search.refine(system, shares, bracket)?;
-        search.outcome = search.estimate(shares);
+        search.outcome = search.estimate(shares, bracketing);
     }
     Ok(search)
 }
 
+/// Loads one rate until there is no time left, and says whether it keeps the objectives.
+pub fn check<S: SystemUnderTest>(
+    system: &mut S,
+    shares: &[f64],
+    rate: f64,
+) -> Result<Search, S::Error> {
+    let mut search = Search {
+        capacity: 0.0,
+        windows: Vec::new(),
+        outcome: undecided(Doubt::TooFewWindows),
+    };
+    while let Some(window) = system.window(rate)? {
+        search.windows.push(window);
+    }
+    if search.windows.len() >= ENOUGH {
+        search.outcome = search.checked(shares, rate);
+    }
+    Ok(search)
+}
+
+/// How long the load runs before window `index`, relative to its length: about a quarter. It changes
+/// from window to window, so that nothing periodic falls into the same part of each: multiples of
+/// the golden ratio, which are spread evenly.
+pub fn settle(index: usize) -> f64 {
+    0.15 + 0.2 * (index as f64 * 0.618_033_988_749_894_9).fract()
+}
+
 impl Search {
+    /// Takes the answer back, for a reason that is not in the windows.
+    pub fn doubt(&mut self, why: Doubt) {
+        let low = match (self.outcome, why) {
+            // A server with a better client is no slower.
+            (Outcome::Kept { .. }, Doubt::BusyClient) => return,
+            (Outcome::Found { low, .. } | Outcome::Undecided { low, .. }, Doubt::BusyClient) => low,
+            (Outcome::AlwaysKept { rate }, Doubt::BusyClient) => rate,
+            _ => 0.0,
+        };
+        let high = f64::INFINITY;
+        self.outcome = Outcome::Undecided { low, high, why };
+    }
+
     /// The rate that was found, or the bound that is known.
     pub fn rate(&self) -> f64 {
         match self.outcome {
             Outcome::Found { rate, .. }
             | Outcome::NeverKept { rate, .. }
-            | Outcome::AlwaysKept { rate } => rate,
-            Outcome::Undecided => 0.0,
+            | Outcome::AlwaysKept { rate }
+            | Outcome::Kept { rate }
+            | Outcome::Missed { rate, .. } => rate,
+            Outcome::Undecided { low, .. } => low,
         }
     }
 
@@ -130,7 +228,10 @@ impl Search {
                 }
                 (Some(kept), Some(missed)) => (kept * missed).sqrt(),
                 (Some(kept), None) if kept >= ceiling => {
-                    self.outcome = Outcome::AlwaysKept { rate: kept };
+                    self.outcome = match self.confirmed(system, shares, kept)? {
+                        Some(true) => Outcome::AlwaysKept { rate: kept },
+                        _ => undecided(Doubt::NoTrend),
+                    };
                     return Ok(None);
                 }
                 (Some(kept), None) => (kept * 1.4).min(ceiling),
@@ -139,7 +240,10 @@ impl Search {
                     misses_at_lowest += 1;
                     if misses_at_lowest == SETTLES {
                         let objective = worst.unwrap_or(0);
-                        self.outcome = Outcome::NeverKept { rate, objective };
+                        self.outcome = match self.confirmed(system, shares, rate)? {
+                            Some(false) => Outcome::NeverKept { rate, objective },
+                            _ => undecided(Doubt::NoTrend),
+                        };
                         return Ok(None);
                     }
                     lowest
@@ -147,6 +251,27 @@ impl Search {
             };
         }
         Ok(None)
+    }
+
+    /// Measures more windows at a rate, the last one or the first one of all: whether it keeps all
+    /// objectives, misses one, or neither can be said.
+    fn confirmed<S: SystemUnderTest>(
+        &mut self,
+        system: &mut S,
+        shares: &[f64],
+        rate: f64,
+    ) -> Result<Option<bool>, S::Error> {
+        for _ in 0..ENOUGH {
+            let Some(window) = system.window(rate)? else {
+                break;
+            };
+            self.windows.push(window);
+        }
+        Ok(match self.checked(shares, rate) {
+            Outcome::Kept { .. } => Some(true),
+            Outcome::Missed { .. } => Some(false),
+            _ => None,
+        })
     }
 
     /// Measures windows on both sides of the estimated limit.
@@ -157,12 +282,12 @@ impl Search {
         bracket: (f64, f64),
     ) -> Result<(), S::Error> {
         let ceiling = CEILING * self.capacity;
-        let mut above = false;
-        loop {
+        for index in 0_u32.. {
+            // The Thue–Morse sequence: no period, and as many below as above in each four.
+            let above = index.count_ones() % 2 == 1;
             let rate = match self.first_limit(shares) {
-                Some((_, root)) => {
-                    let shift = SHIFT_LOGS / (root.slope * root.rate);
-                    let shift = shift.clamp(SHIFT.0, SHIFT.1);
+                Some((objective, root)) => {
+                    let shift = shift(&root, shares[objective]);
                     root.rate * if above { 1.0 + shift } else { 1.0 - shift }
                 }
                 None if above => bracket.1,
@@ -173,8 +298,8 @@ impl Search {
                 return Ok(());
             };
             self.windows.push(window);
-            above = !above;
         }
+        Ok(())
     }
 
     /// The objective that is missed at the lowest rate, and that rate.
@@ -188,31 +313,59 @@ impl Search {
 
     /// The windows near the root of an objective.
     fn near(&self, objective: usize, share: f64) -> Vec<Count> {
+        let all = self.counts(objective);
+        let mut near = all.clone();
+        for _ in 0..ROUNDS {
+            let Some(found) = root(&near, share) else {
+                break;
+            };
+            let distance = |it: &Count| (it.rate - found.rate).abs();
+            let mut distances: Vec<f64> = all.iter().map(distance).collect();
+            distances.sort_by(f64::total_cmp);
+            let least = distances[NEAR_MIN.min(distances.len()) - 1];
+            let reach = (NEAR * shift(&found, share) * found.rate).max(least);
+            let nearer: Vec<Count> = all
+                .iter()
+                .filter(|it| distance(it) <= reach)
+                .copied()
+                .collect();
+            if nearer == near || root(&nearer, share).is_none() {
+                break;
+            }
+            near = nearer;
+        }
+        near
+    }
+
+    /// The windows with requests, in the order of time.
+    fn counts(&self, objective: usize) -> Vec<Count> {
         let count = |it: &Window| Count {
             rate: it.rate,
             requests: it.requests as f64,
             bad: it.bad[objective] as f64,
         };
-        let all: Vec<Count> = self.windows.iter().map(count).collect();
-        let Some(found) = root(&all, share) else {
-            return all;
-        };
-        let is_near = |it: &&Count| (found.slope * (it.rate - found.rate)).abs() <= NEAR;
-        let near: Vec<Count> = all.iter().filter(is_near).copied().collect();
-        if near.len() * 2 < all.len() || root(&near, share).is_none() {
-            return all;
-        }
-        near
+        let counts = self.windows.iter().map(count);
+        counts.filter(|it| it.requests > 0.0).collect()
     }
 
-    fn estimate(&self, shares: &[f64]) -> Outcome {
+    fn estimate(&self, shares: &[f64], bracketing: usize) -> Outcome {
+        // Higher rates cannot be sent, so the windows say nothing about them.
+        let ceiling = CEILING * self.capacity;
+        if self.windows.len() < bracketing + ENOUGH {
+            return undecided(Doubt::TooFewWindows);
+        }
         let Some((objective, first)) = self.first_limit(shares) else {
-            return Outcome::Undecided;
+            return undecided(Doubt::NoTrend);
         };
+        // Windows that looked for a bracket are too far from the root for the line.
+        let changes = |it: usize| fit::changes(&self.counts(it)[bracketing..]);
+        if (0..shares.len()).any(changes) {
+            return undecided(Doubt::Changed);
+        }
         // The limit is the least of several rates. Its lower bound is the least of theirs. That its
         // upper bound holds must be true for all of them together (Bonferroni).
         let tail = (MISS / 2.0, MISS / 2.0 / shares.len() as f64);
-        let (mut low, mut high) = (f64::INFINITY, f64::INFINITY);
+        let (mut low, mut high) = (f64::INFINITY, ceiling);
         for (objective, share) in shares.iter().enumerate() {
             let near = self.near(objective, *share);
             if let Some(root) = root(&near, *share) {
@@ -220,14 +373,51 @@ impl Search {
                 (low, high) = (low.min(interval.0), high.min(interval.1));
             }
         }
+        // Of noisy slopes only those that are too steep by chance would give narrow intervals.
+        if first.slope < SLOPE_ERRORS * first.slope_error {
+            return undecided(Doubt::NoTrend);
+        }
+        if high > WIDE * low {
+            let high = if high < ceiling { high } else { f64::INFINITY };
+            let why = Doubt::TooWide;
+            return Outcome::Undecided { low, high, why };
+        }
         Outcome::Found {
             rate: first.rate,
             low,
-            // Higher rates cannot be sent, so the windows say nothing about them.
-            high: high.min(CEILING * self.capacity),
+            high,
             objective,
         }
     }
+
+    fn checked(&self, shares: &[f64], rate: f64) -> Outcome {
+        let tail = MISS / 2.0 / shares.len() as f64;
+        let objectives = 0..shares.len();
+        let counts = |objective: usize| -> Vec<Count> {
+            let all = self.counts(objective).into_iter();
+            all.filter(|it| it.rate == rate).collect()
+        };
+        let verdicts: Vec<Option<bool>> = objectives
+            .clone()
+            .map(|it| fit::is_kept(&counts(it), shares[it], tail))
+            .collect();
+        let share = |it: usize| counts(it).iter().map(|it| it.bad).sum::<f64>() / shares[it];
+        let missed = objectives.clone().filter(|it| verdicts[*it] == Some(false));
+        if let Some(objective) = missed.max_by(|a, b| share(*a).total_cmp(&share(*b))) {
+            return Outcome::Missed { rate, objective };
+        }
+        if objectives.clone().all(|it| verdicts[it] == Some(true)) {
+            return Outcome::Kept { rate };
+        }
+        undecided(Doubt::TooNear)
+    }
+}
+
+/// How far from the root windows are placed, relative to the rate.
+fn shift(root: &Root, share: f64) -> f64 {
+    let slope = (root.slope - root.slope_error).max(root.slope / 2.0);
+    let logs = SHIFT_LOGS.min(-share.ln() / 2.0);
+    (logs / (slope * root.rate)).clamp(SHIFT.0, SHIFT.1)
 }
 
 impl Window {

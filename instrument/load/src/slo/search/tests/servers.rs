@@ -1,0 +1,104 @@
+//! The servers that judge the search, with the rates to be found. Frozen: the search was changed
+//! with the first half of them in view; those that are `unseen` only judge it.
+
+use super::simulated::{Model, Service, Speed};
+
+/// A server, objectives, and the greatest rate that keeps them.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub name: &'static str,
+    pub model: Model,
+    /// Share of the requests that may be bad, and the limit on latency that so many exceed at
+    /// `rate`: from thirty million requests, see `the_limits_are_those_of_the_rates`.
+    pub objectives: &'static [(f64, f64)],
+    pub rate: f64,
+    pub unseen: bool,
+}
+
+const MM1: Model = Model {
+    servers: 1,
+    batch: 1.0,
+    service: Service::Exponential,
+    speed: Speed::Steady,
+    collection: None,
+    failing: 0.0,
+};
+
+const fn servers(servers: usize) -> Model {
+    Model { servers, ..MM1 }
+}
+
+const fn service(service: Service) -> Model {
+    Model { service, ..MM1 }
+}
+
+const fn speed(speed: Speed) -> Model {
+    Model { speed, ..MM1 }
+}
+
+const fn seen(
+    name: &'static str,
+    model: Model,
+    objectives: &'static [(f64, f64)],
+    rate: f64,
+) -> Case {
+    Case {
+        name,
+        model,
+        objectives,
+        rate,
+        unseen: false,
+    }
+}
+
+const fn unseen(
+    name: &'static str,
+    model: Model,
+    objectives: &'static [(f64, f64)],
+    rate: f64,
+) -> Case {
+    Case {
+        unseen: true,
+        ..seen(name, model, objectives, rate)
+    }
+}
+
+#[rustfmt::skip]
+pub const CASES: &[Case] = &[
+    seen("M/M/1, p99", MM1, &[(0.01, 22.9728)], 0.8),
+    seen("M/M/1 at half load, p99", MM1, &[(0.01, 9.2113)], 0.5),
+    seen("M/M/1, p50", MM1, &[(0.5, 3.4645)], 0.8),
+    seen("M/M/1, p50 and p99", MM1, &[(0.5, 3.4645), (0.01, 22.9728)], 0.8),
+    seen("M/M/2, p99", servers(2), &[(0.01, 11.9155)], 1.6),
+    seen("pauses of 20 in 400, p99", speed(Speed::Pauses { gap: 400.0, length: 20.0 }), &[(0.01, 26.6645)], 0.6),
+    seen("pauses of 50 in 1000, p99", speed(Speed::Pauses { gap: 1000.0, length: 50.0 }), &[(0.01, 53.8116)], 0.6),
+    seen("pauses of 50 in 1000, p95", speed(Speed::Pauses { gap: 1000.0, length: 50.0 }), &[(0.05, 44.0236)], 0.7),
+    seen("stalls of 50 in each 1000, p99", speed(Speed::Stalls { period: 1000.0, length: 50.0 }), &[(0.01, 51.0613)], 0.6),
+    seen("on/off: 500 at full, 500 at .6 speed, p99", speed(Speed::Alternates { full: 500.0, slow: 500.0, speed: 0.6 }), &[(0.01, 35.6685)], 0.5),
+    seen("batches of 10, p99", Model { batch: 10.0, ..MM1 }, &[(0.01, 115.2143)], 0.6),
+    seen("5 % of requests 20 times as slow, p99", service(Service::SlowMinority { share: 0.05, factor: 20.0 }), &[(0.01, 70.9333)], 0.6),
+    unseen("M/D/1, p99", service(Service::Constant), &[(0.01, 11.3545)], 0.8),
+    unseen("M/M/4, p99", servers(4), &[(0.01, 8.5678)], 3.4),
+    unseen("M/M/1, p99.9", MM1, &[(0.001, 23.0345)], 0.7),
+    unseen("pauses of 20 in 400, p99 at .8", speed(Speed::Pauses { gap: 400.0, length: 20.0 }), &[(0.01, 51.5015)], 0.8),
+    unseen("pauses of 50 in 1000, p50 and p99", speed(Speed::Pauses { gap: 1000.0, length: 50.0 }), &[(0.5, 2.9920), (0.01, 64.0175)], 0.7),
+    unseen("M/M/4, pauses of 20 in 400, p99", Model { servers: 4, ..speed(Speed::Pauses { gap: 400.0, length: 20.0 }) }, &[(0.01, 24.6832)], 2.8),
+    unseen("random pauses of 30 in 600, p99", speed(Speed::RandomPauses { gap: 600.0, length: 30.0 }), &[(0.01, 85.9196)], 0.6),
+    unseen("rare pauses of 100 in 5000, p99", speed(Speed::Pauses { gap: 5000.0, length: 100.0 }), &[(0.01, 86.8048)], 0.6),
+    unseen("stalls of 150 in each 6250 (two windows), p99", speed(Speed::Stalls { period: 6250.0, length: 150.0 }), &[(0.01, 129.9095)], 0.6),
+    unseen("collection of 15 each 300 requests, p99", Model { collection: Some((300, 15.0)), ..MM1 }, &[(0.01, 23.3690)], 0.7),
+    unseen("collection of 60 each 2000 requests, p95", Model { collection: Some((2000, 60.0)), ..MM1 }, &[(0.05, 24.3789)], 0.7),
+    unseen("on/off: 4000 at full, 2000 at .7 speed, p99", speed(Speed::Alternates { full: 4000.0, slow: 2000.0, speed: 0.7 }), &[(0.01, 17.4284)], 0.5),
+    unseen("on/off: 200 at full, 40 at .2 speed, p90", speed(Speed::Alternates { full: 200.0, slow: 40.0, speed: 0.2 }), &[(0.1, 47.1661)], 0.6),
+    unseen("batches of 4, stalls of 20 in each 500, p99", Model { batch: 4.0, ..speed(Speed::Stalls { period: 500.0, length: 20.0 }) }, &[(0.01, 55.7985)], 0.6),
+    unseen("lognormal service (sigma 1.5), p99", service(Service::Lognormal(1.5)), &[(0.01, 67.0099)], 0.5),
+    unseen("1 % of requests 50 times as slow, p95", service(Service::SlowMinority { share: 0.01, factor: 50.0 }), &[(0.05, 99.2093)], 0.6),
+];
+
+/// Servers whose capacity changes once, in the middle of a search and late in it: no rate is the
+/// greatest one of all their times, and the one at the end is what a user gets from then on.
+pub const CHANGING: &[(&str, f64, f64)] = &[
+    ("falls to .7 after 40 % of the time", 0.4, 0.7),
+    ("falls to .5 after 75 % of the time", 0.75, 0.5),
+    ("rises from 1 to 1.4 after half the time", 0.5, 1.4),
+];
