@@ -15,6 +15,7 @@ import aa
 import causes
 import demo
 import disk
+import disturbed
 import engines
 import exact
 import kernel
@@ -56,6 +57,7 @@ SUBJECTS: dict[str, Bench] = {
     "monitor": monitor.figures,  # what it costs to read the server's counters
     "statements": statements.figures,  # prepared statements beside PostgreSQL's
     "latches": latches.figures,  # counted latches and the shared heap beside those of others
+    "disturbed": disturbed.figures,  # servers beside other work
     "demo": demo.figures,  # make demo
 }
 
