@@ -90,6 +90,34 @@ impl Simulated {
         }
     }
 
+    /// A storage with these files, all of them durable.
+    pub fn of(contents: &BTreeMap<String, Vec<u8>>) -> Self {
+        let files = contents.values().map(|bytes| File {
+            now: bytes.clone(),
+            durable: bytes.clone(),
+            pending: Vec::new(),
+        });
+        let names = contents.keys().cloned().zip(0..).collect();
+        Self::with(files.collect(), names)
+    }
+
+    /// The files as a kill of the process leaves them, or, if only what is `durable` counts, as a
+    /// loss of power does at the worst.
+    pub fn contents(&self, durable: bool) -> BTreeMap<String, Vec<u8>> {
+        let state = self.state.lock();
+        let names = match durable {
+            true => &state.durable_names,
+            false => &state.names,
+        };
+        let bytes = |file: &File| match durable {
+            true => file.durable.clone(),
+            false => file.now.clone(),
+        };
+        let each = names.iter();
+        each.map(|(name, at)| (name.clone(), bytes(&state.files[*at])))
+            .collect()
+    }
+
     /// Ends after so many writes, syncs and changes of names.
     pub fn end_after(&self, writes: u64, end: End) {
         let mut state = self.state.lock();

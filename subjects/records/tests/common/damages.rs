@@ -1,0 +1,295 @@
+//! Damages of files, and the judgement of what a start makes of them.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::power::Simulated;
+use crate::small_store::{Truth, read};
+
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// A start that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub struct Damage {
+    pub file: String,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub enum Kind {
+    Flip {
+        at: usize,
+        mask: u8,
+    },
+    Cut {
+        at: usize,
+    },
+    Zero {
+        at: usize,
+        bytes: usize,
+    },
+    /// A part is there twice, and what follows it stands later.
+    Double {
+        at: usize,
+        bytes: usize,
+    },
+    /// A part is written once more, over what follows it.
+    DoubleOver {
+        at: usize,
+        bytes: usize,
+    },
+    /// The whole file is there twice.
+    DoubleAll,
+    Delete,
+    /// The file is replaced by what it was earlier.
+    Older(Vec<u8>),
+}
+
+impl Damage {
+    pub fn of(&self, files: &Files) -> Files {
+        let mut files = files.clone();
+        let Some(bytes) = files.get_mut(&self.file) else {
+            return files;
+        };
+        match &self.kind {
+            Kind::Flip { at, mask } => bytes[*at] ^= mask,
+            Kind::Cut { at } => bytes.truncate(*at),
+            Kind::Zero { at, bytes: many } => {
+                let end = bytes.len().min(at + many);
+                bytes[*at..end].fill(0);
+            }
+            Kind::Double { at, bytes: many } => {
+                let part = bytes[*at..bytes.len().min(at + many)].to_vec();
+                let after = at + part.len();
+                drop(bytes.splice(after..after, part));
+            }
+            Kind::DoubleOver { at, bytes: many } => {
+                let part = bytes[*at..bytes.len().min(at + many)].to_vec();
+                let after = bytes.len().min(at + part.len());
+                let end = bytes.len().min(after + part.len());
+                bytes[after..end].copy_from_slice(&part[..end - after]);
+            }
+            Kind::DoubleAll => bytes.extend_from_within(..),
+            Kind::Delete => drop(files.remove(&self.file)),
+            Kind::Older(older) => bytes.clone_from(older),
+        }
+        files
+    }
+
+    /// The first byte that it changes.
+    pub fn begins(&self) -> usize {
+        match self.kind {
+            Kind::Flip { at, .. } | Kind::Cut { at } | Kind::Zero { at, .. } => at,
+            Kind::Double { at, bytes } | Kind::DoubleOver { at, bytes } => at + bytes,
+            Kind::DoubleAll | Kind::Delete | Kind::Older(_) => 0,
+        }
+    }
+
+    pub fn is_of_the_whole(&self) -> bool {
+        matches!(self.kind, Kind::Delete | Kind::Older(_))
+    }
+}
+
+/// Where in a file of the log the last record begins that is not zero: roughly.
+fn used(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rposition(|it| *it != 0);
+    last.map_or(0, |it| it + 1)
+}
+
+/// Damages at random places of random files, the same for the same seed. Half of the places are in
+/// the log.
+pub fn sample(files: &Files, older: &Files, many: usize, seed: u64) -> Vec<Damage> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut draw = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize % below.max(1)
+    };
+    let names: Vec<&String> = files.keys().collect();
+    let logs: Vec<&String> = files.keys().filter(|it| it.starts_with("log-")).collect();
+    let lengths = [1, 4, 16, 100, 512, 4096, 8192];
+    let mut all = whole(files, older);
+    while all.len() < many {
+        let from = if draw(2) == 0 { &logs } else { &names };
+        let file = from[draw(from.len())].clone();
+        let end = used(&files[&file]).max(1);
+        let bytes = lengths[draw(lengths.len())];
+        // Often where pages, sectors and halves of pages begin.
+        let mut at = draw(end);
+        if draw(3) == 0 {
+            at -= at % bytes;
+        }
+        let kind = match draw(5) {
+            0 | 1 => Kind::Flip {
+                at,
+                mask: 1 + draw(255) as u8,
+            },
+            2 => Kind::Cut { at },
+            3 => Kind::Zero { at, bytes },
+            _ if draw(2) == 0 => Kind::Double { at, bytes },
+            _ => Kind::DoubleOver { at, bytes },
+        };
+        all.push(Damage { file, kind });
+    }
+    all
+}
+
+/// Each file deleted, doubled, emptied; the control file and the log also of an earlier time.
+fn whole(files: &Files, older: &Files) -> Vec<Damage> {
+    let mut all = Vec::new();
+    for (file, bytes) in files {
+        let end = bytes.len();
+        let mut kinds = vec![Kind::Delete, Kind::DoubleAll, Kind::Cut { at: 0 }];
+        kinds.push(Kind::Zero { at: 0, bytes: end });
+        kinds.extend([end / 2, end.saturating_sub(1)].map(|at| Kind::Cut { at }));
+        let has_age = file.starts_with("log-") || file == "control";
+        if let Some(older) = older.get(file).filter(|it| has_age && *it != bytes) {
+            kinds.push(Kind::Older(older.clone()));
+        }
+        let of_file = |kind| Damage {
+            file: file.clone(),
+            kind,
+        };
+        all.extend(kinds.into_iter().map(of_file));
+    }
+    all
+}
+
+/// Every byte flipped, cut and zeroed, and every sector and page doubled and zeroed.
+pub fn every(files: &Files, older: &Files) -> Vec<Damage> {
+    let mut all = whole(files, older);
+    for (file, bytes) in files {
+        let mut add = |kind| {
+            all.push(Damage {
+                file: file.clone(),
+                kind,
+            });
+        };
+        for at in 0..used(bytes) {
+            add(Kind::Flip {
+                at,
+                mask: 1 + (at * 31 % 255) as u8,
+            });
+            if bytes[at] != 0 {
+                add(Kind::Zero { at, bytes: 1 });
+            }
+            if at % 16 == 0 {
+                add(Kind::Cut { at });
+                add(Kind::Double { at, bytes: 1 });
+            }
+        }
+        for bytes_of_part in [512, 4096, 8192] {
+            for at in (0..used(bytes)).step_by(bytes_of_part) {
+                let bytes = bytes_of_part;
+                add(Kind::Zero { at, bytes });
+                add(Kind::Double { at, bytes });
+                add(Kind::DoubleOver { at, bytes });
+            }
+        }
+    }
+    all
+}
+
+/// The file of the log and the byte in it from which on it was written last, at the latest.
+pub fn last_write(files: &Files) -> (String, usize) {
+    let (name, bytes) = files.iter().rfind(|it| it.0.starts_with("log-")).unwrap();
+    // The last transactions are inserts of a record of 260 bytes with its entries.
+    (name.clone(), used(bytes).saturating_sub(1_000))
+}
+
+/// What a start makes of a damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Whole,
+    Refused,
+    Loss,
+    Panic,
+    Hang,
+    /// Refused without the file or the place.
+    Unclear,
+}
+
+pub struct Judge<'a> {
+    files: &'a Files,
+    truth: &'a Truth,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(files: &'a Files, truth: &'a Truth) -> Self {
+        Self { files, truth }
+    }
+
+    /// Tries all damages, and fails with examples of what must not be.
+    pub fn all(&self, damages: Vec<Damage>) {
+        let mut counts: BTreeMap<Outcome, usize> = BTreeMap::new();
+        let mut examples = Vec::new();
+        for damage in &damages {
+            let (outcome, text) = self.one(damage);
+            let count = counts.entry(outcome).or_default();
+            *count += 1;
+            if !matches!(outcome, Outcome::Whole | Outcome::Refused) && *count <= 8 {
+                examples.push(format!("{outcome:?}: {damage:?}: {text}"));
+            }
+        }
+        println!("{} damages: {counts:?}", damages.len());
+        assert!(examples.is_empty(), "{counts:?}\n{}", examples.join("\n"));
+    }
+
+    fn one(&self, damage: &Damage) -> (Outcome, String) {
+        let judged = self.start(damage);
+        // Once more, because other programs may have had the CPU.
+        match judged.0 {
+            Outcome::Hang => self.start(damage),
+            _ => judged,
+        }
+    }
+
+    fn start(&self, damage: &Damage) -> (Outcome, String) {
+        let storage = Arc::new(Simulated::of(&damage.of(self.files)));
+        let begin = Instant::now();
+        let started = catch_unwind(AssertUnwindSafe(|| read(storage)));
+        if begin.elapsed() > HANGS {
+            return (Outcome::Hang, String::new());
+        }
+        match started {
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                (Outcome::Panic, text.unwrap_or_default())
+            }
+            Ok(Ok(truth)) if truth == *self.truth => (Outcome::Whole, String::new()),
+            Ok(Ok(truth)) => (Outcome::Loss, lost(self.truth, &truth)),
+            Ok(Err(fault)) => {
+                let text = fault.to_string();
+                match is_clear(&text, &damage.file) {
+                    true => (Outcome::Refused, text),
+                    false => (Outcome::Unclear, text),
+                }
+            }
+        }
+    }
+}
+
+/// Whether a refusal names the file and the place. A lost end of the log is noticed in the file of it
+/// that remains.
+fn is_clear(text: &str, file: &str) -> bool {
+    let is_named = match file.starts_with("log-") {
+        true => text.contains("log-"),
+        false => text.contains(file),
+    };
+    is_named && (text.contains(" byte ") || text.contains("missing"))
+}
+
+fn lost(expected: &Truth, found: &Truth) -> String {
+    let count = |truth: &Truth| {
+        let each = truth.records.iter();
+        let counts: Vec<_> = each.map(|it| format!("{} {}", it.0, it.1.len())).collect();
+        format!("{}, plain {}", counts.join(", "), truth.plain)
+    };
+    format!("{} instead of {}", count(found), count(expected))
+}
