@@ -56,6 +56,7 @@ mod control;
 pub mod definition;
 pub mod engine;
 pub mod error;
+mod extents;
 mod file;
 mod free_space;
 mod held;

@@ -5,6 +5,7 @@
 //! page without pins can be removed under the stripe alone. The clock algorithm chooses pages that
 //! were not used since the clock hand passed.
 
+mod double;
 mod flush;
 mod frame;
 
@@ -73,6 +74,7 @@ impl Cache {
         self.disks.write().push(disk);
     }
 
+    /// The file with this number, which exists.
     pub fn disk(&self, file: u32) -> Arc<dyn Disk> {
         Arc::clone(&self.disks.read()[file as usize])
     }
@@ -156,7 +158,8 @@ impl Cache {
             .map_err(Fault::io(|| format!("read {id}")))?;
         bytes[read..].fill(0);
         if !page.is_whole(id) {
-            return Err(Fault::Damaged(format!("{id} is damaged on the disk")));
+            let text = format!("{id} is damaged on the disk, from byte {at} of the file on");
+            return Err(Fault::Damaged(text));
         }
         Ok(())
     }

@@ -118,6 +118,13 @@ impl Storage for Folder {
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.place.path)?.sync_all()
     }
+
+    fn boot(&self) -> u64 {
+        let id = std::fs::read("/proc/sys/kernel/random/boot_id");
+        id.map_or(0, |id| {
+            u64::from(crc32fast::hash(&id)) << 32 | id.len() as u64
+        })
+    }
 }
 
 /// A file by its number: each process has a descriptor of its own for it.

@@ -81,17 +81,24 @@ impl Damage {
         files
     }
 
-    /// The first byte that it changes.
-    pub fn begins(&self) -> usize {
+    /// The bytes that it changes, in a file of this length.
+    pub fn range(&self, length: usize) -> (usize, usize) {
         match self.kind {
-            Kind::Flip { at, .. } | Kind::Cut { at } | Kind::Zero { at, .. } => at,
-            Kind::Double { at, bytes } | Kind::DoubleOver { at, bytes } => at + bytes,
-            Kind::DoubleAll | Kind::Delete | Kind::Older(_) => 0,
+            Kind::Flip { at, .. } => (at, at + 1),
+            Kind::Cut { at } => (at, length),
+            Kind::Zero { at, bytes } => (at, at + bytes),
+            Kind::Double { at, bytes } => (at + bytes, length),
+            Kind::DoubleOver { at, bytes } => (at + bytes, at + 2 * bytes),
+            Kind::DoubleAll | Kind::Delete | Kind::Older(_) => (0, length),
         }
     }
 
-    pub fn is_of_the_whole(&self) -> bool {
-        matches!(self.kind, Kind::Delete | Kind::Older(_))
+    /// Whether bytes are changed, but none are cut off or added.
+    pub fn leaves_the_length(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Flip { .. } | Kind::Zero { .. } | Kind::DoubleOver { .. } | Kind::Older(_)
+        )
     }
 }
 
@@ -196,11 +203,15 @@ pub fn every(files: &Files, older: &Files) -> Vec<Damage> {
     all
 }
 
-/// The file of the log and the byte in it from which on it was written last, at the latest.
-pub fn last_write(files: &Files) -> (String, usize) {
-    let (name, bytes) = files.iter().rfind(|it| it.0.starts_with("log-")).unwrap();
-    // The last transactions are inserts of a record of 260 bytes with its entries.
-    (name.clone(), used(bytes).saturating_sub(1_000))
+/// The file of the log that was written last, the byte in it from which on that was, at the latest, and
+/// where it ends.
+pub fn last_write(killed: &Files) -> (String, usize, usize) {
+    let name = killed.keys().rfind(|it| it.starts_with("log-")).unwrap();
+    let first = u64::from_str_radix(&name[4..], 16).unwrap();
+    let end = u64::from_le_bytes(killed["forced"][8..16].try_into().unwrap());
+    let end = (end - first) as usize;
+    // The last transaction is an insert of a record of 260 bytes with its entries, and its end.
+    (name.clone(), end.saturating_sub(1_000), end)
 }
 
 /// What a start makes of a damage.
@@ -218,11 +229,13 @@ enum Outcome {
 pub struct Judge<'a> {
     files: &'a Files,
     truth: &'a Truth,
+    /// 1: the machine has run since the store was made.
+    boot: u64,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(files: &'a Files, truth: &'a Truth) -> Self {
-        Self { files, truth }
+    pub fn new(files: &'a Files, truth: &'a Truth, boot: u64) -> Self {
+        Self { files, truth, boot }
     }
 
     /// Tries all damages, and fails with examples of what must not be.
@@ -251,7 +264,7 @@ impl<'a> Judge<'a> {
     }
 
     fn start(&self, damage: &Damage) -> (Outcome, String) {
-        let storage = Arc::new(Simulated::of(&damage.of(self.files)));
+        let storage = Arc::new(Simulated::of(&damage.of(self.files), self.boot));
         let begin = Instant::now();
         let started = catch_unwind(AssertUnwindSafe(|| read(storage)));
         if begin.elapsed() > HANGS {
