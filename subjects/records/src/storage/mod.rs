@@ -6,7 +6,7 @@ mod folder;
 use std::io;
 use std::sync::Arc;
 
-pub use folder::Folder;
+pub use folder::{Folder, boot};
 
 /// A set of named files.
 pub trait Storage: Send + Sync + 'static {
