@@ -179,6 +179,28 @@ pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
     Ok(headers)
 }
 
+/// The files whose first pages can be read, sorted by their numbers; notes the others. Removes nothing.
+pub fn find_readable(storage: &dyn Storage, notes: &mut Vec<String>) -> Result<Vec<Header>, Fault> {
+    let names = storage
+        .names()
+        .map_err(Fault::io(|| "list the files".to_owned()))?;
+    let mut headers = Vec::new();
+    for path in names {
+        let header = match (path.strip_prefix(PREFIX), path.starts_with(DROPPED_PREFIX)) {
+            (Some(name), _) => read_header(storage, &path, name),
+            (None, true) => read_header(storage, &path, ""),
+            (None, false) => continue,
+        };
+        match header {
+            Ok(header) => headers.push(header),
+            Err(Fault::Damaged(text)) => notes.push(format!("{text}: its records are lost")),
+            Err(fault) => notes.push(format!("{fault}: its records are lost")),
+        }
+    }
+    headers.sort_by_key(|it| it.id);
+    Ok(headers)
+}
+
 /// Checks that all files are there once: at least `count`, with these extents.
 pub fn check_all(headers: &[Header], count: u64, extents: &[Extent]) -> Result<(), Fault> {
     for number in 0..count.max(headers.len() as u64) {

@@ -69,6 +69,7 @@ mod parameters;
 mod purge;
 mod recovery;
 mod registry;
+pub mod salvage;
 pub mod session;
 mod shared;
 mod slots;

@@ -136,14 +136,14 @@ fn inspect(cache: &Cache, files: &[RecordFile], extents: &[Extent]) -> Result<u6
 fn end_of_log(storage: &dyn Storage, last: &Checkpoint, pages_lsn: u64) -> Result<u64, Fault> {
     let survey = survey(storage, last.start)?;
     let mark = Mark::find(storage)?;
+    check_newest(storage, &mark)?;
     if survey.is_missing && last.sequence > 0 {
         return Err(Fault::Damaged(format!(
-            "the file {} of the log, or the one before that has byte {} of the log, is missing",
-            file_name(last.start),
-            last.start
+            "the file of the log that has byte {0} of it is missing: {1} or one before it",
+            last.start,
+            file_name(last.start)
         )));
     }
-    check_newest(storage, &mark)?;
     let witnesses = [
         (last.durable, "the file control"),
         (mark.end, "the file forced"),

@@ -69,7 +69,7 @@ impl Store {
 }
 
 /// Makes a logged change of one page.
-fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
+pub fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
     match record {
         Record::Format(id) => page.format(*id, kind::DATA),
         Record::Slot(change) => slots::write(
@@ -116,6 +116,15 @@ fn is_applicable(record: &Record, page: &Page, record_bytes: usize) -> bool {
         | Record::Finished { .. }
         | Record::Forced { .. } => true,
     }
+}
+
+/// Whether a record can be applied to a page of a file with records of a length.
+pub fn can_redo(record: &Record, page: &Page, record_bytes: usize) -> bool {
+    let is_sound = match record {
+        Record::Slot(change) => fits(change, record_bytes),
+        _ => true,
+    };
+    is_sound && is_applicable(record, page, record_bytes)
 }
 
 /// Whether a change of a slot fits into records of a length, before and after.

@@ -17,6 +17,7 @@ use crate::net::sockets::Entrance;
 use crate::net::threads::{SideThread, StopSignal, run_together};
 use crate::net::{io_thread, listener};
 use crate::options::{EngineKind, ServerOptions};
+use crate::records;
 use crate::report;
 use crate::state::SharedState;
 
@@ -31,6 +32,11 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// If the server cannot start, or cannot go on.
 pub fn serve(options: ServerOptions) -> Result<(), Error> {
+    if let Some(records) = &options.records
+        && let Some(to) = &records.salvage
+    {
+        return records::save(records, to);
+    }
     let reporter = Reporter::from_environment()?;
     let (listener, port) = bind(&options)?;
     let plan = Plan {

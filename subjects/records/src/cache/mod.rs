@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
 
+use crate::cache::double::DoubleWrite;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::Frame;
 pub use crate::cache::frame::{PageRead, PageWrite};
@@ -26,6 +27,11 @@ use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::storage::{Disk, Storage};
 use crate::table::{Hashing, Table};
 use crossbeam_utils::CachePadded;
+
+/// The whole copies of the pages that were written last, at a start.
+pub fn double_write_copies(storage: &dyn Storage) -> Result<Vec<Page>, Fault> {
+    DoubleWrite::open(storage)?.read()
+}
 
 /// The smallest cache: the splits of several sessions fit at once.
 pub const PAGES_MIN: usize = 64;

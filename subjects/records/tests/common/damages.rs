@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use concurve_records::salvage::salvage;
+
 use crate::power::Simulated;
 use crate::small_store::{Truth, read};
 
@@ -224,6 +226,8 @@ enum Outcome {
     Hang,
     /// Refused without the file or the place.
     Unclear,
+    /// Refused, and what is whole cannot be saved.
+    NotSaved,
 }
 
 pub struct Judge<'a> {
@@ -240,18 +244,39 @@ impl<'a> Judge<'a> {
 
     /// Tries all damages, and fails with examples of what must not be.
     pub fn all(&self, damages: Vec<Damage>) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let parts = damages.chunks(damages.len().div_ceil(threads));
+        let judged: Vec<(Outcome, String)> = std::thread::scope(|scope| {
+            let judge = |part| scope.spawn(move || self.part(part));
+            let threads: Vec<_> = parts.map(judge).collect();
+            threads
+                .into_iter()
+                .flat_map(|it| it.join().unwrap())
+                .collect()
+        });
         let mut counts: BTreeMap<Outcome, usize> = BTreeMap::new();
         let mut examples = Vec::new();
-        for damage in &damages {
-            let (outcome, text) = self.one(damage);
+        for (outcome, text) in judged {
             let count = counts.entry(outcome).or_default();
             *count += 1;
-            if !matches!(outcome, Outcome::Whole | Outcome::Refused) && *count <= 8 {
-                examples.push(format!("{outcome:?}: {damage:?}: {text}"));
+            if !text.is_empty() && *count <= 8 {
+                examples.push(format!("{outcome:?}: {text}"));
             }
         }
         println!("{} damages: {counts:?}", damages.len());
         assert!(examples.is_empty(), "{counts:?}\n{}", examples.join("\n"));
+    }
+
+    /// The outcomes, and a text of each that must not be.
+    fn part(&self, damages: &[Damage]) -> Vec<(Outcome, String)> {
+        let each = damages.iter().map(|damage| {
+            let (outcome, text) = self.one(damage);
+            match outcome {
+                Outcome::Whole | Outcome::Refused => (outcome, String::new()),
+                _ => (outcome, format!("{damage:?}: {text}")),
+            }
+        });
+        each.collect()
     }
 
     fn one(&self, damage: &Damage) -> (Outcome, String) {
@@ -280,10 +305,43 @@ impl<'a> Judge<'a> {
             Ok(Err(fault)) => {
                 let text = fault.to_string();
                 match is_clear(&text, &damage.file) {
-                    true => (Outcome::Refused, text),
+                    true => self.save(damage, text),
                     false => (Outcome::Unclear, text),
                 }
             }
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// What is saved of a refused store must be a store, with records that were there once; and the
+    /// damaged one must be as it was.
+    fn save(&self, damage: &Damage, text: String) -> (Outcome, String) {
+        let files = damage.of(self.files);
+        let (from, to) = (Simulated::of(&files, self.boot), Simulated::new());
+        let saved = catch_unwind(AssertUnwindSafe(|| {
+            salvage(&from, Arc::new(to.share())).map(|_| read(Arc::new(to.share())))
+        }));
+        let found = match saved {
+            Ok(Ok(Ok(found))) => found,
+            Err(_) => return (Outcome::Panic, text),
+            Ok(other) => return (Outcome::NotSaved, format!("{other:?}")),
+        };
+        let files_after = from.contents(false);
+        let is_kept = files
+            .iter()
+            .all(|(name, bytes)| files_after[name] == *bytes);
+        let mut numbers = found.records.iter();
+        let is_known = numbers.all(|(name, records)| {
+            let known = |it: &u32| *it < 260 || *it == 100_000;
+            ["items", "others"].contains(&name.as_str()) && records.keys().all(known)
+        });
+        match is_kept && is_known {
+            true => (Outcome::Refused, text),
+            false => (
+                Outcome::NotSaved,
+                format!("kept {is_kept}: {}", lost(self.truth, &found)),
+            ),
         }
     }
 }
