@@ -114,7 +114,7 @@ def test_a_log_that_is_cut_or_missing_is_told(killed: Path, tmp_path: Path) -> N
 def test_a_data_file_that_is_cut_is_mended_or_told(
     killed: Path, tmp_path: Path, length: int
 ) -> None:
-    """The last pages that were written are mended from the double write buffer, if that is there."""
+    """The pages that were written last are mended from pages.double, if that is there."""
     folder = copied(killed, tmp_path)
     os.truncate(folder / "data-f", length)
     (folder / "pages.double").unlink()
@@ -157,6 +157,7 @@ def test_no_client_is_accepted_before_the_recovery_has_ended(tmp_path: Path) -> 
         for first in range(0, 40_000, 5_000):
             client("FILL", "f", first + 1, first + 5_000, "x" * 988)
     flip(folder / "data-f", (folder / "data-f").stat().st_size - 100)
+    (folder / "pages.double").unlink()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -58,22 +58,26 @@ pub fn salvage_folder(from: &Path, to: &Path) -> Result<Salvaged, Fault> {
         return Err(Fault::Definition(text));
     }
     let from = Folder::open(from)?;
-    salvage(&from, Arc::new(Folder::open(to)?))
-}
-
-/// The same for other kinds of storage. `to` is empty.
-///
-/// # Errors
-/// As [`salvage_folder`].
-pub fn salvage(from: &dyn Storage, to: Arc<dyn Storage>) -> Result<Salvaged, Fault> {
-    let mut store = Damaged::read(from)?;
-    store.apply_log(from)?;
     let options = EngineOptions {
         latching: Latching::Record,
         durability: Durability::None,
         ..EngineOptions::default()
     };
-    let (engine, _) = Engine::open_in(to, options)?;
+    salvage(&from, Arc::new(Folder::open(to)?), options)
+}
+
+/// The same for other kinds of storage. `to` is empty, and is written by an engine with these options.
+///
+/// # Errors
+/// As [`salvage_folder`].
+pub fn salvage(
+    from: &dyn Storage,
+    to: Arc<dyn Storage>,
+    options: EngineOptions,
+) -> Result<Salvaged, Fault> {
+    let mut store = Damaged::read(from)?;
+    store.apply_log(from)?;
+    let (engine, _) = Engine::open_shared_in(to, options)?;
     let mut files = Vec::new();
     for number in store.files.keys().copied().collect::<Vec<_>>() {
         if !store.files[&number].0.is_dropped() {

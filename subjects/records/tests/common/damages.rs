@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use concurve_records::salvage::salvage;
 
 use crate::power::Simulated;
-use crate::small_store::{Truth, read};
+use crate::small_store::{Truth, options, read};
 
 pub type Files = BTreeMap<String, Vec<u8>>;
 
@@ -320,7 +320,7 @@ impl Judge<'_> {
         let files = damage.of(self.files);
         let (from, to) = (Simulated::of(&files, self.boot), Simulated::new());
         let saved = catch_unwind(AssertUnwindSafe(|| {
-            salvage(&from, Arc::new(to.share())).map(|_| read(Arc::new(to.share())))
+            salvage(&from, Arc::new(to.share()), options()).map(|_| read(Arc::new(to.share())))
         }));
         let found = match saved {
             Ok(Ok(Ok(found))) => found,

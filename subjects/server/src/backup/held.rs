@@ -72,7 +72,13 @@ impl HeldLocks {
             let path = path();
             return Err(BackupError::Damaged { path, at, after });
         }
-        let mark = Mark::decode(&bytes[HEADER.len()..]).filter(|_| !is_of_format_1);
+        let mark = Mark::decode(&bytes[HEADER.len()..]);
+        if mark.is_none() && !is_of_format_1 {
+            // It is on one sector, so it cannot be torn.
+            let (path, at, after) = (path(), HEADER.len() as u64, loaded.records);
+            return Err(BackupError::Damaged { path, at, after });
+        }
+        let mark = mark.filter(|_| !is_of_format_1);
         let is_valid = |it: &Mark| it.boot == 0 || it.boot == boot;
         if let Some(Mark { end: length, .. }) = mark.filter(is_valid)
             && length > at
