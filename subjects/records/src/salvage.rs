@@ -285,7 +285,7 @@ impl Damaged {
                     Err(Status::DuplicateKey) => saved.refused += 1,
                     Err(status) => return Err(stopped(status)),
                 }
-                if saved.records % BATCH == 0 {
+                if saved.records.is_multiple_of(BATCH) {
                     session.end().map_err(stopped)?;
                     session.begin(TransactionKind::Exclusive).map_err(stopped)?;
                 }

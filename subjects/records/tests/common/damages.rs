@@ -180,12 +180,12 @@ pub fn every(files: &Files, older: &Files) -> Vec<Damage> {
                 kind,
             });
         };
-        for at in 0..used(bytes) {
+        for (at, byte) in bytes.iter().enumerate().take(used(bytes)) {
             add(Kind::Flip {
                 at,
                 mask: 1 + (at * 31 % 255) as u8,
             });
-            if bytes[at] != 0 {
+            if *byte != 0 {
                 add(Kind::Zero { at, bytes: 1 });
             }
             if at % 16 == 0 {
