@@ -84,6 +84,7 @@ coverage: build ## Simulate how often what is printed holds the truth; rewrites 
 
 soak: build ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
+	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
 
 schemas: $(STAMPS)/venv ## Write the JSON Schemas from the types
 	@$(BIN)/python scripts/generate_schemas.py

@@ -40,6 +40,9 @@ pub struct Start {
 pub enum Event {
     /// The service is open, and its engines run.
     Ready { generation: u32 },
+    /// A process does not run because it was stopped (SIGSTOP); it is killed unless it continues within
+    /// this time.
+    Stopped { why: String, within: Duration },
     /// An engine died holding no latch, and another one replaces it.
     Replaced { engine: u32, why: String },
     /// All engines were ended, and will be started anew.
@@ -89,6 +92,11 @@ impl Engine {
     /// Whether the engine is to return.
     pub fn is_stopping(&self) -> bool {
         self.stop.is_requested()
+    }
+
+    /// Requests that all engines return, because this one cannot continue.
+    pub fn stop_all(&self) {
+        self.stop.request();
     }
 
     /// Becomes readable when the engine is to return, and stays so. Not to be read from.

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use concurve_latch::{Condvar, Mutex};
 
 use crate::classes;
-use crate::control::{Checkpoint, Control};
+use crate::control::Control;
 
 /// The last checkpoint, and when the next one is due.
 pub struct Checkpoints {
-    /// Locked while a checkpoint is made.
-    pub last: Mutex<(Control, Checkpoint)>,
+    /// Latched while a checkpoint is made.
+    pub making: Mutex<()>,
+    /// What the control file says. Latched for a moment, after [`Checkpoints::making`].
+    pub control: Mutex<Control>,
     /// The next checkpoint is due when the log reaches this byte.
     pub due: AtomicU64,
     pub made: AtomicU64,
@@ -22,10 +24,11 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub fn new(control: Control, last: Checkpoint) -> Self {
+    pub fn new(control: Control) -> Self {
         let class = classes::checkpoint();
         Self {
-            last: class.mutex((control, last)),
+            making: class.mutex(()),
+            control: classes::files().mutex(control),
             due: AtomicU64::new(u64::MAX),
             made: AtomicU64::new(0),
             is_stopped: class.mutex(false),

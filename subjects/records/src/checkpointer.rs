@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use crate::control::Checkpoint;
 use crate::error::Fault;
+use crate::extents::Extent;
 use crate::shared::Shared;
 
 impl Shared {
@@ -28,8 +29,7 @@ impl Shared {
     /// page is marked dirty before its change is logged, and a transaction's start is in the
     /// registry before its first record is; the mutex of the log orders both before the reads here.
     pub fn checkpoint(&self) -> Result<(), Fault> {
-        let mut last = self.checkpoints.last.lock();
-        let (control, checkpoint) = &mut *last;
+        let _making = self.checkpoints.making.lock();
         let end = self.store.log.end();
         let start = end.min(self.sessions.first_lsn());
         let due = end.saturating_add(self.options.checkpoint_bytes);
@@ -37,15 +37,36 @@ impl Shared {
         let (cache, log) = (&self.store.cache, &self.store.log);
         cache.flush_all(log, || self.latch_operation(None))?;
         log.sync_to(end)?;
-        *checkpoint = Checkpoint {
-            sequence: checkpoint.sequence + 1,
+        let extents = self.extents()?;
+        let mut control = self.checkpoints.control.lock();
+        let next = Checkpoint {
             start,
             durable: end,
+            files: self.file_count().max(control.last.files),
+            ..control.last
         };
-        control.write(checkpoint)?;
+        control.write(next, extents)?;
+        drop(control);
         self.checkpoints.made.fetch_add(1, Relaxed);
         self.shrink_dropped_files(start)?;
         log.forget_before(start)
+    }
+}
+
+impl Shared {
+    /// Which pages of each file are on the disk, after all that changed were written.
+    fn extents(&self) -> Result<Vec<Extent>, Fault> {
+        let before = self.checkpoints.control.lock().extents.clone();
+        let files = self.files();
+        let each = files.iter().map(|file| {
+            let known = before.iter().find(|it| it.file == file.id).cloned();
+            self.store.cache.extent(known.unwrap_or_else(|| Extent {
+                file: file.id,
+                name: file.path(),
+                ..Extent::default()
+            }))
+        });
+        each.collect()
     }
 }
 

@@ -150,8 +150,15 @@ impl FileDefinition {
         if keys > KEYS_MAX {
             return refuse(format!("{keys} keys: a file has at most {KEYS_MAX}"));
         }
+        let definition_bytes = self.encode().len();
+        if definition_bytes > PAGE_BYTES - BODY {
+            return refuse(format!(
+                "a definition of {definition_bytes} bytes: it has at most {}; use fewer segments",
+                PAGE_BYTES - BODY
+            ));
+        }
         for (number, key) in self.keys.iter().enumerate() {
-            if !(1..=KEY_BYTES_MAX).contains(&key.bytes()) {
+            if key.segments.len() > KEY_BYTES_MAX || !(1..=KEY_BYTES_MAX).contains(&key.bytes()) {
                 let bytes = key.bytes();
                 return refuse(format!(
                     "key {number} has {bytes} bytes: a key has 1 to {KEY_BYTES_MAX}"

@@ -12,8 +12,13 @@ use crate::status::Status;
 pub enum Fault {
     #[error("cannot {what}: {source}")]
     Io { what: String, source: io::Error },
-    #[error("{0}: restore the folder from a copy")]
+    #[error(
+        "{0}: restore the folder from a copy, or save what is whole into a new folder \
+         (concurve-server --service records --folder FOLDER --salvage NEW)"
+    )]
     Damaged(String),
+    #[error("the folder was written by a newer version ({0}): open it with that one")]
+    Newer(String),
     #[error("the folder is in use by another engine: name another one, or stop that one")]
     InUse,
     #[error("{0}")]

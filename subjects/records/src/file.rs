@@ -13,6 +13,7 @@ use concurve_latch::Mutex;
 use crate::classes;
 use crate::definition::FileDefinition;
 use crate::error::Fault;
+use crate::extents::Extent;
 use crate::free_space::FreeSpace;
 use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
 use crate::slots::{self, POSITION_BYTES, Position, State};
@@ -72,6 +73,14 @@ impl RecordFile {
         shrunk.map_err(Fault::io(|| format!("shrink the file number {}", self.id)))
     }
 
+    /// The name of its file in the storage.
+    pub fn path(&self) -> String {
+        match self.is_dropped() {
+            true => format!("{DROPPED_PREFIX}{:08x}", self.id),
+            false => format!("{PREFIX}{}", self.name),
+        }
+    }
+
     pub fn record_bytes(&self) -> usize {
         usize::from(self.definition.record_bytes)
     }
@@ -104,6 +113,8 @@ pub struct Header {
     pub name: String,
     pub definition: FileDefinition,
     pub disk: Arc<dyn Disk>,
+    /// Its name in the storage.
+    pub path: String,
 }
 
 /// Makes an empty file, durably.
@@ -144,6 +155,7 @@ pub fn create(
         name: name.to_owned(),
         definition: definition.clone(),
         disk,
+        path: format!("{PREFIX}{name}"),
     })
 }
 
@@ -164,13 +176,53 @@ pub fn find(storage: &dyn Storage) -> Result<Vec<Header>, Fault> {
         }
     }
     headers.sort_by_key(|it| it.id);
-    for (number, header) in headers.iter().enumerate() {
-        if header.id != number as u32 {
-            let text = format!("file number {number} is missing, or is there twice");
-            return Err(Fault::Damaged(text));
+    Ok(headers)
+}
+
+/// The files whose first pages can be read, sorted by their numbers; notes the others. Removes nothing.
+pub fn find_readable(storage: &dyn Storage, notes: &mut Vec<String>) -> Result<Vec<Header>, Fault> {
+    let names = storage
+        .names()
+        .map_err(Fault::io(|| "list the files".to_owned()))?;
+    let mut headers = Vec::new();
+    for path in names {
+        let header = match (path.strip_prefix(PREFIX), path.starts_with(DROPPED_PREFIX)) {
+            (Some(name), _) => read_header(storage, &path, name),
+            (None, true) => read_header(storage, &path, ""),
+            (None, false) => continue,
+        };
+        match header {
+            Ok(header) => headers.push(header),
+            Err(Fault::Damaged(text)) => notes.push(format!("{text}: its records are lost")),
+            Err(fault) => notes.push(format!("{fault}: its records are lost")),
         }
     }
+    headers.sort_by_key(|it| it.id);
     Ok(headers)
+}
+
+/// Checks that all files are there once: at least `count`, with these extents.
+pub fn check_all(headers: &[Header], count: u64, extents: &[Extent]) -> Result<(), Fault> {
+    for number in 0..count.max(headers.len() as u64) {
+        let mut with_number = headers.iter().filter(|it| u64::from(it.id) == number);
+        let name = extents.iter().find(|it| u64::from(it.file) == number);
+        let name = name.map_or_else(String::new, |it| format!(", {},", it.name));
+        let text = match (with_number.next(), with_number.next()) {
+            (Some(_), None) => continue,
+            (None, _) => {
+                let anothers = format!("{PREFIX}… or {DROPPED_PREFIX}{number:08x}");
+                format!(
+                    "the file of records number {number}{name} is missing: no {anothers} has it"
+                )
+            }
+            (Some(one), Some(other)) => format!(
+                "the files {} and {} say at byte 16 that they are number {number}: one is a copy",
+                one.path, other.path
+            ),
+        };
+        return Err(Fault::Damaged(text));
+    }
+    Ok(())
 }
 
 fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, Fault> {
@@ -183,7 +235,8 @@ fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, 
     let definition = FileDefinition::decode(&page.bytes()[BODY..]);
     let (true, Some(definition)) = (is_header, definition) else {
         let text = format!(
-            "the first page of the file {path} is damaged, or does not belong to the record engine"
+            "the first page of the file {path}, from byte 0 on, is damaged, or does not belong to \
+             the record engine"
         );
         return Err(Fault::Damaged(text));
     };
@@ -192,6 +245,7 @@ fn read_header(storage: &dyn Storage, path: &str, name: &str) -> Result<Header, 
         name: name.to_owned(),
         definition,
         disk,
+        path: path.to_owned(),
     })
 }
 
@@ -210,15 +264,24 @@ impl Header {
 }
 
 impl RecordFile {
-    /// Finds the free space by reading all pages from the disk, which must not change during the
-    /// call.
-    pub fn find_free_space(&self, disk: &dyn Disk) -> Result<(), Fault> {
-        let what = || format!("read the file {}", self.name);
-        let pages = disk
-            .length()
-            .map_err(Fault::io(what))?
-            .div_ceil(PAGE_BYTES as u64) as u32;
+    /// Reads all pages from the disk, which must not change during the call: checks them, and finds
+    /// the free space. Returns the greatest LSN.
+    ///
+    /// # Errors
+    /// If a page is damaged, or blank though the extent has it.
+    pub fn inspect(&self, disk: &dyn Disk, extent: Option<&Extent>) -> Result<u64, Fault> {
+        let what = || format!("read the file {}", self.path());
+        let length = disk.length().map_err(Fault::io(what))?;
+        let pages = u32::try_from(length.div_ceil(PAGE_BYTES as u64)).unwrap_or(u32::MAX);
+        if let Some(extent) = extent.filter(|it| it.pages > pages) {
+            return Err(Fault::Damaged(format!(
+                "the file {} ends at byte {length}, and had {} bytes or more",
+                self.path(),
+                u64::from(extent.pages) * PAGE_BYTES as u64
+            )));
+        }
         let (mut blank, mut free) = (Vec::new(), Vec::new());
+        let mut lsn = 0;
         let mut page = Page::blank();
         for number in 0..pages {
             let at = u64::from(number) * PAGE_BYTES as u64;
@@ -226,10 +289,16 @@ impl RecordFile {
                 .read_at(page.bytes_mut(), at)
                 .map_err(Fault::io(what))?;
             page.bytes_mut()[read..].fill(0);
-            if !page.is_whole(self.page(number)) {
-                let text = format!("{} is damaged on the disk", self.page(number));
-                return Err(Fault::Damaged(text));
+            let is_blank = page.kind() == kind::BLANK;
+            let is_lost = is_blank && extent.is_some_and(|it| it.has(number));
+            if is_lost || !page.is_whole(self.page(number)) {
+                let how = if is_lost { "blank" } else { "damaged" };
+                return Err(Fault::Damaged(format!(
+                    "page {number} of the file {}, from byte {at} on, is {how}",
+                    self.path()
+                )));
             }
+            lsn = lsn.max(page.lsn());
             match page.kind() {
                 kind::BLANK => blank.push(number),
                 kind::DATA => free.extend(self.free_slots(&page)),
@@ -237,13 +306,16 @@ impl RecordFile {
             }
         }
         self.free_space.set(pages, blank, free);
-        Ok(())
+        Ok(lsn)
     }
 
     fn free_slots(&self, page: &Page) -> impl Iterator<Item = Position> {
         let slots = 0..slots::slots_per_page(self.record_bytes()) as u16;
         slots
-            .filter(|slot| slots::read(page, *slot, self.record_bytes()).0 == State::Free)
+            .filter(|slot| {
+                let found = slots::read(page, *slot, self.record_bytes());
+                found.is_some_and(|(state, _)| state == State::Free)
+            })
             .map(|slot| Position {
                 page: page.id().number,
                 slot,

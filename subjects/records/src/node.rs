@@ -4,7 +4,7 @@
 //! is the least such pair of a child, and the number of that child. Entries less than the first one
 //! are below the page's first child.
 
-use crate::page::{BODY, PAGE_BYTES, Page};
+use crate::page::{BODY, PAGE_BYTES, Page, kind};
 
 /// Length of the number of a child.
 pub const CHILD_BYTES: usize = 4;
@@ -21,6 +21,11 @@ pub fn capacity(compared: usize, level: u8) -> usize {
 
 pub fn is_full(page: &Page, compared: usize) -> bool {
     page.count() >= capacity(compared, page.level())
+}
+
+/// Whether a page is a node whose entries are all on it.
+pub fn is_node(page: &Page, compared: usize) -> bool {
+    page.kind() == kind::NODE && page.count() <= capacity(compared, page.level())
 }
 
 /// The part of an entry that is compared.

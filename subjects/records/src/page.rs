@@ -129,6 +129,11 @@ impl Page {
         self.put_u32(0, checksum);
     }
 
+    /// The checksum that [`Page::seal`] has set.
+    pub fn checksum(&self) -> u32 {
+        self.u32(0)
+    }
+
     /// Whether a page that was read from the disk is intact, or was never written.
     pub fn is_whole(&self, id: PageId) -> bool {
         let is_sealed = self.u32(0) == crc32fast::hash(&self.0[4..]) && self.id() == id;

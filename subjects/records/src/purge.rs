@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::file::RecordFile;
 use crate::log::record::{Record, SYSTEM, SlotChange};
 use crate::shared::Shared;
-use crate::slots::{self, Position, State};
+use crate::slots::{Position, State};
 use crate::store::{Store, page_of};
 
 impl Shared {
@@ -65,6 +65,7 @@ fn undo_one(store: &Store, file: &RecordFile, change: &SlotChange) -> Result<(),
         ..*change
     };
     let mut page = store.write(page_of(change))?;
+    store.slot(&page, change.position.slot, file.record_bytes())?;
     store.change(&mut page, &Record::Slot(undone), file.record_bytes());
     Ok(())
 }
@@ -104,13 +105,13 @@ pub fn is_valid_entry(
 ) -> Result<bool, Fault> {
     let position = Position::of_entry(entry);
     let page = store.read(file.page(position.page))?;
-    let (state, record) = slots::read(&page, position.slot, file.record_bytes());
+    let (state, record) = store.slot(&page, position.slot, file.record_bytes())?;
     Ok(state == State::Live && file.entry(key, record, position) == entry)
 }
 
 fn free_ghost(store: &Store, file: &RecordFile, position: Position) -> Result<bool, Fault> {
     let mut page = store.write(file.page(position.page))?;
-    let (state, _) = slots::read(&page, position.slot, file.record_bytes());
+    let (state, _) = store.slot(&page, position.slot, file.record_bytes())?;
     if state != State::Ghost {
         return Ok(false);
     }

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoints;
-use crate::control::{Checkpoint, Control};
+use crate::control::{self, Checkpoint, Control, Found};
 use crate::error::Fault;
-use crate::file::{self, Header};
+use crate::extents::Extent;
+use crate::file::{self, Header, RecordFile};
 use crate::log::Log;
-use crate::log::files::{file_name, file_start};
-use crate::log::read::each_record;
+use crate::log::files::file_name;
+use crate::log::forced::Mark;
+use crate::log::read::{each_record, survey};
 use crate::log::record::{Record, SYSTEM};
 use crate::options::{EngineOptions, stripes};
 use crate::shared::Shared;
@@ -32,20 +34,30 @@ pub struct Recovered {
 }
 
 /// Opens the storage, and restores the state of all committed transactions.
+///
+/// # Errors
+/// If something that was acknowledged is damaged or missing: which file, and where. Then nothing was
+/// changed but torn pages, which are mended.
 pub fn open(
     storage: Arc<dyn Storage>,
     options: EngineOptions,
 ) -> Result<(Shared, Recovered), Fault> {
-    let (control, last) = Control::open(storage.as_ref())?;
-    let is_new = last.is_none();
-    let last = last.unwrap_or_default();
-    if is_new {
-        control.write(&last)?;
-        storage
-            .sync_names()
-            .map_err(Fault::io(|| "make the folder".to_owned()))?;
-    }
+    let mut found = control::find(storage.as_ref())?;
+    let doubt = found.doubt.take();
+    restore(storage, options, found).map_err(|fault| match (fault, doubt) {
+        (Fault::Damaged(text), Some(doubt)) => Fault::Damaged(format!("{text}; and {doubt}")),
+        (fault, _) => fault,
+    })
+}
+
+fn restore(
+    storage: Arc<dyn Storage>,
+    options: EngineOptions,
+    found: Found,
+) -> Result<(Shared, Recovered), Fault> {
+    let last = found.last.unwrap_or_default();
     let headers = file::find(storage.as_ref())?;
+    check_files(&headers, &found)?;
     let cache = Cache::new(
         storage.as_ref(),
         options.cache_pages,
@@ -55,30 +67,106 @@ pub fn open(
         cache.add_disk(Arc::clone(&header.disk));
     }
     cache.restore_torn(headers.len() as u32)?;
-    let log = open_log(&storage, &last, options.log_file_bytes())?;
-    let checkpoints = Checkpoints::new(control, last);
-    let shared = Shared::new(storage, options, cache, log, checkpoints);
-    let (open, mut recovered) = redo(&shared, &headers, &last)?;
-    finish(&shared, headers, open, &mut recovered)?;
+    let files: Vec<RecordFile> = headers.into_iter().map(Header::into_file).collect();
+    let pages_lsn = inspect(&cache, &files, &found.extents)?;
+    let end = end_of_log(storage.as_ref(), &last, pages_lsn)?;
+    let control = Control::open(storage.as_ref(), found)?;
+    let log = Log::open(Arc::clone(&storage), end, options.log_file_bytes())?;
+    let shared = Shared::new(storage, options, cache, log, Checkpoints::new(control));
+    let (open, mut recovered) = redo(&shared, &files, last.start, end)?;
+    finish(&shared, files, open, &mut recovered)?;
     Ok((shared, recovered))
 }
 
-/// Finds the end of the log, and opens it there.
-fn open_log(storage: &Arc<dyn Storage>, last: &Checkpoint, file_bytes: u64) -> Result<Log, Fault> {
-    let nothing = |_: &Record, _| Ok(());
-    let end = each_record(storage.as_ref(), last.start, last.durable, nothing)?;
-    let names = storage
-        .names()
-        .map_err(Fault::io(|| "list the log".to_owned()))?;
-    // It follows a part of the log that is lost, and is of no use without it.
-    for start in names.iter().filter_map(|it| file_start(it)) {
-        if start > end {
-            let name = file_name(start);
-            let what = || format!("remove the file {name} of the log");
-            storage.remove(&name).map_err(Fault::io(what))?;
-        }
+fn check_files(headers: &[Header], found: &Found) -> Result<(), Fault> {
+    let last = found.last.unwrap_or_default();
+    file::check_all(headers, last.files, &found.extents)?;
+    // The first checkpoint is made before the first file.
+    match headers.first() {
+        Some(header) if last.sequence == 0 => Err(Fault::Damaged(format!(
+            "the file control is older than the file {}, from byte 0 on",
+            header.path
+        ))),
+        _ => Ok(()),
     }
-    Log::open(Arc::clone(storage), end, file_bytes)
+}
+
+/// Checks that the newest file of the log is there, and not cut.
+fn check_newest(storage: &dyn Storage, mark: &Mark) -> Result<(), Fault> {
+    if mark.length == 0 {
+        return Ok(());
+    }
+    let name = file_name(mark.file);
+    let what = || format!("read the file {name} of the log");
+    let names = storage.names().map_err(Fault::io(what))?;
+    if !names.contains(&name) {
+        let text = format!("the file {name} of the log is missing");
+        return Err(Fault::Damaged(text));
+    }
+    let file = storage.open(&name).map_err(Fault::io(what))?;
+    let length = file.length().map_err(Fault::io(what))?;
+    if length < mark.length {
+        return Err(Fault::Damaged(format!(
+            "the file {name} of the log ends at byte {length}, and had {} bytes or more",
+            mark.length
+        )));
+    }
+    Ok(())
+}
+
+/// Reads all pages, and checks them; returns the greatest LSN.
+fn inspect(cache: &Cache, files: &[RecordFile], extents: &[Extent]) -> Result<u64, Fault> {
+    let mut lsn = 0;
+    for file in files {
+        let extent = extents.iter().find(|it| it.file == file.id);
+        // A dropped file is shorter.
+        let extent = extent.filter(|_| !file.is_dropped());
+        lsn = lsn.max(file.inspect(cache.disk(file.id).as_ref(), extent)?);
+    }
+    Ok(lsn)
+}
+
+/// Finds the end of the log.
+///
+/// A log whose last write was torn ends before bytes that are no record. They are damage instead if
+/// something tells that the log was longer: the control file, the pages, which are written after their
+/// changes are on the disk; the file `forced`; or a record that follows, and says that all before it was
+/// forced. If the machine has run since the log was written, nothing of it can be torn: then any record
+/// that follows tells.
+fn end_of_log(storage: &dyn Storage, last: &Checkpoint, pages_lsn: u64) -> Result<u64, Fault> {
+    let survey = survey(storage, last.start)?;
+    let mark = Mark::find(storage)?;
+    check_newest(storage, &mark)?;
+    if survey.is_missing && last.sequence > 0 {
+        return Err(Fault::Damaged(format!(
+            "the file of the log that has byte {0} of it is missing: {1} or one before it",
+            last.start,
+            file_name(last.start)
+        )));
+    }
+    let witnesses = [
+        (last.durable, "the file control"),
+        (mark.end, "the file forced"),
+        (pages_lsn, "a page of the files of records"),
+        (survey.forced, "a record that follows"),
+    ];
+    let known = witnesses.into_iter().max_by_key(|it| it.0);
+    let (durable, witness) = known.unwrap_or_default();
+    let is_untorn = mark.is_of_boot(storage.boot());
+    if survey.end >= durable && !(is_untorn && survey.behind > 0) {
+        return Ok(survey.end);
+    }
+    let lost = match durable.saturating_sub(survey.end) {
+        0 => "nothing that was written can be torn, because the machine has run since".to_owned(),
+        lost => format!("{witness} knows of {lost} more bytes"),
+    };
+    Err(Fault::Damaged(format!(
+        "the log is damaged or cut {}: {lost}, and {} whole records with {} commits follow; all \
+         before that byte can be saved",
+        survey.place(),
+        survey.behind,
+        survey.commits_behind
+    )))
 }
 
 /// A transaction whose end is not in the log.
@@ -91,18 +179,16 @@ struct Open {
 /// Redoes the log; returns the transactions that are not finished.
 fn redo(
     shared: &Shared,
-    headers: &[Header],
-    last: &Checkpoint,
+    files: &[RecordFile],
+    start: u64,
+    end: u64,
 ) -> Result<(BTreeMap<u64, Open>, Recovered), Fault> {
     let mut open: BTreeMap<u64, Open> = BTreeMap::new();
     let mut recovered = Recovered::default();
-    let record_bytes = |file: u32| {
-        let header = headers.get(file as usize)?;
-        Some(usize::from(header.definition.record_bytes))
-    };
+    let record_bytes = |file: u32| files.get(file as usize).map(RecordFile::record_bytes);
     let storage = shared.storage.as_ref();
-    each_record(storage, last.start, last.durable, |record, lsn| {
-        recovered.records += 1;
+    each_record(storage, start, end, |record, lsn| {
+        recovered.records += u64::from(!matches!(record, Record::Forced { .. }));
         shared.store.redo(record, lsn, record_bytes)?;
         match record {
             Record::Slot(change) if change.transaction != SYSTEM => {
@@ -128,13 +214,13 @@ fn redo(
 /// Undoes what did not commit, purges, and makes a checkpoint.
 fn finish(
     shared: &Shared,
-    headers: Vec<Header>,
+    files: Vec<RecordFile>,
     open: BTreeMap<u64, Open>,
     recovered: &mut Recovered,
 ) -> Result<(), Fault> {
-    let files = headers.len() as u32;
-    for header in headers {
-        shared.add_file(header.into_file());
+    let count = files.len() as u32;
+    for file in files {
+        shared.add_file(file);
     }
     for (
         transaction,
@@ -153,10 +239,14 @@ fn finish(
         shared.purge(transaction, &changes)?;
     }
     shared.checkpoint()?;
-    for number in 0..files {
+    if recovered.records == 0 {
+        // The pages are as they were when they were inspected.
+        return Ok(());
+    }
+    for number in 0..count {
         let (disk, file) = (shared.store.cache.disk(number), shared.file(number));
         if !file.is_dropped() {
-            file.find_free_space(disk.as_ref())?;
+            file.inspect(disk.as_ref(), None)?;
         }
     }
     Ok(())

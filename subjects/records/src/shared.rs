@@ -15,8 +15,10 @@ use crate::admission::Admission;
 use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::classes;
+use crate::control::Checkpoint;
 use crate::definition::FileDefinition;
 use crate::error::Fault;
+use crate::extents::Extent;
 use crate::file::{self, RecordFile};
 use crate::locks::LockTable;
 use crate::log::Log;
@@ -92,14 +94,39 @@ impl Shared {
         if self.file_named(name).is_some() {
             return Err(Fault::Exists(name.to_owned()));
         }
-        let id = self.files.read().len() as u32;
+        let id = self.file_count() as u32;
         let header = file::create(self.storage.as_ref(), id, name, definition)?;
         self.store.cache.add_disk(Arc::clone(&header.disk));
         let disk = Arc::clone(&header.disk);
         let file = header.into_file();
-        file.find_free_space(disk.as_ref())?;
+        file.inspect(disk.as_ref(), None)?;
         self.add_file(file);
-        Ok(())
+        self.note_files()
+    }
+
+    /// Notes durably how many files there are, so that a start notices if one is missing.
+    fn note_files(&self) -> Result<(), Fault> {
+        let mut control = self.checkpoints.control.lock();
+        let next = Checkpoint {
+            files: self.file_count(),
+            ..control.last
+        };
+        let mut extents = control.extents.clone();
+        for file in self.files() {
+            if extents.iter().all(|it| it.file != file.id) {
+                extents.push(Extent {
+                    file: file.id,
+                    name: file.path(),
+                    ..Extent::default()
+                });
+            }
+        }
+        control.write(next, extents)
+    }
+
+    /// The number of files, dropped ones included.
+    pub fn file_count(&self) -> u64 {
+        self.files.read().len() as u64
     }
 
     /// Drops a file that no session uses.

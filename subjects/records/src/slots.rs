@@ -1,6 +1,6 @@
 //! Data pages: slots of one length, each a state and a record.
 
-use crate::page::{BODY, PAGE_BYTES, Page};
+use crate::page::{BODY, PAGE_BYTES, Page, kind};
 
 /// The state of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +67,14 @@ fn start(slot: u16, record_bytes: usize) -> usize {
     BODY + usize::from(slot) * (1 + record_bytes)
 }
 
-/// A slot's state and record.
-pub fn read(page: &Page, slot: u16, record_bytes: usize) -> (State, &[u8]) {
+/// A slot's state and record; `None` if the page has no such slot, or another state stands there.
+pub fn read(page: &Page, slot: u16, record_bytes: usize) -> Option<(State, &[u8])> {
+    if page.kind() != kind::DATA {
+        return None;
+    }
     let at = start(slot, record_bytes);
-    let bytes = page.bytes();
-    let state = State::from_byte(bytes[at]).expect("pages are checked when they are read");
-    (state, &bytes[at + 1..at + 1 + record_bytes])
+    let (state, record) = page.bytes().get(at..at + 1 + record_bytes)?.split_first()?;
+    Some((State::from_byte(*state)?, record))
 }
 
 /// Changes a slot's state, and its record from a byte on.

@@ -7,8 +7,8 @@ use crate::error::Fault;
 use crate::log::Log;
 use crate::log::record::{Record, SlotChange};
 use crate::node;
-use crate::page::{Page, PageId, kind};
-use crate::slots;
+use crate::page::{BODY, PAGE_BYTES, Page, PageId, kind};
+use crate::slots::{self, State};
 
 /// The cache and the log, which depend on each other.
 pub struct Store {
@@ -27,6 +27,22 @@ impl Store {
 
     pub fn create(&self, id: PageId) -> Result<PageWrite<'_>, Fault> {
         self.cache.create(&self.log, id)
+    }
+
+    /// A slot's state and record.
+    pub fn slot<'a>(
+        &self,
+        page: &'a Page,
+        slot: u16,
+        record_bytes: usize,
+    ) -> Result<(State, &'a [u8]), Fault> {
+        slots::read(page, slot, record_bytes).ok_or_else(|| {
+            let text = format!(
+                "slot {slot} of {} has no record, and is referred to",
+                page.id()
+            );
+            Fault::Damaged(text)
+        })
     }
 
     /// Logs a change of one page, and makes it.
@@ -53,7 +69,7 @@ impl Store {
 }
 
 /// Makes a logged change of one page.
-fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
+pub fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
     match record {
         Record::Format(id) => page.format(*id, kind::DATA),
         Record::Slot(change) => slots::write(
@@ -68,39 +84,103 @@ fn apply(record: &Record, page: &mut Page, record_bytes: usize) {
         Record::EntryOut(_, index, bytes) => {
             node::remove(page, usize::from(*index), usize::from(*bytes));
         }
-        Record::Images(_) | Record::Commit { .. } | Record::Finished { .. } => {
+        Record::Images(_)
+        | Record::Commit { .. }
+        | Record::Finished { .. }
+        | Record::Forced { .. } => {
             unreachable!("these records change no page by themselves")
         }
     }
+}
+
+/// Whether a record of the log can be applied to a page: a page that is blank, or another one than the
+/// log knows, is damaged.
+fn is_applicable(record: &Record, page: &Page, record_bytes: usize) -> bool {
+    let node_has = |entry_bytes: usize, entries: usize, index: usize| {
+        page.kind() == kind::NODE
+            && index < entries
+            && entry_bytes > 0
+            && entries * entry_bytes <= PAGE_BYTES - BODY
+    };
+    match record {
+        Record::Slot(change) => slots::read(page, change.position.slot, record_bytes).is_some(),
+        Record::EntryIn(_, index, entry) => {
+            node_has(entry.len(), page.count() + 1, usize::from(*index))
+        }
+        Record::EntryOut(_, index, bytes) => {
+            node_has(usize::from(*bytes), page.count(), usize::from(*index))
+        }
+        Record::Format(_)
+        | Record::Images(_)
+        | Record::Commit { .. }
+        | Record::Finished { .. }
+        | Record::Forced { .. } => true,
+    }
+}
+
+/// Whether a record can be applied to a page of a file with records of a length.
+pub fn can_redo(record: &Record, page: &Page, record_bytes: usize) -> bool {
+    let is_sound = match record {
+        Record::Slot(change) => fits(change, record_bytes),
+        _ => true,
+    };
+    is_sound && is_applicable(record, page, record_bytes)
+}
+
+/// Whether a change of a slot fits into records of a length, before and after.
+fn fits(change: &SlotChange, record_bytes: usize) -> bool {
+    let longest = change.before.len().max(change.after.len());
+    usize::from(change.offset) + longest <= record_bytes
+        && usize::from(change.position.slot) < slots::slots_per_page(record_bytes)
 }
 
 impl Store {
     /// Redoes a logged change on each page that does not have it yet.
     ///
     /// `record_bytes` is the length of the records of a file, `None` if there is no such file.
+    ///
+    /// # Errors
+    /// If a page cannot be read, or is not as the log knows it.
     pub fn redo(
         &self,
         record: &Record,
         lsn: u64,
         record_bytes: impl Fn(u32) -> Option<usize>,
     ) -> Result<(), Fault> {
+        let known = |id: PageId| {
+            record_bytes(id.file).ok_or_else(|| {
+                let text = format!("the log refers to {id}, and there is no such file");
+                Fault::Damaged(text)
+            })
+        };
         let id = match record {
             Record::Images(images) => {
                 for (id, image) in images {
+                    known(*id)?;
                     self.redo_image(*id, image, lsn)?;
                 }
                 return Ok(());
             }
-            Record::Commit { .. } | Record::Finished { .. } => return Ok(()),
+            Record::Commit { .. } | Record::Finished { .. } | Record::Forced { .. } => {
+                return Ok(());
+            }
             Record::Format(id) | Record::EntryIn(id, ..) | Record::EntryOut(id, ..) => *id,
             Record::Slot(change) => page_of(change),
         };
-        let Some(record_bytes) = record_bytes(id.file) else {
-            let text = format!("the log refers to {id}, and there is no such file");
-            return Err(Fault::Damaged(text));
-        };
+        let record_bytes = known(id)?;
         let mut page = self.write(id)?;
-        if page.lsn() < lsn {
+        let is_older = page.lsn() < lsn;
+        let is_sound = match record {
+            Record::Slot(change) => fits(change, record_bytes),
+            _ => true,
+        };
+        if !is_sound || is_older && !is_applicable(record, &page, record_bytes) {
+            return Err(Fault::Damaged(format!(
+                "{id}, from byte {} of the file on, is not as the log before byte {lsn} knows it",
+                u64::from(id.number) * PAGE_BYTES as u64
+            )));
+        }
+        if is_older {
             page.mark_dirty();
             apply(record, page.page_mut(), record_bytes);
             page.page_mut().set_lsn(lsn);

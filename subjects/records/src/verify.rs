@@ -82,7 +82,7 @@ fn each_slot(
             continue;
         }
         for slot in 0..slots::slots_per_page(file.record_bytes()) as u16 {
-            let (state, record) = slots::read(&page, slot, file.record_bytes());
+            let (state, record) = store.slot(&page, slot, file.record_bytes())?;
             look(page.id(), slot, state, record)?;
         }
     }

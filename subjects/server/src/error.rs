@@ -40,6 +40,12 @@ pub enum Error {
     },
     #[error("cannot open the records in {}: {source}", folder.display())]
     Records { folder: PathBuf, source: Fault },
+    #[error("cannot save the records in {} into {}: {source}", from.display(), to.display())]
+    Salvage {
+        from: PathBuf,
+        to: PathBuf,
+        source: Fault,
+    },
     #[error("the record engine stopped: {0}")]
     RecordsStopped(String),
     #[error(transparent)]

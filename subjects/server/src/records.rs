@@ -1,7 +1,9 @@
 //! The state of the services over the record engine.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use concurve_records::salvage::salvage_folder;
 use concurve_records::{Checkpointer, Engine, Recovered};
 
 use crate::error::Error;
@@ -10,7 +12,41 @@ use crate::error::Error;
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
     pub folder: PathBuf,
+    /// Into which folder to save what is whole, instead of serving.
+    pub salvage: Option<PathBuf>,
     pub engine: concurve_records::EngineOptions,
+}
+
+/// Saves what is whole in a damaged folder into a new one, and prints what that is.
+///
+/// # Errors
+/// If the folder cannot be read, or the new one not written.
+pub fn save(options: &RecordOptions, to: &Path) -> Result<(), Error> {
+    let from = &options.folder;
+    let saved = salvage_folder(from, to).map_err(|source| Error::Salvage {
+        from: from.clone(),
+        to: to.to_owned(),
+        source,
+    })?;
+    let mut lines = String::new();
+    for file in &saved.files {
+        lines += &format!("saved {}: {} records", file.name, file.records);
+        if file.refused > 0 {
+            let why = "left out, because others have the same value of a key without duplicates";
+            lines += &format!(", {} {why}", file.refused);
+        }
+        lines += "\n";
+    }
+    for note in &saved.notes {
+        lines += &format!("not saved: {note}\n");
+    }
+    lines += &format!(
+        "the new folder is {}; {} is as it was\n",
+        to.display(),
+        from.display()
+    );
+    let printed = std::io::stdout().write_all(lines.as_bytes());
+    printed.map_err(Error::io("write what was saved to standard output"))
 }
 
 /// The record engine, and what its recovery did at the start.

@@ -1,10 +1,13 @@
 //! The server from its start to its end, and what each of its engines runs.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use concurve_engines::{Engine, Event, Mode, Plan, Service, Start};
 use concurve_reporter::Reporter;
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::engine;
 use crate::error::Error;
@@ -14,6 +17,7 @@ use crate::net::sockets::Entrance;
 use crate::net::threads::{SideThread, StopSignal, run_together};
 use crate::net::{io_thread, listener};
 use crate::options::{EngineKind, ServerOptions};
+use crate::records;
 use crate::report;
 use crate::state::SharedState;
 
@@ -28,8 +32,13 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// If the server cannot start, or cannot go on.
 pub fn serve(options: ServerOptions) -> Result<(), Error> {
+    if let Some(records) = &options.records
+        && let Some(to) = &records.salvage
+    {
+        return records::save(records, to);
+    }
     let reporter = Reporter::from_environment()?;
-    let (listener, port) = listen(&options)?;
+    let (listener, port) = bind(&options)?;
     let plan = Plan {
         mode: match options.threads.engine_kind() {
             EngineKind::Threads => Mode::Threads,
@@ -50,19 +59,41 @@ pub fn serve(options: ServerOptions) -> Result<(), Error> {
     Ok(concurve_engines::serve(&plan, &server)?)
 }
 
-fn listen(options: &ServerOptions) -> Result<(TcpListener, u16), Error> {
+/// Takes the port. Clients are refused until [`listen`].
+fn bind(options: &ServerOptions) -> Result<(TcpListener, u16), Error> {
     let address = options.address;
-    let listener =
-        TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
-    // Again, with the longest backlog that the kernel allows: many clients of a trial connect
-    // together, and a client that finds the usual backlog of 128 full retries only after a second.
-    let lengthened = nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::MAXALLOWABLE);
-    lengthened.map_err(Error::io(format!("lengthen the queue of {address}")))?;
-    let set = listener.set_nonblocking(true);
-    set.map_err(Error::io("set the listener to non-blocking"))?;
+    let bound = bind_socket(address).map_err(|source| Error::Listen {
+        address,
+        source: source.into(),
+    })?;
+    let listener = TcpListener::from(bound);
     let local = listener.local_addr();
     let port = local.map_err(Error::io("read the listener's port"))?.port();
     Ok((listener, port))
+}
+
+fn bind_socket(address: SocketAddr) -> rustix::io::Result<OwnedFd> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+/// Lets clients connect: when the service is open, because until then none could be answered.
+fn listen(listener: &TcpListener, address: SocketAddr) -> Result<(), Error> {
+    // With the longest backlog that the kernel allows: many clients of a trial connect together, and a
+    // client that finds the usual backlog of 128 full retries only after a second.
+    let backlog = nix::sys::socket::Backlog::MAXALLOWABLE;
+    let listens = nix::sys::socket::listen(listener, backlog);
+    listens.map_err(|source| Error::Listen {
+        address,
+        source: source.into(),
+    })
 }
 
 /// The server, which the engines run as a service.
@@ -79,6 +110,7 @@ impl Service for Server {
 
     fn open(&self, start: Start) -> Result<SharedState, String> {
         let state = SharedState::open(self.options.clone(), self.port, start).map_err(text)?;
+        listen(&self.listener, self.options.address).map_err(text)?;
         report::facts(&self.reporter, &state).map_err(text)?;
         Ok(state)
     }
@@ -108,6 +140,11 @@ impl Service for Server {
             Event::Replaced { engine, why } => {
                 eprintln!("concurve-server: {why}; there is a new engine {engine}");
             }
+            Event::Stopped { why, within } => eprintln!(
+                "concurve-server: {why}, and answers no client; it is killed unless it continues \
+                 (SIGCONT) within {} s",
+                within.as_secs()
+            ),
             Event::Lost { why } => eprintln!("concurve-server: {why}; all engines are ended"),
         }
     }

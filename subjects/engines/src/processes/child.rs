@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -59,14 +59,23 @@ pub fn start(work: impl FnOnce() -> i32) -> Result<Pid, EnginesError> {
     }
 }
 
-/// A child that has ended since the last call; `None` if none has. Error `ECHILD`: there are no
-/// children.
-pub fn ended() -> nix::Result<Option<(Pid, WaitStatus)>> {
-    match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+/// How long a child may be stopped before it is killed.
+pub const STOPPED_MAX: Duration = Duration::from_secs(5);
+
+/// A child that has ended, was stopped or has continued since the last call; `None` if none has. Error
+/// `ECHILD`: there are no children.
+pub fn changed() -> nix::Result<Option<(Pid, WaitStatus)>> {
+    let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+    match waitpid(None, Some(flags)) {
         Ok(status) => Ok(status.pid().map(|pid| (pid, status))),
         Err(Errno::EINTR) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// When a child that was stopped is killed, after a change of it; `None` if it runs.
+pub fn kill_at(status: WaitStatus) -> Option<Instant> {
+    matches!(status, WaitStatus::Stopped(..)).then(|| Instant::now() + STOPPED_MAX)
 }
 
 /// Waits until all children have ended, and descendants that this process has inherited.
@@ -88,6 +97,7 @@ pub fn describe(status: WaitStatus) -> String {
         }
         WaitStatus::Exited(_, code) => format!("ended with status {code}"),
         WaitStatus::Signaled(_, signal, _) => format!("was ended by {signal}"),
+        WaitStatus::Stopped(_, signal) => format!("was stopped by {signal}"),
         other => format!("ended: {other:?}"),
     }
 }

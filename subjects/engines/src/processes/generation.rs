@@ -83,6 +83,8 @@ struct Forked {
     since: Instant,
     /// How many predecessors in a row died soon after their start.
     quick: u32,
+    /// It was stopped, and is killed then.
+    kill_at: Option<Instant>,
 }
 
 /// What the end of an engine means for the others.
@@ -103,6 +105,7 @@ impl<S: Service> Generation<'_, S> {
             predecessors,
             since: Instant::now(),
             quick,
+            kill_at: None,
         });
         Ok(())
     }
@@ -144,6 +147,7 @@ impl<S: Service> Generation<'_, S> {
         let mut status = DONE;
         while !self.engines.is_empty() {
             let Some((engine, end)) = self.ended()? else {
+                self.kill_stopped();
                 self.wait()?;
                 continue;
             };
@@ -164,19 +168,44 @@ impl<S: Service> Generation<'_, S> {
         Ok(status)
     }
 
-    /// An engine that has ended, if one has.
+    /// An engine that has ended, if one has. Tells of one that was stopped.
     fn ended(&mut self) -> Result<Option<(Forked, WaitStatus)>, EnginesError> {
-        let Some((pid, status)) =
-            child::ended().map_err(EnginesError::system("wait for the engines"))?
-        else {
-            return Ok(None);
-        };
-        let at = self.engines.iter().position(|it| it.pid == pid);
-        Ok(at.map(|at| (self.engines.swap_remove(at), status)))
+        loop {
+            let changed = child::changed();
+            let changed = changed.map_err(EnginesError::system("wait for the engines"))?;
+            let Some((pid, status)) = changed else {
+                return Ok(None);
+            };
+            let Some(at) = self.engines.iter().position(|it| it.pid == pid) else {
+                continue;
+            };
+            let engine = &mut self.engines[at];
+            match status {
+                WaitStatus::Stopped(..) | WaitStatus::Continued(_) => {
+                    engine.kill_at = child::kill_at(status);
+                    if engine.kill_at.is_some() {
+                        let why = format!("engine {} {}", engine.number, child::describe(status));
+                        self.messages.send(&Message::Stopped(why));
+                    }
+                }
+                _ => return Ok(Some((self.engines.swap_remove(at), status))),
+            }
+        }
+    }
+
+    /// Kills the engines that were stopped for too long: they answer no client, and hinder the end.
+    fn kill_stopped(&mut self) {
+        let is_due = |it: &&mut Forked| it.kill_at.is_some_and(|at| at <= Instant::now());
+        for engine in self.engines.iter_mut().filter(is_due) {
+            engine.kill_at = None;
+            child::kill_now(engine.pid);
+        }
     }
 
     fn wait(&self) -> Result<(), EnginesError> {
-        self.signals.wait(None, None)?;
+        let next = self.engines.iter().filter_map(|it| it.kill_at).min();
+        let time = next.map(|it| it.saturating_duration_since(Instant::now()));
+        self.signals.wait(None, time)?;
         if self.signals.take_end_request()? {
             self.stop.request();
         }

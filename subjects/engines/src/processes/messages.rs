@@ -16,6 +16,8 @@ pub enum Message {
         engine: u32,
         why: String,
     },
+    /// A process was stopped.
+    Stopped(String),
     /// An engine died holding latches: this generation ends.
     Lost(String),
     /// The service reported that it cannot continue.
@@ -40,6 +42,7 @@ impl Sender {
         let (kind, engine, text) = match message {
             Message::Ready => (b'r', 0, ""),
             Message::Replaced { engine, why } => (b'e', *engine, why.as_str()),
+            Message::Stopped(why) => (b's', 0, why.as_str()),
             Message::Lost(why) => (b'l', 0, why.as_str()),
             Message::Failed(why) => (b'f', 0, why.as_str()),
         };
@@ -63,6 +66,7 @@ impl Receiver {
         match kind {
             b'r' => Some(Message::Ready),
             b'e' => Some(Message::Replaced { engine, why: text }),
+            b's' => Some(Message::Stopped(text)),
             b'l' => Some(Message::Lost(text)),
             _ => Some(Message::Failed(text)),
         }
@@ -89,6 +93,7 @@ mod tests {
                 engine: 7,
                 why: "was killed".into(),
             },
+            Message::Stopped("was stopped".into()),
             Message::Lost("a latch".into()),
             Message::Failed(String::new()),
         ];

@@ -56,6 +56,13 @@ fn run_generations<S: Service>(
     Ok(())
 }
 
+fn stopped(why: String) -> Event {
+    Event::Stopped {
+        why,
+        within: child::STOPPED_MAX,
+    }
+}
+
 enum End {
     Done,
     Died { why: String, was_quick: bool },
@@ -69,6 +76,8 @@ struct Generation {
     ready_at: Option<Instant>,
     /// The deadline for its stop.
     stop_by: Option<Instant>,
+    /// Its process was stopped, and is killed then.
+    kill_at: Option<Instant>,
     failed: Option<String>,
     lost: Option<String>,
 }
@@ -83,6 +92,7 @@ impl Generation {
             messages,
             ready_at: None,
             stop_by: None,
+            kill_at: None,
             failed: None,
             lost: None,
         })
@@ -97,18 +107,22 @@ impl Generation {
     ) -> Result<End, EnginesError> {
         let status = loop {
             self.receive(service);
-            if let Some(status) = self.ended()? {
+            if let Some(status) = self.ended(service)? {
                 break status;
             }
-            let left = self
-                .stop_by
-                .map(|it| it.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
+            let now = Instant::now();
+            if self.kill_at.is_some_and(|it| it <= now) {
+                self.kill_at = None;
+                child::kill_now(self.pid);
+            }
+            let left = |by: Option<Instant>| by.map(|it| it.saturating_duration_since(now));
+            if left(self.stop_by) == Some(Duration::ZERO) {
                 child::kill_now(self.pid);
                 child::wait_for_all();
                 return Err(EnginesError::Stuck(plan.stop_within.as_secs()));
             }
-            signals.wait(Some(self.messages.as_fd()), left)?;
+            let next = [self.stop_by, self.kill_at].into_iter().flatten().min();
+            signals.wait(Some(self.messages.as_fd()), left(next))?;
             if signals.take_end_request()? {
                 self.stop_by
                     .get_or_insert_with(|| Instant::now() + plan.stop_within);
@@ -134,6 +148,7 @@ impl Generation {
                     service.on_event(&Event::Replaced { engine, why })
                 }
                 Message::Lost(why) => self.lost = Some(why),
+                Message::Stopped(why) => service.on_event(&stopped(why)),
                 // The first reason is the cause of the others.
                 Message::Failed(why) => drop(self.failed.get_or_insert(why)),
             }
@@ -141,9 +156,18 @@ impl Generation {
     }
 
     /// Waits for children that have ended; the status of the generation, if it is one of them.
-    fn ended(&self) -> Result<Option<WaitStatus>, EnginesError> {
+    fn ended<S: Service>(&mut self, service: &S) -> Result<Option<WaitStatus>, EnginesError> {
         loop {
-            match child::ended() {
+            match child::changed() {
+                Ok(Some((pid, status @ (WaitStatus::Stopped(..) | WaitStatus::Continued(_))))) => {
+                    if pid == self.pid {
+                        self.kill_at = child::kill_at(status);
+                        if self.kill_at.is_some() {
+                            let how = child::describe(status);
+                            service.on_event(&stopped(format!("the keeper of the engines {how}")));
+                        }
+                    }
+                }
                 Ok(Some((pid, status))) if pid == self.pid => return Ok(Some(status)),
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),

@@ -7,5 +7,6 @@ pub fn print(event: &Event) {
         Event::Ready { generation } => eprintln!("ready {generation}"),
         Event::Replaced { engine, why } => eprintln!("replaced {engine}: {why}"),
         Event::Lost { why } => eprintln!("lost: {why}"),
+        Event::Stopped { why, .. } => eprintln!("stopped: {why}"),
     }
 }

@@ -5,31 +5,26 @@
 //! torn in its place is intact in `pages.double`. The log is forced before the pages whose changes
 //! it describes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::cache::Cache;
+use crate::cache::double::{BATCH, DoubleWrite};
 use crate::cache::frame::Pin;
 use crate::error::Fault;
+use crate::extents::{BLANK_MAX, Extent};
 use crate::log::Log;
-use crate::page::{PAGE_BYTES, Page, PageId};
-use crate::storage::{Disk, Storage};
-
-const NAME: &str = "pages.double";
-/// Pages that are written together.
-const BATCH: usize = 64;
+use crate::page::{BODY, PAGE_BYTES, Page, PageId};
+use crate::storage::Storage;
 
 /// The right to write pages: two batches at once would overwrite each other in the double write
 /// buffer.
 pub struct Flusher {
-    double: Arc<dyn Disk>,
+    double: DoubleWrite,
 }
 
 impl Flusher {
     pub fn open(storage: &dyn Storage) -> Result<Self, Fault> {
-        let double = storage
-            .open(NAME)
-            .map_err(Fault::io(|| format!("open the file {NAME}")))?;
+        let double = DoubleWrite::open(storage)?;
         Ok(Self { double })
     }
 }
@@ -138,17 +133,8 @@ impl Cache {
         let lsn = batch.iter().map(|(_, page)| page.lsn()).max();
         log.sync_to(lsn.unwrap_or(0))?;
         batch.sort_by_key(|(_, page)| page.id());
-        let mut double = Vec::with_capacity(batch.len() * PAGE_BYTES);
-        for (_, page) in batch.iter_mut() {
-            page.seal();
-            double.extend_from_slice(page.bytes());
-        }
-        let what = || format!("write the file {NAME}");
-        flusher
-            .double
-            .write_at(&double, 0)
-            .map_err(Fault::io(what))?;
-        flusher.double.sync().map_err(Fault::io(what))?;
+        batch.iter_mut().for_each(|(_, page)| page.seal());
+        flusher.double.write(batch.iter().map(|it| &it.1))?;
         for (_, page) in batch.iter() {
             let id = page.id();
             self.disk(id.file)
@@ -167,21 +153,46 @@ impl Cache {
     /// At a start: restores torn pages from the double write buffer.
     pub fn restore_torn(&self, files: u32) -> Result<(), Fault> {
         let flusher = self.flusher.lock();
-        let what = || format!("read the file {NAME}");
-        let mut copy = Page::blank();
-        for index in 0..BATCH {
-            let at = (index * PAGE_BYTES) as u64;
-            let read = flusher
-                .double
-                .read_at(copy.bytes_mut(), at)
+        let copies = flusher.double.read()?;
+        let mut copies = copies.iter().filter(|it| it.id().file < files);
+        copies.try_for_each(|copy| self.restore(copy.id(), copy))
+    }
+
+    /// Notes which pages of a file are on the disk, after [`Cache::flush_all`]. `before` is what was
+    /// noted last.
+    pub fn extent(&self, before: Extent) -> Result<Extent, Fault> {
+        // No page is being written, and all that were are forced to the disk.
+        let _flusher = self.flusher.lock();
+        let disk = self.disk(before.file);
+        let what = || format!("read the file {}", before.name);
+        let length = disk.length().map_err(Fault::io(what))?;
+        let pages = u32::try_from(length / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+        let mut blank = Vec::new();
+        for number in before.blank.iter().copied().chain(before.pages..pages) {
+            let id = PageId {
+                file: before.file,
+                number,
+            };
+            let mut header = [0; BODY];
+            disk.read_at(&mut header, place(id))
                 .map_err(Fault::io(what))?;
-            let id = copy.id();
-            if read < PAGE_BYTES || copy.is_blank() || !copy.is_whole(id) || id.file >= files {
-                continue;
+            if header == [0; BODY] {
+                blank.push(number);
             }
-            self.restore(id, &copy)?;
+            if blank.len() > BLANK_MAX {
+                break;
+            }
         }
-        Ok(())
+        let pages = match blank.get(BLANK_MAX) {
+            Some(end) => *end,
+            None => pages.max(before.pages),
+        };
+        blank.truncate(BLANK_MAX);
+        Ok(Extent {
+            pages,
+            blank,
+            ..before
+        })
     }
 
     fn restore(&self, id: PageId, copy: &Page) -> Result<(), Fault> {
@@ -189,7 +200,7 @@ impl Cache {
         let mut page = Page::blank();
         disk.read_at(page.bytes_mut(), place(id))
             .map_err(Fault::io(|| format!("read {id}")))?;
-        if page.is_whole(id) {
+        if page.is_whole(id) && !page.is_blank() {
             return Ok(());
         }
         let what = || format!("mend {id}");

@@ -5,6 +5,7 @@
 //! page without pins can be removed under the stripe alone. The clock algorithm chooses pages that
 //! were not used since the clock hand passed.
 
+mod double;
 mod flush;
 mod frame;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use concurve_latch::{Mutex, MutexGuard, RwLock};
 
+use crate::cache::double::DoubleWrite;
 use crate::cache::flush::Flusher;
 use crate::cache::frame::Frame;
 pub use crate::cache::frame::{PageRead, PageWrite};
@@ -25,6 +27,11 @@ use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::storage::{Disk, Storage};
 use crate::table::{Hashing, Table};
 use crossbeam_utils::CachePadded;
+
+/// The whole copies of the pages that were written last, at a start.
+pub fn double_write_copies(storage: &dyn Storage) -> Result<Vec<Page>, Fault> {
+    DoubleWrite::open(storage)?.read()
+}
 
 /// The smallest cache: the splits of several sessions fit at once.
 pub const PAGES_MIN: usize = 64;
@@ -73,6 +80,7 @@ impl Cache {
         self.disks.write().push(disk);
     }
 
+    /// The file with this number, which exists.
     pub fn disk(&self, file: u32) -> Arc<dyn Disk> {
         Arc::clone(&self.disks.read()[file as usize])
     }
@@ -156,7 +164,8 @@ impl Cache {
             .map_err(Fault::io(|| format!("read {id}")))?;
         bytes[read..].fill(0);
         if !page.is_whole(id) {
-            return Err(Fault::Damaged(format!("{id} is damaged on the disk")));
+            let text = format!("{id} is damaged on the disk, from byte {at} of the file on");
+            return Err(Fault::Damaged(text));
         }
         Ok(())
     }

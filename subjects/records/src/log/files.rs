@@ -91,8 +91,13 @@ impl Spares {
         Ok(())
     }
 
-    /// A file for the log from a byte on, with a durable name: a spare one, or else an empty one.
-    pub fn start_file(&self, storage: &dyn Storage, start: u64) -> Result<Arc<dyn Disk>, Fault> {
+    /// A file for the log from a byte on, with a durable name, and its length: a spare one, or else a
+    /// new one.
+    pub fn start_file(
+        &self,
+        storage: &dyn Storage,
+        start: u64,
+    ) -> Result<(Arc<dyn Disk>, u64), Fault> {
         let name = file_name(start);
         let what = || format!("start the file {name} of the log");
         let mut numbers = self.numbers.lock();
@@ -104,9 +109,12 @@ impl Spares {
         } else {
             let file = storage.open(&name).map_err(Fault::io(what))?;
             file.set_length(0).map_err(Fault::io(what))?;
+            file.set_length(self.file_bytes).map_err(Fault::io(what))?;
+            file.sync().map_err(Fault::io(what))?;
             file
         };
         storage.sync_names().map_err(Fault::io(what))?;
-        Ok(file)
+        let length = file.length().map_err(Fault::io(what))?;
+        Ok((file, length))
     }
 }

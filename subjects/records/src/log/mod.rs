@@ -6,6 +6,7 @@
 //! Threads that waited for the writer in the meantime find their records written: group commit.
 
 pub(crate) mod files;
+pub(crate) mod forced;
 pub mod read;
 pub mod record;
 mod writer;
@@ -18,6 +19,8 @@ use concurve_latch::{Condvar, Mutex};
 use crate::classes;
 use crate::error::Fault;
 use crate::log::files::{Spares, file_name, file_start};
+use crate::log::forced::{Forced, Mark};
+use crate::log::read::firsts;
 use crate::log::record::Record;
 use crate::log::writer::Writer;
 use crate::storage::Storage;
@@ -59,6 +62,27 @@ pub struct Log {
     begin: u64,
 }
 
+/// Removes the files of the log that begin after a byte. Returns the file `forced`, which names none of
+/// them.
+fn remove_after(storage: &dyn Storage, end: u64) -> Result<Forced, Fault> {
+    let mark = Mark::find(storage)?;
+    let mut forced = Forced::open(storage, mark)?;
+    let firsts = firsts(storage, end)?;
+    let (kept, removed) = firsts.split_at(firsts.partition_point(|it| *it <= end));
+    if removed.is_empty() {
+        return Ok(forced);
+    }
+    forced.note_file(kept.first().copied().unwrap_or(end), 0)?;
+    for first in removed {
+        let name = file_name(*first);
+        let what = || format!("remove the file {name} of the log");
+        storage.remove(&name).map_err(Fault::io(what))?;
+    }
+    let synced = storage.sync_names();
+    synced.map_err(Fault::io(|| "remove files of the log".to_owned()))?;
+    Ok(forced)
+}
+
 struct Buffer {
     /// LSN of its first byte.
     start: u64,
@@ -66,11 +90,15 @@ struct Buffer {
 }
 
 impl Log {
-    /// Continues at a byte of the log, in a new file.
+    /// Continues at a byte of the log, in a new file. What follows that byte is given up: it must be
+    /// torn, and never was acknowledged.
     pub fn open(storage: Arc<dyn Storage>, end: u64, file_bytes: u64) -> Result<Self, Fault> {
         let spares = Spares::find(storage.as_ref(), file_bytes)?;
         spares.prepare(storage.as_ref())?;
-        let file = spares.start_file(storage.as_ref(), end)?;
+        let mut forced = remove_after(storage.as_ref(), end)?;
+        let (file, length) = spares.start_file(storage.as_ref(), end)?;
+        forced.begin(storage.boot(), end);
+        forced.note_file(end, length)?;
         Ok(Self {
             storage,
             spares,
@@ -83,6 +111,8 @@ impl Log {
                 file,
                 file_start: end,
                 unsynced: Vec::new(),
+                forced,
+                noted: end,
                 spare: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
                 failure: None,
             }),

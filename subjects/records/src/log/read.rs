@@ -2,55 +2,153 @@
 
 use crate::error::Fault;
 use crate::log::files::{file_name, file_start};
-use crate::log::record::{Record, read};
+use crate::log::record::{Record, lsn_of, read};
 use crate::storage::Storage;
 
-/// Calls `each` for every complete record from `start` to the torn end of the log, with the
-/// record's end; returns where the log ends.
-///
-/// The first incomplete record is the torn end of the log, unless it is before `durable`: all
-/// before that byte was once forced to the disk.
-///
-/// # Errors
-/// If the log is damaged before `durable`, cannot be read, or `each` fails.
+/// A file of the log, up to where the next one begins.
+pub struct Piece {
+    pub name: String,
+    /// Where it begins in the log.
+    pub first: u64,
+    pub bytes: Vec<u8>,
+    /// Another file begins where it ends.
+    has_next: bool,
+}
+
+/// Where the log ends, and what follows.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// The first byte that no whole record covers.
+    pub end: u64,
+    /// The file and the byte in it where that is; `None` if there is no file.
+    pub place: Option<(String, u64)>,
+    /// Whole records that follow somewhere, and the commits among them.
+    pub behind: u64,
+    pub commits_behind: u64,
+    /// What these records know to have been forced to the disk before them.
+    pub forced: u64,
+    /// No file has the first byte that was wanted.
+    pub is_missing: bool,
+}
+
+/// Reads the log from a byte on.
+pub fn survey(storage: &dyn Storage, start: u64) -> Result<Survey, Fault> {
+    let mut survey = Survey {
+        end: start,
+        is_missing: true,
+        ..Survey::default()
+    };
+    let mut is_over = false;
+    each_piece(storage, start, |piece| {
+        survey.is_missing &= piece.first > start;
+        let mut at = 0;
+        // After a gap, all that follows is behind it.
+        if !is_over && piece.first <= survey.end {
+            at = (survey.end - piece.first) as usize;
+            while let Some((_, length)) = piece.bytes.get(at..).and_then(|it| read(it, survey.end))
+            {
+                at += length;
+                survey.end += length as u64;
+            }
+            survey.place = Some((piece.name.clone(), survey.end - piece.first));
+            is_over = !(piece.has_next && at == piece.bytes.len());
+        }
+        if is_over {
+            survey.look_behind(piece, at);
+        }
+        Ok(())
+    })?;
+    Ok(survey)
+}
+
+impl Survey {
+    /// Looks for whole records in a piece from a byte on: also for those that stand at another place
+    /// than they were written to, because bytes before them are missing or there twice. What a file had
+    /// before it was used again is older than its first byte.
+    fn look_behind(&mut self, piece: &Piece, from: usize) {
+        let mut at = from;
+        let newest = piece.first + piece.bytes.len() as u64;
+        while let Some(rest) = piece.bytes.get(at..).filter(|it| !it.is_empty()) {
+            let lsn = lsn_of(rest).filter(|lsn| (self.end..=newest).contains(lsn));
+            let Some((record, length)) = lsn.and_then(|lsn| read(rest, lsn)) else {
+                at += 1;
+                continue;
+            };
+            self.behind += 1;
+            match record {
+                Record::Commit { .. } => self.commits_behind += 1,
+                Record::Forced { before } => self.forced = self.forced.max(before),
+                _ => {}
+            }
+            at += length;
+        }
+    }
+
+    /// Where the log ends, in words.
+    pub fn place(&self) -> String {
+        match &self.place {
+            Some((name, at)) => format!("at byte {at} of the file {name}"),
+            None => "at its beginning".to_owned(),
+        }
+    }
+}
+
+/// Calls `each` for every record of the log between two bytes, with the record's end.
 pub fn each_record(
     storage: &dyn Storage,
     start: u64,
-    durable: u64,
+    end: u64,
     mut each: impl FnMut(&Record, u64) -> Result<(), Fault>,
-) -> Result<u64, Fault> {
+) -> Result<(), Fault> {
+    let mut lsn = start;
+    each_piece(storage, start, |piece| {
+        let Some(mut at) = lsn.checked_sub(piece.first).map(|it| it as usize) else {
+            return Ok(());
+        };
+        while lsn < end
+            && let Some((record, length)) = piece.bytes.get(at..).and_then(|it| read(it, lsn))
+        {
+            at += length;
+            lsn += length as u64;
+            each(&record, lsn)?;
+        }
+        Ok(())
+    })
+}
+
+/// Where the files of the log begin that hold it from a byte on.
+pub fn firsts(storage: &dyn Storage, start: u64) -> Result<Vec<u64>, Fault> {
     let names = storage
         .names()
         .map_err(Fault::io(|| "list the log".to_owned()))?;
-    let mut files: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
-    files.sort_unstable();
-    let mut end = start;
-    for (index, first) in files.iter().enumerate() {
-        let next = files.get(index + 1);
-        // It ends before `start`, or follows a gap.
-        if next.is_some_and(|next| *next <= start) || *first > end {
-            continue;
-        }
-        let bytes = read_file(storage, *first)?;
-        let mut at = (end - first) as usize;
-        while let Some((record, length)) = bytes.get(at..).and_then(|rest| read(rest, end)) {
-            at += length;
-            end += length as u64;
-            each(&record, end)?;
-        }
+    let mut firsts: Vec<u64> = names.iter().filter_map(|it| file_start(it)).collect();
+    firsts.sort_unstable();
+    let before = firsts.partition_point(|first| *first <= start);
+    firsts.drain(..before.saturating_sub(1));
+    Ok(firsts)
+}
+
+/// Calls `each` for the files of the log from a byte on.
+fn each_piece(
+    storage: &dyn Storage,
+    start: u64,
+    mut each: impl FnMut(&Piece) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let firsts = firsts(storage, start)?;
+    for (index, first) in firsts.iter().enumerate() {
+        let next = firsts.get(index + 1);
+        let mut bytes = read_file(storage, *first)?;
+        // Where another file begins, an earlier start has found the end of the log.
+        let limit = next.map_or(u64::MAX, |next| next - first);
+        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        each(&Piece {
+            name: file_name(*first),
+            first: *first,
+            has_next: next.is_some() && bytes.len() as u64 == limit,
+            bytes,
+        })?;
     }
-    if end < durable {
-        let file = files.iter().rev().find(|first| **first <= end);
-        let (name, at) = file.map_or(("log".to_owned(), end), |first| {
-            (file_name(*first), end - first)
-        });
-        return Err(Fault::Damaged(format!(
-            "the log is damaged or cut off at byte {at} of the file {name}, and {} bytes that were \
-             once durable are lost",
-            durable - end
-        )));
-    }
-    Ok(end)
+    Ok(())
 }
 
 fn read_file(storage: &dyn Storage, start: u64) -> Result<Vec<u8>, Fault> {

@@ -49,6 +49,10 @@ pub enum Record<'a> {
     Finished {
         transaction: u64,
     },
+    /// All before this byte of the log was forced to the disk before this record was written.
+    Forced {
+        before: u64,
+    },
 }
 
 impl<'a> Record<'a> {
@@ -102,6 +106,10 @@ impl<'a> Record<'a> {
                 out.push(7);
                 out.extend(transaction.to_le_bytes());
             }
+            Record::Forced { before } => {
+                out.push(8);
+                out.extend(before.to_le_bytes());
+            }
         }
     }
 
@@ -137,6 +145,9 @@ impl<'a> Record<'a> {
             7 => Record::Finished {
                 transaction: from.u64()?,
             },
+            8 => Record::Forced {
+                before: from.u64()?,
+            },
             _ => return None,
         };
         from.0.is_empty().then_some(record)
@@ -157,6 +168,12 @@ pub fn frame(record: &Record, out: &mut Vec<u8>) {
 /// Writes the LSN of a framed record.
 pub fn set_lsn(framed: &mut [u8], lsn: u64) {
     framed[8..16].copy_from_slice(&lsn.to_le_bytes());
+}
+
+/// The LSN in the header of the record at the start of the bytes.
+pub fn lsn_of(bytes: &[u8]) -> Option<u64> {
+    let lsn = bytes.get(8..FRAME)?;
+    Some(u64::from_le_bytes(lsn.try_into().ok()?))
 }
 
 /// The record at the start of the bytes and its length with the header, or `None` if there is no
@@ -253,6 +270,7 @@ mod tests {
                 Record::Images(vec![(id, &[7; PAGE_BYTES])]),
                 Record::Commit { transaction, needs_purge: true },
                 Record::Finished { transaction },
+                Record::Forced { before: lsn },
             ];
             for record in records {
                 let mut out = Vec::new();

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use concurve_latch::MutexGuard;
 
 use crate::error::Fault;
+use crate::log::forced::Forced;
+use crate::log::record::{self, Record};
 use crate::log::{Durability, Log};
 use crate::status::Status;
 use crate::storage::Disk;
@@ -20,6 +22,10 @@ pub(super) struct Writer {
     pub file_start: u64,
     /// Files before that one that were not forced to the disk.
     pub unsynced: Vec<Arc<dyn Disk>>,
+    /// Says up to where the log was forced to the disk.
+    pub forced: Forced,
+    /// What the last [`Record::Forced`] in the log says.
+    pub noted: u64,
     /// The buffer that is not in use.
     pub spare: Vec<u8>,
     /// A write failed: the state of the disk is not known.
@@ -96,20 +102,30 @@ impl Log {
     }
 
     fn write_buffer(&self, writer: &mut Writer) -> Result<(), Fault> {
+        let synced = self.synced.load(Ordering::Acquire);
         let start = {
             let mut buffer = self.buffer.lock();
             let start = buffer.start;
+            // Each write says what was forced before it: so a torn end can be told from damage.
+            if synced > writer.noted && !buffer.bytes.is_empty() {
+                let lsn = start + buffer.bytes.len() as u64;
+                let at = buffer.bytes.len();
+                record::frame(&Record::Forced { before: synced }, &mut buffer.bytes);
+                record::set_lsn(&mut buffer.bytes[at..], lsn);
+                writer.noted = synced;
+            }
             buffer.start += buffer.bytes.len() as u64;
             std::mem::swap(&mut buffer.bytes, &mut writer.spare);
             start
         };
         let end = start + writer.spare.len() as u64;
         if start - writer.file_start >= self.file_bytes {
-            let file = self.spares.start_file(self.storage.as_ref(), start)?;
+            let (file, length) = self.spares.start_file(self.storage.as_ref(), start)?;
             writer
                 .unsynced
                 .push(std::mem::replace(&mut writer.file, file));
             writer.file_start = start;
+            writer.forced.note_file(start, length)?;
         }
         writer
             .file
@@ -123,7 +139,7 @@ impl Log {
     fn sync(&self, mut writer: MutexGuard<'_, Writer>) -> Result<(), Fault> {
         self.write(&mut writer)?;
         let end = self.written.load(Ordering::Acquire);
-        let synced = sync_files(&writer);
+        let synced = sync_files(&writer).and_then(|()| writer.forced.note(end));
         remember_failure(&mut writer, synced)?;
         writer.unsynced.clear();
         self.syncs.fetch_add(1, Ordering::Relaxed);

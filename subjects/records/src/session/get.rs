@@ -4,7 +4,7 @@ use crate::error::Stop;
 use crate::locks::Mode;
 use crate::session::work::Work;
 use crate::session::{Get, LockBias};
-use crate::slots::{self, POSITION_BYTES, Position, State};
+use crate::slots::{POSITION_BYTES, Position, State};
 use crate::status::Status;
 
 /// Bytes of a position that is less than all others, and of one that is greater.
@@ -142,7 +142,10 @@ impl Work<'_> {
     fn read(&mut self, key: usize, entry: &[u8]) -> Result<bool, Stop> {
         let position = Position::of_entry(entry);
         let page = self.shared.store.read(self.file.page(position.page))?;
-        let (state, record) = slots::read(&page, position.slot, self.file.record_bytes());
+        let (state, record) =
+            self.shared
+                .store
+                .slot(&page, position.slot, self.file.record_bytes())?;
         if state != State::Live || !self.has_value(key, record, entry) {
             return Ok(false);
         }

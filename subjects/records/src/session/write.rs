@@ -191,7 +191,10 @@ impl<'a> Work<'a> {
     /// The page of the session's record, if the record is as it was read.
     fn current_page(&self, position: Position, old: &[u8]) -> Result<PageWrite<'a>, Stop> {
         let page = self.write_page(position)?;
-        let (state, record) = slots::read(&page, position.slot, self.file.record_bytes());
+        let (state, record) =
+            self.shared
+                .store
+                .slot(&page, position.slot, self.file.record_bytes())?;
         if state != State::Live || record != old {
             return Err(Status::Conflict.into());
         }

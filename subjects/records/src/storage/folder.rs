@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use concurve_latch::Mutex;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 
 use crate::classes;
 use crate::error::Fault;
@@ -20,6 +20,14 @@ use crate::table::Table;
 
 /// Counts the folders that this process and its ancestors opened.
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+/// The number of the present start of the machine; 0 if it is not known.
+pub fn boot() -> u64 {
+    let id = std::fs::read("/proc/sys/kernel/random/boot_id");
+    id.map_or(0, |id| {
+        u64::from(crc32fast::hash(&id)) << 32 | id.len() as u64
+    })
+}
 
 /// A folder that one engine at a time uses. Processes forked after it was opened may share it.
 #[derive(Debug)]
@@ -81,7 +89,12 @@ impl Storage for Folder {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut files = self.place.files.lock();
+        // Without waiting for the other end, if it is a pipe.
+        options.custom_flags(OFlag::O_NONBLOCK.bits());
         let opened = options.open(self.place.path.join(name))?;
+        if !opened.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
         let number = files.count;
         files.count += 1;
         files.names.insert(number, name.to_owned());
@@ -117,6 +130,10 @@ impl Storage for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.place.path)?.sync_all()
+    }
+
+    fn boot(&self) -> u64 {
+        boot()
     }
 }
 

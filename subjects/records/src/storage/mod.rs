@@ -6,7 +6,7 @@ mod folder;
 use std::io;
 use std::sync::Arc;
 
-pub use folder::Folder;
+pub use folder::{Folder, boot};
 
 /// A set of named files.
 pub trait Storage: Send + Sync + 'static {
@@ -19,6 +19,9 @@ pub trait Storage: Send + Sync + 'static {
     fn names(&self) -> io::Result<Vec<String>>;
     /// Makes the names durable.
     fn sync_names(&self) -> io::Result<()>;
+    /// The same number as long as nothing that was written can be lost, because the machine has run
+    /// since; 0 if that is not known.
+    fn boot(&self) -> u64;
 }
 
 /// A file on the disk. Writes are durable after [`Disk::sync`].

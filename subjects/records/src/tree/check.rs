@@ -46,6 +46,11 @@ impl Walk<'_> {
         demand(&page, page.id().number == number, "says it is another page")?;
         let is_level = level.is_none_or(|level| level == page.level());
         demand(&page, is_level, "is not on the level below its parent")?;
+        demand(
+            &page,
+            node::is_node(&page, compared),
+            "has more entries than fit",
+        )?;
         let entries: Vec<_> = (0..page.count())
             .map(|index| node::entry(&page, index, compared))
             .collect();

@@ -17,7 +17,7 @@ use crate::cache::{PageRead, PageWrite};
 use crate::error::{Fault, Stop};
 use crate::log::record::Record;
 use crate::node;
-use crate::page::PageId;
+use crate::page::{Page, PageId};
 use crate::store::Store;
 
 /// Allocates pages.
@@ -44,6 +44,38 @@ impl Tree {
             file: self.root.file,
             number,
         }
+    }
+
+    /// A node, latched shared.
+    fn node<'a>(&self, store: &'a Store, number: u32) -> Result<PageRead<'a>, Fault> {
+        let page = store.read(self.page(number))?;
+        self.check_node(&page)?;
+        Ok(page)
+    }
+
+    /// A node, latched exclusively.
+    fn node_to_change<'a>(&self, store: &'a Store, number: u32) -> Result<PageWrite<'a>, Fault> {
+        let page = store.write(self.page(number))?;
+        self.check_node(&page)?;
+        Ok(page)
+    }
+
+    /// What else stands on a page that a tree refers to is damage.
+    fn check_node(&self, page: &Page) -> Result<(), Fault> {
+        if node::is_node(page, self.compared) {
+            return Ok(());
+        }
+        let text = format!("{} is no node of a tree that refers to it", page.id());
+        Err(Fault::Damaged(text))
+    }
+
+    /// A child must be on the level below its parent, or a search would not end.
+    fn check_level(&self, page: &Page, level: u8) -> Result<(), Fault> {
+        if page.level() == level {
+            return Ok(());
+        }
+        let text = format!("{} is not on the level below its parent", page.id());
+        Err(Fault::Damaged(text))
     }
 
     /// Inserts an entry, unless it exists already.
@@ -80,17 +112,17 @@ impl Tree {
         Ok(())
     }
 
-    fn is_at(&self, leaf: &crate::page::Page, index: usize, entry: &[u8]) -> bool {
+    fn is_at(&self, leaf: &Page, index: usize, entry: &[u8]) -> bool {
         index < leaf.count() && node::entry(leaf, index, self.compared) == entry
     }
 
     /// The leaf where an entry belongs, latched exclusively.
     fn leaf_to_change<'a>(&self, store: &'a Store, entry: &[u8]) -> Result<PageWrite<'a>, Fault> {
         loop {
-            let root = store.read(self.root)?;
+            let root = self.node(store, self.root.number)?;
             if root.level() == 0 {
                 drop(root);
-                let root = store.write(self.root)?;
+                let root = self.node_to_change(store, self.root.number)?;
                 if root.level() == 0 {
                     return Ok(root);
                 }
@@ -101,7 +133,9 @@ impl Tree {
             })?;
             let index = node::upper_bound(&lowest, self.compared, entry);
             let leaf = node::child(&lowest, index, self.compared);
-            return store.write(self.page(leaf));
+            let leaf = self.node_to_change(store, leaf)?;
+            self.check_level(&leaf, 0)?;
+            return Ok(leaf);
         }
     }
 
@@ -115,7 +149,9 @@ impl Tree {
     ) -> Result<PageRead<'a>, Fault> {
         while node.level() > level {
             let child = node::child(&node, choose(&node), self.compared);
-            node = store.read(self.page(child))?;
+            let child = self.node(store, child)?;
+            self.check_level(&child, node.level() - 1)?;
+            node = child;
         }
         Ok(node)
     }

@@ -25,7 +25,7 @@ impl Tree {
         greater: bool,
         visit: impl FnOnce(Option<&[u8]>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
-        let root = store.read(self.root)?;
+        let root = self.node(store, self.root.number)?;
         let leaf = self.descend(store, root, 0, |node| {
             node::upper_bound(node, self.compared, bound)
         })?;
@@ -48,7 +48,7 @@ impl Tree {
         loop {
             // The least entry that the leaf may hold, if it is not the first leaf.
             let mut fence = None;
-            let root = store.read(self.root)?;
+            let root = self.node(store, self.root.number)?;
             let leaf = self.descend(store, root, 0, |node| {
                 let index = self.count_before(node, bound.as_deref());
                 if index > 0 {
@@ -89,9 +89,12 @@ impl Tree {
         }
         let mut right = leaf.right();
         let mut held = None;
+        let mut steps = Steps::default();
         while right != 0 {
+            steps.step(self, right)?;
             // The previous leaf is released once this one is latched.
-            let next = store.read(self.page(right))?;
+            let next = self.node(store, right)?;
+            self.check_level(&next, 0)?;
             if next.count() > 0 {
                 return visit(Some(node::entry(&next, 0, self.compared)));
             }
@@ -108,8 +111,9 @@ impl Tree {
         store: &Store,
         mut each: impl FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let root = store.read(self.root)?;
+        let root = self.node(store, self.root.number)?;
         let mut leaf = self.descend(store, root, 0, |_| 0)?;
+        let mut steps = Steps::default();
         loop {
             for index in 0..leaf.count() {
                 each(node::entry(&leaf, index, self.compared))?;
@@ -117,7 +121,33 @@ impl Tree {
             if leaf.right() == 0 {
                 return Ok(());
             }
-            leaf = store.read(self.page(leaf.right()))?;
+            steps.step(self, leaf.right())?;
+            let next = self.node(store, leaf.right())?;
+            self.check_level(&next, 0)?;
+            leaf = next;
         }
+    }
+}
+
+/// Notices a ring of leaves.
+#[derive(Default)]
+struct Steps {
+    taken: u64,
+    /// The leaf at the last step whose number is a power of two (Brent, BIT 20, 1980).
+    seen: u32,
+}
+
+impl Steps {
+    /// A step to a leaf.
+    fn step(&mut self, tree: &Tree, leaf: u32) -> Result<(), Fault> {
+        if leaf == self.seen {
+            let text = format!("{} is to the right of itself", tree.page(leaf));
+            return Err(Fault::Damaged(text));
+        }
+        self.taken += 1;
+        if self.taken.is_power_of_two() {
+            self.seen = leaf;
+        }
+        Ok(())
     }
 }

@@ -47,14 +47,16 @@ impl Tree {
         store: &'a Store,
         entry: &[u8],
     ) -> Result<Vec<PageWrite<'a>>, Fault> {
-        let mut path = vec![store.write(self.root)?];
+        let mut path = vec![self.node_to_change(store, self.root.number)?];
         loop {
             let node = path.last().expect("it begins with the root");
             if node.level() == 0 {
                 return Ok(path);
             }
             let index = node::upper_bound(node, self.compared, entry);
-            let child = store.write(self.page(node::child(node, index, self.compared)))?;
+            let child = node::child(node, index, self.compared);
+            let child = self.node_to_change(store, child)?;
+            self.check_level(&child, node.level() - 1)?;
             if !node::is_full(&child, self.compared) {
                 path.clear();
             }

@@ -32,6 +32,8 @@ struct State {
     /// Writes that will still succeed.
     left: u64,
     end: End,
+    /// Counts losses of power.
+    boot: u64,
 }
 
 #[derive(Default, Clone)]
@@ -75,10 +77,10 @@ impl State {
 
 impl Simulated {
     pub fn new() -> Self {
-        Self::with(Vec::new(), BTreeMap::new())
+        Self::with(Vec::new(), BTreeMap::new(), 1)
     }
 
-    fn with(files: Vec<File>, names: BTreeMap<String, usize>) -> Self {
+    fn with(files: Vec<File>, names: BTreeMap<String, usize>, boot: u64) -> Self {
         Self {
             state: Arc::new(Mutex::new(State {
                 files,
@@ -86,8 +88,37 @@ impl Simulated {
                 names,
                 left: u64::MAX,
                 end: End::Full,
+                boot,
             })),
         }
+    }
+
+    /// A storage with these files, all of them durable.
+    pub fn of(contents: &BTreeMap<String, Vec<u8>>, boot: u64) -> Self {
+        let files = contents.values().map(|bytes| File {
+            now: bytes.clone(),
+            durable: bytes.clone(),
+            pending: Vec::new(),
+        });
+        let names = contents.keys().cloned().zip(0..).collect();
+        Self::with(files.collect(), names, boot)
+    }
+
+    /// The files as a kill of the process leaves them, or, if only what is `durable` counts, as a
+    /// loss of power does at the worst.
+    pub fn contents(&self, durable: bool) -> BTreeMap<String, Vec<u8>> {
+        let state = self.state.lock();
+        let names = match durable {
+            true => &state.durable_names,
+            false => &state.names,
+        };
+        let bytes = |file: &File| match durable {
+            true => file.durable.clone(),
+            false => file.now.clone(),
+        };
+        let each = names.iter();
+        each.map(|(name, at)| (name.clone(), bytes(&state.files[*at])))
+            .collect()
     }
 
     /// Ends after so many writes, syncs and changes of names.
@@ -122,7 +153,7 @@ impl Simulated {
                 pending: Vec::new(),
             }
         });
-        Self::with(survivors.collect(), names)
+        Self::with(survivors.collect(), names, state.boot + 1)
     }
 
     /// Changes a byte of a file, as a failing disk does.
@@ -214,6 +245,10 @@ impl Storage for Simulated {
         state.spend()?;
         state.durable_names = state.names.clone();
         Ok(())
+    }
+
+    fn boot(&self) -> u64 {
+        self.state.lock().boot
     }
 }
 

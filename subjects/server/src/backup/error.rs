@@ -25,6 +25,18 @@ pub enum BackupError {
         during a write is not the cause: restore it from a copy, or move it away and start without its locks"
     )]
     Damaged { path: PathBuf, at: u64, after: u64 },
+    #[error("{path} cannot be the backup file, because it is {what}: name a regular file")]
+    NotAFile { path: PathBuf, what: &'static str },
+    #[error(
+        "backup file {path} is damaged or cut: its whole records end at byte {at}, and it had {length} \
+        bytes: restore it from a copy, or move it and {path}.new away and start without its locks"
+    )]
+    Cut { path: PathBuf, at: u64, length: u64 },
+    #[error(
+        "backup file {path} is missing or empty at byte 0, though a server that used it has left \
+        {path}.new: restore it from a copy, or move {path}.new away and start without locks"
+    )]
+    Missing { path: PathBuf },
     #[error("backup file {path} is in use by another server; name another file, or stop that one")]
     InUse { path: PathBuf },
 }

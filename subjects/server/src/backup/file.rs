@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -9,7 +10,7 @@ use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 
 use super::error::{BackupError, failed};
 use super::held::{HeldLocks, LoadedBackup};
-use super::record::{HEADER, Record, encode};
+use super::record::{HEADER, Mark, Record, encode};
 
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,10 @@ pub struct BackupFile {
     current: usize,
     /// The file system cannot exchange names, so the file is never compacted.
     grows: bool,
+    /// Whether the file has a mark: one of format 1 that cannot be compacted has none.
+    has_mark: bool,
+    /// The start of the machine in which marks are valid; 0: in all.
+    boot: u64,
     durability: Durability,
     /// Records that are not in the file yet.
     pending: Vec<u8>,
@@ -58,30 +63,53 @@ impl BackupFile {
     /// truncated: its request was never answered. Damage before whole records is an error.
     pub fn open(path: &Path, durability: Durability) -> Result<(Self, LoadedBackup), BackupError> {
         let when = |action| move |source| failed(path, action, source);
+        let other = other_path(path);
+        let has_other = other.exists();
         let mut file = open_locked(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(when("read it"))?;
-        let (held, good, loaded) = HeldLocks::read(&bytes, path)?;
-        file.set_len(good).map_err(when("truncate its torn end"))?;
+        let boot = concurve_records::storage::boot();
+        let read = HeldLocks::read(&bytes, path, boot)?;
+        if read.length == 0 {
+            // The other file is made after the header is written.
+            if has_other {
+                let path = path.to_owned();
+                return Err(BackupError::Missing { path });
+            }
+            file.set_len(0).map_err(when("empty it"))?;
+            file.rewind().map_err(when("seek in it"))?;
+            file.write_all(&begin(0)).map_err(when("write to it"))?;
+            file.sync_all().map_err(when("force it to the disk"))?;
+            sync_folder_of(path)?;
+        }
+        let length = read.length.max(BEGIN_BYTES);
+        file.set_len(length)
+            .map_err(when("truncate its torn end"))?;
         file.seek(SeekFrom::End(0)).map_err(when("seek in it"))?;
         let mut backup = Self {
             path: path.to_owned(),
-            files: [file, open_locked(&other_path(path))?],
+            files: [file, open_locked(&other)?],
             current: 0,
             grows: false,
+            has_mark: !read.is_of_format_1,
             durability,
+            boot: match durability {
+                Durability::Process => boot,
+                Durability::Power => 0,
+            },
             pending: Vec::new(),
-            length: good,
-            held,
+            length,
+            held: read.held,
             failed: false,
             compactions: 0,
         };
-        if good == 0 {
-            backup.pending.extend_from_slice(HEADER);
-            backup.commit()?;
-            sync_folder_of(path)?;
+        if read.is_of_format_1 {
+            // Its records get a new file with a mark.
+            backup.compact()?;
+        } else {
+            backup.note_end()?;
         }
-        Ok((backup, loaded))
+        Ok((backup, read.loaded))
     }
 
     /// A record for each lock that is held.
@@ -126,7 +154,22 @@ impl BackupFile {
             file.sync_data()
                 .map_err(|source| failed(path, "force it to the disk", source))?;
         }
-        Ok(())
+        self.note_end()
+    }
+
+    /// Notes up to where the file was written. Not forced to the disk: after a loss of power the mark may
+    /// be an older one.
+    fn note_end(&self) -> Result<(), BackupError> {
+        if !self.has_mark {
+            return Ok(());
+        }
+        let mark = Mark {
+            end: self.length,
+            boot: self.boot,
+        };
+        self.files[self.current]
+            .write_all_at(&mark.encode(), HEADER.len() as u64)
+            .map_err(|source| failed(&self.path, "note its end", source))
     }
 
     /// Writes a record for each lock that is held to the other file, which then gets the name.
@@ -136,10 +179,15 @@ impl BackupFile {
             let path = path.clone();
             move |source| failed(&path, action, source)
         };
-        let mut bytes = HEADER.to_vec();
+        let mut bytes = begin(self.boot);
         for record in self.held() {
             encode(&record, &mut bytes);
         }
+        let mark = Mark {
+            end: bytes.len() as u64,
+            boot: self.boot,
+        };
+        bytes[HEADER.len()..BEGIN_BYTES as usize].copy_from_slice(&mark.encode());
         let file = &mut self.files[1 - self.current];
         file.set_len(0).map_err(when("empty it"))?;
         file.rewind().map_err(when("seek in it"))?;
@@ -159,6 +207,7 @@ impl BackupFile {
             Err(error) => return Err(when("put it in place")(error.into())),
         }
         self.current = 1 - self.current;
+        self.has_mark = true;
         self.length = bytes.len() as u64;
         self.compactions += 1;
         sync_folder_of(&self.path)
@@ -182,8 +231,39 @@ fn exchange(one: &Path, other: &Path) -> Result<(), Errno> {
     renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE)
 }
 
+/// Length of what is before the records.
+const BEGIN_BYTES: u64 = (HEADER.len() + Mark::BYTES) as u64;
+
+/// What is before the records of a new file.
+fn begin(boot: u64) -> Vec<u8> {
+    let mark = Mark {
+        end: BEGIN_BYTES,
+        boot,
+    };
+    [HEADER, &mark.encode()].concat()
+}
+
+/// Refuses what is no regular file: a pipe or a device keeps nothing, or blocks.
+fn check_kind(path: &Path) -> Result<(), BackupError> {
+    let kind = match std::fs::metadata(path) {
+        Ok(found) => found.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(failed(path, "look at it", source)),
+    };
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    let path = path.to_owned();
+    Err(BackupError::NotAFile { path, what })
+}
+
 /// Opens or creates a file, and locks it against other servers.
 fn open_locked(path: &Path) -> Result<Flock<File>, BackupError> {
+    check_kind(path)?;
     let opened = OpenOptions::new()
         .read(true)
         .write(true)

@@ -5,7 +5,7 @@ use std::path::Path;
 use hashbrown::HashMap;
 
 use super::error::BackupError;
-use super::record::{HEADER, Record, decode, encode};
+use super::record::{HEADER, HEADER_OF_FORMAT_1, Mark, Record, decode, encode};
 use crate::lock_table::mode::Mode;
 
 /// What the server found in the file at its start.
@@ -25,34 +25,75 @@ pub struct HeldLocks {
     bytes: u64,
 }
 
+/// What was read from a file.
+#[derive(Debug)]
+pub struct Read {
+    pub held: HeldLocks,
+    /// Length of the header and the whole records; 0: the file is new.
+    pub length: u64,
+    pub loaded: LoadedBackup,
+    pub is_of_format_1: bool,
+}
+
 impl HeldLocks {
-    /// Reads the bytes of a file: the locks, and the length of the whole records.
-    pub fn read(bytes: &[u8], path: &Path) -> Result<(Self, u64, LoadedBackup), BackupError> {
+    /// Reads the bytes of a file: the locks, and the length of the whole records. `boot` is the present
+    /// start of the machine.
+    pub fn read(bytes: &[u8], path: &Path, boot: u64) -> Result<Read, BackupError> {
         let (mut held, mut loaded) = (Self::default(), LoadedBackup::default());
-        if !bytes.starts_with(HEADER) {
+        let is_of_format_1 = bytes.starts_with(HEADER_OF_FORMAT_1);
+        let begin = match is_of_format_1 {
+            true => HEADER_OF_FORMAT_1.len(),
+            false => HEADER.len() + Mark::BYTES,
+        };
+        if bytes.len() < begin || !(is_of_format_1 || bytes.starts_with(HEADER)) {
             // The server or the machine may have stopped while the header was written.
-            if !HEADER.starts_with(bytes) {
+            if !HEADER.starts_with(&bytes[..bytes.len().min(HEADER.len())]) {
                 let path = path.to_owned();
                 return Err(BackupError::Foreign { path });
             }
             loaded.torn_bytes = bytes.len() as u64;
-            return Ok((held, 0, loaded));
+            return Ok(Read {
+                held,
+                length: 0,
+                loaded,
+                is_of_format_1,
+            });
         }
-        let mut at = HEADER.len();
+        let mut at = begin;
         while let Some((record, length)) = decode(&bytes[at..]) {
             held.note(&record);
             loaded.records += 1;
             at += length;
         }
+        let path = || path.to_owned();
         let after = (at + 1..bytes.len()).filter(|from| decode(&bytes[*from..]).is_some());
-        let after = after.count() as u64;
+        let (after, at) = (after.count() as u64, at as u64);
         if after > 0 {
-            let (path, at) = (path.to_owned(), at as u64);
+            let path = path();
             return Err(BackupError::Damaged { path, at, after });
         }
-        loaded.torn_bytes = (bytes.len() - at) as u64;
+        let mark = Mark::decode(&bytes[HEADER.len()..]);
+        if mark.is_none() && !is_of_format_1 {
+            // It is on one sector, so it cannot be torn.
+            let (path, at, after) = (path(), HEADER.len() as u64, loaded.records);
+            return Err(BackupError::Damaged { path, at, after });
+        }
+        let mark = mark.filter(|_| !is_of_format_1);
+        let is_valid = |it: &Mark| it.boot == 0 || it.boot == boot;
+        if let Some(Mark { end: length, .. }) = mark.filter(is_valid)
+            && length > at
+        {
+            let path = path();
+            return Err(BackupError::Cut { path, at, length });
+        }
+        loaded.torn_bytes = bytes.len() as u64 - at;
         loaded.locks = held.counts.len() as u64;
-        Ok((held, at as u64, loaded))
+        Ok(Read {
+            held,
+            length: at,
+            loaded,
+            is_of_format_1,
+        })
     }
 
     /// Sets how often a lock is held from now on.

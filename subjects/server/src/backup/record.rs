@@ -5,8 +5,45 @@
 
 use crate::lock_table::mode::Mode;
 
-/// First bytes of a backup file.
-pub const HEADER: &[u8] = b"concurve locks 1\n";
+/// First bytes of a backup file. In format 1 records follow at once; in format 2 a [`Mark`] is between.
+pub const HEADER_OF_FORMAT_1: &[u8] = b"concurve locks 1\n";
+pub const HEADER: &[u8] = b"concurve locks 2\n";
+
+/// Up to where the file was written: `end: u64, boot: u64, checksum: u32`.
+///
+/// It is written after the records, so it never says too much; but with durability `process` the machine
+/// may have stopped since, and have lost the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Length of the file in bytes.
+    pub end: u64,
+    /// The start of the machine in which it is valid; 0: in all.
+    pub boot: u64,
+}
+
+impl Mark {
+    pub const BYTES: usize = 20;
+
+    pub fn encode(self) -> [u8; Self::BYTES] {
+        let mut out = [0; Self::BYTES];
+        out[..8].copy_from_slice(&self.end.to_le_bytes());
+        out[8..16].copy_from_slice(&self.boot.to_le_bytes());
+        let checksum = crc32fast::hash(&out[..16]);
+        out[16..].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// `None` if it is damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (body, checksum) = bytes.get(..Self::BYTES)?.split_at(16);
+        let (end, boot) = body.split_at(8);
+        let mark = Self {
+            end: u64::from_le_bytes(end.try_into().ok()?),
+            boot: u64::from_le_bytes(boot.try_into().ok()?),
+        };
+        (crc32fast::hash(body).to_le_bytes() == checksum).then_some(mark)
+    }
+}
 
 const FRAME: usize = 8;
 /// Longest body: count, mode, and three texts of 255 bytes.
@@ -95,6 +132,18 @@ mod tests {
             let at = at % out.len();
             out[at] ^= flip;
             prop_assert_eq!(decode(&out), None);
+        }
+
+        #[test]
+        fn a_mark_is_read_back_and_a_damaged_one_is_not(
+            end: u64, boot: u64, at in 0..Mark::BYTES, flip in 1..=255_u8,
+        ) {
+            let mark = Mark { end, boot };
+            let mut bytes = mark.encode();
+            prop_assert_eq!(Mark::decode(&bytes), Some(mark));
+            prop_assert_eq!(Mark::decode(&bytes[..at]), None);
+            bytes[at] ^= flip;
+            prop_assert_eq!(Mark::decode(&bytes), None);
         }
 
         #[test]

@@ -24,6 +24,8 @@ pub struct ThreadCounters {
     /// Those of them that are open.
     pub open: AtomicU64,
     pub requests: AtomicU64,
+    /// When it last looked for work, in ms since the network was opened; 0: not yet.
+    pub awake_ms: AtomicU64,
 }
 
 impl Clients {

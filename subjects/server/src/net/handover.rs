@@ -18,6 +18,9 @@ use rustix::net::{
 
 use crate::net::clients::ThreadCounters;
 
+/// An idle engine looks for work twice a second.
+const ASLEEP_MS_MAX: u64 = 2_000;
+
 /// The sockets through which engines hand over clients.
 #[derive(Debug)]
 pub struct ConnectionHandover {
@@ -46,17 +49,24 @@ impl ConnectionHandover {
         self.pairs[engine].1.as_fd()
     }
 
-    /// Hands a client over to the engine with the fewest; returns it if that is the calling engine.
+    /// Hands a client over to the engine with the fewest; returns it if that is the calling engine. An
+    /// engine that has not looked for work for a while gets none: it may be stopped.
     pub fn place(
         &self,
         engine: usize,
         client: TcpStream,
         id: u64,
         engines: &[ThreadCounters],
+        now_ms: u64,
     ) -> Option<TcpStream> {
         let _latch = self.latch.lock();
         let open = |at: &usize| (engines[*at].open.load(Relaxed), *at != engine);
-        let to = (0..engines.len()).min_by_key(open).unwrap_or(engine);
+        let answers = |at: &usize| {
+            let awake_ms = engines[*at].awake_ms.load(Relaxed);
+            *at == engine || now_ms <= awake_ms + ASLEEP_MS_MAX
+        };
+        let to = (0..engines.len()).filter(answers).min_by_key(open);
+        let to = to.unwrap_or(engine);
         // Counted before it is sent: the other engine may receive and close it at once, and a count
         // below zero would refuse the next client.
         engines[to].open.fetch_add(1, Relaxed);
@@ -136,7 +146,7 @@ mod tests {
         for id in 0..4 {
             let (client, accepted) = connect();
             clients.push(client);
-            kept += usize::from(handover.place(0, accepted, id, &engines).is_some());
+            kept += usize::from(handover.place(0, accepted, id, &engines, 0).is_some());
         }
         assert_eq!((kept, open()), (2, [2, 2]));
         let (mut first, id) = handover.receive(1).unwrap();
@@ -150,6 +160,20 @@ mod tests {
         assert_eq!(open(), [2, 1]);
         assert!(handover.receive(1).is_none());
     }
+
+    #[test]
+    fn an_engine_that_does_not_look_for_work_gets_no_client() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let handover = ConnectionHandover::new(2).unwrap();
+        let engines = [ThreadCounters::default(), ThreadCounters::default()];
+        engines[0].open.store(9, Relaxed);
+        for (now_ms, is_given) in [(ASLEEP_MS_MAX, true), (ASLEEP_MS_MAX + 1, false)] {
+            let kept = handover.place(0, client.try_clone().unwrap(), 1, &engines, now_ms);
+            assert_eq!(kept.is_none(), is_given);
+        }
+    }
+
     #[test]
     fn a_client_is_counted_before_its_engine_can_close_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -168,7 +192,7 @@ mod tests {
                 }
             });
             for id in 0..20_000 {
-                handover.place(0, client.try_clone().unwrap(), id, &engines);
+                handover.place(0, client.try_clone().unwrap(), id, &engines, 0);
             }
             has_ended.store(true, Relaxed);
         });

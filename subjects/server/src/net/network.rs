@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use crate::error::Error;
 use crate::net::clients::{Clients, ThreadCounters};
@@ -14,6 +15,8 @@ use crate::options::{Replies, ServerOptions, ThreadModel};
 #[derive(Debug)]
 pub struct Network {
     pub clients: Clients,
+    /// When it was opened.
+    since: Instant,
     /// The counters of each I/O thread, or of each engine if engines own the sockets.
     pub counters: Box<[ThreadCounters]>,
     /// Messages for each I/O thread, in the same order.
@@ -77,10 +80,16 @@ impl Network {
         };
         Ok(Self {
             clients: Clients::new(options.clients_max),
+            since: Instant::now(),
             counters: (0..io_threads).map(|_| ThreadCounters::default()).collect(),
             inboxes: inboxes?,
             path,
         })
+    }
+
+    /// Milliseconds since it was opened.
+    pub fn ms(&self, now: Instant) -> u64 {
+        now.duration_since(self.since).as_millis() as u64
     }
 
     /// Number of connected clients.

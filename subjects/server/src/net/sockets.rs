@@ -188,6 +188,8 @@ impl<'a> ClientSockets<'a> {
     /// Processes events and messages, which decide what connections will have a turn. Appends
     /// batches that are back to `returned`.
     pub fn take_events(&mut self, now: Instant, returned: &mut Vec<Batch>) {
+        let awake_ms = &self.server.counters().awake_ms;
+        awake_ms.store(self.server.network.ms(now), Relaxed);
         for ready in self.events.ready() {
             if let Some(connection) = self.connections.get_mut(ready.number) {
                 connection.note(ready);
@@ -227,7 +229,9 @@ impl<'a> ClientSockets<'a> {
             network, number, ..
         } = self.server;
         while let Some((stream, id)) = listener::accept(network, listener) {
-            if let Some(stream) = handover.place(number, stream, id, &network.counters) {
+            if let Some(stream) =
+                handover.place(number, stream, id, &network.counters, network.ms(now))
+            {
                 self.admit(stream, id, now);
             }
         }

@@ -31,9 +31,10 @@ impl<'a> StopSignal<'a> {
         self.is_set.load(SeqCst) || self.engine.is_stopping()
     }
 
-    /// Stops the threads, within half a second.
+    /// Stops the threads, and all other engines: one that has lost a thread answers nobody.
     pub fn set(&self) {
         self.is_set.store(true, SeqCst);
+        self.engine.stop_all();
     }
 }
 

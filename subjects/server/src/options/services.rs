@@ -84,6 +84,11 @@ pub struct RecordArgs {
     /// Growth of the write-ahead log after which a checkpoint is made [default: 64]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     checkpoint_mib: Option<u32>,
+
+    /// Save what is whole in a damaged --folder into this new one, say what was saved and what is lost,
+    /// and end; the damaged folder stays as it is
+    #[arg(long, value_name = "NEW-FOLDER")]
+    salvage: Option<PathBuf>,
 }
 
 impl RecordArgs {
@@ -93,6 +98,7 @@ impl RecordArgs {
             ("--folder", self.folder.is_some()),
             ("--cache-mib", self.cache_mib.is_some()),
             ("--checkpoint-mib", self.checkpoint_mib.is_some()),
+            ("--salvage", self.salvage.is_some()),
         ])
     }
 
@@ -119,6 +125,7 @@ impl RecordArgs {
         let cache_mib = self.cache_mib.unwrap_or(64) as usize;
         Ok(RecordOptions {
             folder,
+            salvage: self.salvage.clone(),
             engine: concurve_records::EngineOptions {
                 latching: match latching {
                     Latching::Global => concurve_records::Latching::Global,

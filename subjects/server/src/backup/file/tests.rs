@@ -41,8 +41,22 @@ fn what_was_committed_is_held_again_wherever_the_file_is_torn() {
         }
     }
     let bytes = std::fs::read(&path).unwrap();
+    for length in 0..bytes.len() {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let error = BackupFile::open(&path, Durability::Process).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("cut") || text.contains("missing"), "{text}");
+    }
+    // A loss of power has torn it: the mark on the disk is an older one.
+    let mark = Mark {
+        end: BEGIN_BYTES,
+        boot: 0,
+    };
+    let mut bytes = bytes;
+    bytes[HEADER.len()..BEGIN_BYTES as usize].copy_from_slice(&mark.encode());
     for length in 0..=bytes.len() {
         std::fs::write(&path, &bytes[..length]).unwrap();
+        std::fs::remove_file(other_path(&path)).unwrap();
         let (backup, loaded) = open(&path);
         let good = whole.iter().rev().find(|it| it.0 <= length as u64);
         let good = good.map_or((0, vec![]), Clone::clone);
@@ -62,13 +76,13 @@ fn damage_with_records_after_it_is_refused_by_its_place() {
         backup.commit().unwrap();
     }
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[HEADER.len() + 9] ^= 1;
+    bytes[BEGIN_BYTES as usize + 9] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     let error = BackupFile::open(&path, Durability::Process).unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("damaged at byte 17, and 1 whole"),
+            .contains("damaged at byte 37, and 1 whole"),
         "{error}"
     );
     std::fs::write(&path, "something else").unwrap();
@@ -98,4 +112,21 @@ fn a_rewritten_file_holds_the_same_and_one_server_owns_it() {
     assert_eq!(held(&backup), before);
     backup.end();
     assert!(!other_path(&path).exists());
+}
+
+#[test]
+fn a_file_of_format_1_is_read_and_rewritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("locks");
+    let mut bytes = b"concurve locks 1\n".to_vec();
+    encode(&record("a", 2), &mut bytes);
+    encode(&record("b", 1), &mut bytes);
+    bytes.extend([7; 5]);
+    std::fs::write(&path, &bytes).unwrap();
+    for torn_bytes in [5, 0] {
+        let (backup, loaded) = open(&path);
+        assert_eq!(held(&backup), [("a".to_owned(), 2), ("b".to_owned(), 1)]);
+        assert_eq!(loaded.torn_bytes, torn_bytes);
+        assert!(std::fs::read(&path).unwrap().starts_with(HEADER));
+    }
 }
