@@ -32,9 +32,16 @@ def pytest_configure() -> None:
     """Undo settings that the tests and their processes inherit from the caller of the tests."""
     for name in STEERING:
         os.environ.pop(name, None)
+    # What a fixture of a whole module measures waits for nobody either.
+    os.environ["CONCURVE_LOCK"] = str(Path(tempfile.gettempdir()) / f"concurve-test-{os.getpid()}")
     # A shell starts what it puts into the background with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure() -> None:
+    """Remove the lock of the modules' fixtures."""
+    Path(os.environ["CONCURVE_LOCK"]).unlink(missing_ok=True)
 
 
 #: Folders whose tests start programs, servers or devices, and fixtures that do so.

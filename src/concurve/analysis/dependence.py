@@ -41,10 +41,13 @@ class _Drafted(NamedTuple):
     item: Dependence
     here: Blocks
     first: Blocks | None
+    is_staged: bool
 
     def change(self, confidence: float) -> Estimate | None:
         """The change at a confidence."""
-        return None if self.first is None else block_ratio(self.here, self.first, confidence)
+        if self.first is None:
+            return None
+        return block_ratio(self.here, self.first, confidence, self.is_staged)
 
 
 def dependences(study: Study, samples: Samples) -> tuple[Dependence, ...]:
@@ -105,7 +108,7 @@ def _of(
             here = _sides(test, [{**setting, factor: level} for setting in settings], samples)
         except MissingError:
             return []
-        ratio = block_ratio(here.above, here.below)
+        ratio = block_ratio(here.above, here.below, is_staged=samples.is_staged)
         if ratio is None:
             return []
         item = Dependence(
@@ -116,7 +119,7 @@ def _of(
             settings=len(settings),
             ratio=ratio,
         )
-        found.append(_Drafted(item, _ratios(here), first))
+        found.append(_Drafted(item, _ratios(here), first, samples.is_staged))
         first = first or _ratios(here)
     return found
 

@@ -153,8 +153,8 @@ def _greatest(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> Iter
         speedup = best.indicators["speedup"]
         if best.index != base.index:
             speedup = among(best.index, compared) or speedup
-        none = best.index == base.index or (speedup.low is not None and speedup.low <= 1.0)
-        yield _Greatest(group, best, base, not none)
+        is_gain = best.index != base.index and speedup.low is not None and speedup.low > 1.0
+        yield _Greatest(group, best, base, is_gain)
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:

@@ -13,7 +13,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     ``group`` has the levels that these cells share (empty: all cells of the run), ``factors``
     those that vary among them. ``settings`` holds levels of the latter, as do ``recommended``,
-    the smallest of the set, and ``leader``, the one with the best mean. ``decide`` says what
+    the smallest of the set, and ``leader``, the one with the best centre. ``decide`` says what
     would decide between the best two, and ``trials`` how many of each setting it takes. ``doubt``
     says why nothing is recommended, where a setting's figure rests on trials in doubt.
     """

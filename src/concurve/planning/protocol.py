@@ -342,8 +342,8 @@ class Protocol:
 
         This and the redos go by the allowance that the run began with, so that a longer one later
         does not change the order of what is stored."""
-        if self._block or self._is_first:
-            return
+        if self._block or self._is_first or self.done & (self.done - 1):
+            return  # asked after 1, 2, 4 … trials: an answer takes time for each cell
         left = self.plan.allowed_at_start - self.elapsed
         if sum(self._expected(key.cell) for key in self._slots) > left:
             rank = {cell: place for place, cell in enumerate(self.plan.by_importance())}

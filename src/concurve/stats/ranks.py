@@ -121,7 +121,8 @@ class Shifted(NamedTuple):
         else:
             found = _differences(self.top, self.bottom)
             rank = _rejected_differences(n, m, tail)
-            low, high = found[rank - 1], found[-rank]
+            # The normal approximation may reach less far than the exact test.
+            low, high = (found[rank - 1], found[-rank]) if rank else self._beyond_reach(tail)
         return low - self.resolution, high + self.resolution
 
     def p_above(self, bound: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from concurve.stats.blocks import Blocks
 from concurve.stats.changes import LENGTH_MIN, single_change
-from concurve.stats.moments import mean, median, stdev, t_upper
+from concurve.stats.moments import median
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +33,6 @@ _SPREADS_ALIKE = 4.0
 _ROUNDING = 1e-12
 #: Changes below this share are not worth mentioning, however certain.
 _CHANGE_MIN = 0.005
-#: A change in fewer blocks than a series needs is seen where so many cells agree on it.
-_CELLS_MIN = 4
 #: Simulated samples; of long ones fewer, whose statistics hardly vary.
 _SIMULATED = 20_000
 _SIMULATED_NUMBERS = 1_000_000
@@ -119,9 +117,10 @@ def slow_tail(values: Sequence[float], better: Direction) -> SlowTail | None:
 def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     """The change of the level in time that the cells share, if there is one: the greatest.
 
-    A block's level is the median over its cells of their distance from the cell's own median. In a
-    series of blocks a permutation test tells a change from chance; in fewer blocks than it needs,
-    such as those of a pilot, the agreement of many cells.
+    A block's level is the median over its cells of their distance from the cell's own median. A
+    permutation test of the series of blocks tells a change from chance. None is found in fewer
+    blocks than that test needs: the cells of a block share its noise, so that many cells say no
+    more of a change in time than one.
     """
     logs = [
         {block: math.log(value) for block, value in cell.items()}
@@ -133,17 +132,13 @@ def level_change(cells: Sequence[Blocks]) -> LevelChange | None:
     residuals = [_from_centre(cell) for cell in logs]
     blocks = sorted(set().union(*residuals))
     levels = _levels(residuals, blocks)
-    if len(blocks) >= LENGTH_MIN:
-        found = single_change(levels, LEVEL)
-        split = found.start if found else None
-    else:
-        split = _agreed_change(residuals, blocks)
-    if split is None:
+    found = single_change(levels, LEVEL) if len(blocks) >= LENGTH_MIN else None
+    if found is None:
         return None
-    shift = median(levels[split:]) - median(levels[:split])
+    shift = median(levels[found.start :]) - median(levels[: found.start])
     if abs(shift) < _CHANGE_MIN:
         return None
-    return LevelChange(blocks[split], math.exp(shift))
+    return LevelChange(blocks[found.start], math.exp(shift))
 
 
 def _levels(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> list[float]:
@@ -159,27 +154,6 @@ def _levels(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> 
 def _from_centre(cell: Mapping[int, float]) -> dict[int, float]:
     middle = median(list(cell.values()))
     return {block: value - middle for block, value in cell.items()}
-
-
-def _agreed_change(residuals: Sequence[Mapping[int, float]], blocks: Sequence[int]) -> int | None:
-    """The split of a few blocks on which the cells agree best (Student's t over the cells), if it
-    is significant after Bonferroni."""
-    whole = [cell for cell in residuals if len(cell) == len(blocks)]
-    splits = range(2, len(blocks) - 1)
-    if len(whole) < _CELLS_MIN or not splits:
-        return None
-    best, least = None, LEVEL / 2 / len(splits)
-    for split in splits:
-        shifts = [
-            mean([cell[block] for block in blocks[split:]])
-            - mean([cell[block] for block in blocks[:split]])
-            for cell in whole
-        ]
-        error = stdev(shifts) / math.sqrt(len(shifts))
-        p = t_upper(abs(mean(shifts)) / error, len(shifts) - 1) if error > 0 else 1.0
-        if p < least:
-            best, least = split, p
-    return best
 
 
 def _likelihoods(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from concurve.analysis.claims.answer import (
     Answer,
     bounded,
@@ -113,9 +115,8 @@ def spread(test: Spread, samples: Samples, confidence: float) -> Answer:
         return Answer("undecided", "fewer than three trials", None, "")
     estimate = variation_estimate(values, staged(confidence, samples.is_staged))
     off = samples.resolution(test.of, test.indicator) / abs(mean(values))
-    if off and estimate.low is not None and estimate.high is not None:
-        low, high = max(0.0, estimate.low - off), estimate.high + off
-        estimate = Estimate(
-            value=estimate.value, low=low, high=high, n=estimate.n, confidence=confidence
-        )
+    assert estimate.low is not None
+    assert estimate.high is not None
+    low, high = max(0.0, estimate.low - off), estimate.high + off
+    estimate = msgspec.structs.replace(estimate, low=low, high=high, confidence=confidence)
     return bounded(estimate, test.at_least, test.at_most)

@@ -135,13 +135,13 @@ def _derived(
 
 
 def speedup_among(
-    plan: Plan, tables: Sequence[Table], samples: Samples, index: int, comparisons: int
+    plan: Plan, timed: str, samples: Samples, index: int, comparisons: int
 ) -> Estimate | None:
     """The speed-up of a cell with the interval that holds where it is the greatest of so many
-    (Bonferroni)."""
+    (Bonferroni); ``timed`` is the run's :func:`time_indicator`."""
     cell = plan.cells[index]
     confidence = 1 - 0.05 / comparisons
-    return _ratio(samples, plan.cells[cell.base], cell, time_indicator(tables), confidence)
+    return _ratio(samples, plan.cells[cell.base], cell, timed, confidence)
 
 
 def _ratio(

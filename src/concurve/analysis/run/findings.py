@@ -16,7 +16,7 @@ from concurve.analysis.dependence import dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
 from concurve.analysis.run.best import best_of
-from concurve.analysis.run.cells import cell_findings, speedup_among
+from concurve.analysis.run.cells import cell_findings, speedup_among, time_indicator
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
@@ -169,7 +169,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             rejects,
             stored.row.state,
             best,
-            partial(speedup_among, plan, tables, samples),
+            partial(speedup_among, plan, time_indicator(tables), samples),
         ),
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )
