@@ -21,7 +21,7 @@ LEVELS_MIN = 3
 #: Levels get different weights if Bartlett's test (1937) rejects equal spreads at this level.
 _UNEQUAL = 0.01
 #: A level needs at least this many replicates for its spread to be used.
-_REPLICATES_MIN = 3
+REPLICATES_MIN = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Curve:
     number of trials of each level. ``within`` is the weighted sum of squares of the trials about
     their levels' means, on ``within_df`` degrees of freedom. ``log_density`` is what the
     transformation and the weights add to the log-likelihood of the trials, whatever the model.
+    ``measured`` are the throughputs of each level's trials, in ascending order.
     """
 
     levels: Floats
@@ -43,6 +44,7 @@ class Curve:
     log_density: float
     absolute: bool
     error_model: str
+    measured: tuple[tuple[float, ...], ...]
 
     @property
     def replicates(self) -> float:
@@ -73,8 +75,9 @@ def make_curve(n: Sequence[float] | Floats, x: Sequence[float] | Floats, absolut
     # In an order of their own, so that sums come out alike whatever the order of the rows.
     order = np.lexsort((xs, group))
     group, xs = group[order], xs[order]
-    values = xs if absolute else np.log(xs)
     counts = np.bincount(group)
+    measured = tuple(tuple(own.tolist()) for own in np.split(xs, np.cumsum(counts)[:-1]))
+    values = xs if absolute else np.log(xs)
     means = np.bincount(group, values) / counts
     squares = np.bincount(group, (values - means[group]) ** 2).astype(float)
     shares, error_model = _shares(counts, squares, absolute, means, levels)
@@ -89,6 +92,7 @@ def make_curve(n: Sequence[float] | Floats, x: Sequence[float] | Floats, absolut
         log_density=density if absolute else density - float(np.sum(values)),
         absolute=absolute,
         error_model=error_model,
+        measured=measured,
     )
 
 
@@ -126,7 +130,7 @@ def _shares(
         return ones, f"constant {kind} error, estimated from the residuals"
     pooled = squares.sum() / total
     size = _spread(pooled, absolute, means)
-    if counts.min() < _REPLICATES_MIN or pooled == 0 or not _unequal(df, squares, pooled):
+    if counts.min() < REPLICATES_MIN or pooled == 0 or not _unequal(df, squares, pooled):
         return ones, f"constant {kind} error, pooled over all levels ({size})"
     variances = _squeezed(df, squares, np.log(levels))
     return (
