@@ -56,7 +56,7 @@ def test_levels_beyond_used_up_cpus_are_set_apart() -> None:
     x = [10, 20, 30, 40, 40, 39.0]
     within = within_cpus(n, x, 4, {8.0: 3.99, 16.0: 3.98})
     assert within.n.tolist() == [1, 2, 3, 4]
-    assert "The 4 CPUs are used up" in within.said and "no contention" in within.said
+    assert "The 4 CPUs are used up" in within.said and "no model is fitted there" in within.said
     assert fit_all(within.n, within.x).chosen == "linear"
 
 
