@@ -23,9 +23,7 @@ from concurve.stats.centre import centre_estimate
 _HALF_MOST = 300.0
 
 
-def centres(
-    curve: Curve, chosen: ModelFit, confidence: float, unit: str
-) -> tuple[Estimate, ...]:
+def centres(curve: Curve, chosen: ModelFit, confidence: float, unit: str) -> tuple[Estimate, ...]:
     """The centre of each level with its interval.
 
     Fewer than three trials show no spread of their own: there it is that of all trials about the
@@ -51,8 +49,6 @@ def _centre(
         unit=unit,
         confidence=confidence,
     )
-
-
 
 
 def within_levels(result: FitResult, logs: Floats, at_levels: Floats, n: Floats) -> Floats:
