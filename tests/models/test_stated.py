@@ -31,7 +31,7 @@ def test_printed_contention_holds(
     rng = np.random.default_rng(41)
     n = np.array(levels)
     x = n / (1 + alpha * (n - 1) + beta * n * (n - 1))
-    results = fit_many([(n, x * np.exp(rng.normal(0, noise, len(n)))) for _ in range(60)])
+    results = fit_many([(n, x * np.exp(rng.normal(0, noise, len(n)))) for _ in range(30)])
     assert np.mean([holds(result, "alpha", alpha) for result in results]) >= 0.9
 
 
