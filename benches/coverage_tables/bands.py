@@ -186,20 +186,20 @@ high/low, between the levels.
 """
 
 
-def inside(count: int) -> Iterator[str]:
+def within_levels(count: int) -> Iterator[str]:
     """Bands at the measured levels and between them."""
     yield from INSIDE_TEXT.splitlines()
     yield ""
     yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
     yield f"|-|{'-|' * len(families.NOISES)}-|"
     for family in families.PREDICTED:
-        found = [inside_of(family, noise, count) for noise in families.NOISES]
+        found = [within_of(family, noise, count) for noise in families.NOISES]
         shares = [f"{percent(at)} / {percent(between)}" for at, between, _ in found]
         width = float(np.median([width for _, _, width in found]))
         yield f"| {family.name} | {' | '.join(shares)} | {width:.2f} |"
 
 
-def inside_of(
+def within_of(
     family: families.Family, noise: families.Noise, count: int
 ) -> tuple[float, float, float]:
     """Over all designs: how often the band held the true curve at the levels and between them, and

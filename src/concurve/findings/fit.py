@@ -60,8 +60,8 @@ class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput at ``n``: within the measured levels with the interval of the measurements, beyond
-    them as expected of a measurement there, with a band that covers model error."""
+    """Throughput at ``n``: within the measured levels with the interval of the measurements,
+    beyond them as expected of a measurement there, with a band that covers model error."""
 
     n: float
     throughput: Estimate
@@ -85,7 +85,8 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
     ``levels`` are the measured numbers of workers with their mean ``throughput``, the ``centres`` of
-    their trials with intervals, and the number of ``trials``. ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
+    their trials with intervals, and the number of ``trials``.
+    ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
     or, if no model describes the levels, the levels' means. ``left_out`` gives, by model, the
     reason. ``stated`` is what is printed. ``answers`` and ``warnings`` are plain sentences.
@@ -126,8 +127,8 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A fitted curve at ``n`` workers: the chosen model's ``value`` up to the greatest level
-    measured, with the interval of the measurements; ``beyond`` it the value expected over all models,
-    with the band of a prediction."""
+    measured, with the interval of the measurements; ``beyond`` it the value expected over all
+    models, with the band of a prediction."""
 
     n: float
     value: float
