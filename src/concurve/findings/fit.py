@@ -30,7 +30,7 @@ class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
     ``last_left_out`` is the relative error at the greatest level when it is left out of the fit.
     ``durbin_watson`` is the statistic of the residuals along N (``None`` for exact fits) and
     ``chance_of_order`` its p-value against runs of like sign. ``chance_of_misfit`` is the p-value
-    that the levels' means miss the curve as far as the trials' spread lets expect, ``None``
+    that the levels' centres miss the curve as far as the trials' spread lets expect, ``None``
     without replicates. With one level on its cap (``levels_on_cap``) a model has a share in
     predictions, but is not chosen: a plateau takes two. ``superlinear``: the whole interval
     of α is below 0. ``coordinates`` and ``covariance`` (of the coordinates, row by row)
@@ -84,11 +84,11 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
 class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
-    ``levels`` are the measured numbers of workers with their mean ``throughput``, the ``centres`` of
-    their trials with intervals, and the number of ``trials``.
+    ``levels`` are the measured numbers of workers with the ``throughput`` that was fitted there,
+    the ``centres`` of their trials with intervals, and the number of ``trials``.
     ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
-    or, if no model describes the levels, the levels' means. ``left_out`` gives, by model, the
+    or, if no model describes the levels, the levels. ``left_out`` gives, by model, the
     reason. ``stated`` is what is printed. ``answers`` and ``warnings`` are plain sentences.
     """
 

@@ -163,10 +163,9 @@ def warnings(result: FitResult) -> tuple[str, ...]:
     if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
         found.append(
             f"No model is as close as the trials' spread would allow; {title} misses the "
-            "levels' means, and its intervals are computed from these residuals."
+            "levels, and its intervals are computed from these residuals."
             if result.observations == "levels"
-            else f"{_capital(title)} misses the levels' means by more than the trials' spread "
-            "explains."
+            else f"{_capital(title)} misses the levels by more than the trials' spread explains."
         )
     if best.chance_of_order < _ORDER and best.durbin_watson is not None:
         found.append(
