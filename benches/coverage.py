@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coverage_tables import printed, usl
-from coverage_tables.bands import bands, twice
+from coverage_tables.bands import bands, twice, within_levels
 from coverage_tables.best_sets import best_sets
 from coverage_tables.other_intervals import others
 from coverage_tables.simulated import HIGH, LOW, percent
@@ -115,6 +115,7 @@ def models(experiments: int) -> Iterator[str]:
     yield from usl.printed(max(experiments // 5, 1))
     yield from bands()
     yield from twice(max(experiments // 10, 1))
+    yield from within_levels(max(experiments // 10, 1))
 
 
 if __name__ == "__main__":

@@ -175,3 +175,47 @@ def twice_of(family: families.Family, noise: families.Noise, count: int) -> tupl
             held.append(band.low <= figure <= band.high)
             widths.append(band.high / band.low)
     return np.array(held, float), np.array(widths)
+
+
+INSIDE_TEXT = """
+### Within the measured levels
+
+Two shares for each noise: how often the band that is drawn within the measured levels holds the
+true curve at a level, and half-way between two levels (on the logarithm). *width* is the median of
+high/low, between the levels.
+"""
+
+
+def within_levels(count: int) -> Iterator[str]:
+    """Bands at the measured levels and between them."""
+    yield from INSIDE_TEXT.splitlines()
+    yield ""
+    yield f"| family | {' | '.join(noise.name for noise in families.NOISES)} | width |"
+    yield f"|-|{'-|' * len(families.NOISES)}-|"
+    for family in families.PREDICTED:
+        found = [within_of(family, noise, count) for noise in families.NOISES]
+        shares = [f"{percent(at)} / {percent(between)}" for at, between, _ in found]
+        width = float(np.median([width for _, _, width in found]))
+        yield f"| {family.name} | {' | '.join(shares)} | {width:.2f} |"
+
+
+def within_of(
+    family: families.Family, noise: families.Noise, count: int
+) -> tuple[float, float, float]:
+    """Over all designs: how often the band held the true curve at the levels and between them, and
+    its median width between them."""
+    at, between, widths = [], [], []
+    centre = families.stated(noise)
+    for levels in families.DESIGNS:
+        ends = np.array(levels, float)
+        n = np.concatenate([ends, np.sqrt(ends[1:] * ends[:-1])])
+        true = family.throughput(n) * centre
+        for result in fit_many(families.measured(family, levels, noise, count)):
+            bands = [item.throughput for item in predict(result, n)]
+            low = np.array([band.low for band in bands], float)
+            high = np.array([band.high for band in bands], float)
+            held = (low <= true) & (true <= high)
+            at += held[: len(ends)].tolist()
+            between += held[len(ends) :].tolist()
+            widths += (high / low)[len(ends) :].tolist()
+    return float(np.mean(at)), float(np.mean(between)), float(np.median(widths))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from concurve.analysis.scaling import scaling_of, throughput_of
 from concurve.cli import app
 from concurve.definition.measured import INDICATORS
 from concurve.exports import export_run, render
+from concurve.findings.explanation import Cause, CellExplanation, Explanation
 from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
@@ -279,20 +281,8 @@ def test_levels_beyond_used_up_cpus_are_no_contention(store: Store) -> None:
         name="cpus",
         threads=(1, 2, 4, 8, 16),
     )
-    cells = tuple(
-        msgspec.structs.replace(
-            cell,
-            indicators={
-                **cell.indicators,
-                "cpus_used": msgspec.structs.replace(
-                    cell.indicators["wall_seconds"],
-                    value=min(float(cell.parameters["threads"]), 4.0),
-                ),
-            },
-        )
-        for cell in run.cells
-    )
-    found = msgspec.structs.replace(run, cells=cells)
+    found = on_cpus(run, 4)
+    cells = found.cells
     [item] = scaling_of(found, {cell.index: 4 for cell in cells})
     assert item.fit is not None and item.fit.levels == (1, 2, 4) and item.expected is None
     text = " ".join(item.answers)
@@ -301,3 +291,91 @@ def test_levels_beyond_used_up_cpus_are_no_contention(store: Store) -> None:
     assert "The 4 CPUs are used up" in to_html(document)
     [one] = scaling_of(found, {cell.index: 1 for cell in cells})
     assert one.fit is None and "The one CPU is used up" in one.reason
+
+
+#: What a curve alone cannot tell: causes, and that there are none.
+CAUSES = re.compile(r"\blimits\b|no limit|\b(lock|locks|disk|device|client)\b|Contention limits")
+
+
+def on_cpus(run: Report, cpus: float) -> Report:
+    """The run with as many CPUs in use as threads, up to so many."""
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                "cpus_used": msgspec.structs.replace(
+                    cell.indicators["wall_seconds"],
+                    value=min(float(cell.parameters["threads"]), cpus),
+                ),
+            },
+        )
+        for cell in run.cells
+    )
+    return msgspec.structs.replace(run, cells=cells)
+
+
+def explained(run: Report, cause: Cause, evidence: str) -> Report:
+    """The run with one cause for all its cells."""
+    cells = tuple(
+        CellExplanation(
+            parameters=cell.parameters, cause=cause, evidence=evidence, index=cell.index
+        )
+        for cell in run.cells
+    )
+    explanation = Explanation(
+        run=run.run.id,
+        study="planted",
+        factors=("threads",),
+        work="threads",
+        operation="of fixed work",
+        cells=cells,
+    )
+    return msgspec.structs.replace(run, explanation=explanation)
+
+
+@pytest.mark.parametrize(
+    ("cause", "evidence", "bend"),
+    [
+        ("cpu", "the CPUs are used up", lambda n: min(n, 12.0)),
+        ("io", "threads wait for the disk", lambda n: n / (1 + 0.1 * (n - 1))),
+        ("lock", "threads wait for a lock", lambda n: n / (1 + 0.02 * (n - 1) + 0.002 * n * n)),
+        ("coherency", "memory is shared", lambda n: n),
+    ],
+)
+def test_models_name_no_cause_beside_that_of_the_cells(
+    store: Store, cause: Cause, evidence: str, bend: Callable[[float], float]
+) -> None:
+    run = made_run(
+        store,
+        lambda threads: 1 / bend(float(threads)),
+        seed=7,
+        cv=0.01,
+        name=f"planted-{cause}",
+        threads=LEVELS,
+    )
+    report = explained(with_models(run), cause, evidence)
+    said = " ".join(only(report).answers)
+    assert not CAUSES.search(said), said
+    text = to_markdown(run_document(report))
+    assert "The causes are named under" in text and evidence in text
+
+
+def test_nothing_is_predicted_beyond_cpus_that_the_last_level_uses_up(store: Store) -> None:
+    """A straight line up to four threads on four CPUs says nothing about eight."""
+    run = made_run(
+        store,
+        lambda threads: 1 / float(threads),
+        seed=8,
+        cv=0.01,
+        name="full",
+        threads=(1, 2, 3, 4),
+    )
+    found = on_cpus(run, 4)
+    [item] = scaling_of(found, {cell.index: 4 for cell in found.cells})
+    assert item.fit is not None and item.fit.levels == (1, 2, 3, 4) and item.expected is None
+    said = " ".join(item.answers)
+    assert "The 4 CPUs are used up at N = 4" in said and "is expected" not in said
+    assert not any(point.beyond for point in item.curves["rate_per_second"])
+    [free] = scaling_of(found, {cell.index: 16 for cell in found.cells})
+    assert free.expected is not None and "used up" not in " ".join(free.answers)

@@ -65,7 +65,7 @@ def test_table_and_sentences() -> None:
     assert "usl_sqrt *" in text
     assert "Peak at N = 38.3 (" in text
     assert "do not contradict: usl, usl_log, usl_sqrt" in " ".join(text.split())
-    assert "coherency limits" in text
+    assert "The curve bends as with coherency" in text
     assert "3.12 times the greatest level measured" in text
     assert max(map(len, text.splitlines())) <= 80
 

@@ -14,7 +14,7 @@ from concurve.findings.fit import Expectation, Fit, FitResult, Prediction
 from concurve.models import fit_all, predict
 from concurve.models.cpus import within_cpus
 from concurve.models.curve import LEVELS_MIN
-from concurve.models.predict import curve_of
+from concurve.models.predict import HELD, curve_of
 from concurve.models.sentences import in_words
 
 _CPUS_UNKNOWN = (
@@ -85,9 +85,19 @@ def fit_numbers(
         expected=tuple(_expectations(predict(result, levels), numbers.is_time)),
         notes=(
             *notes_of(result, numbers.n_name, numbers.x_name, numbers.is_time, numbers.derived),
+            *_on_bands(result, predict_at),
             *([_CPUS_UNKNOWN] if cpus is None else []),
         ),
     )
+
+
+def _on_bands(result: FitResult, predict_at: Sequence[float]) -> Iterator[str]:
+    """What the bands of the predictions asked for are."""
+    bottom, top = min(result.levels), max(result.levels)
+    if any(bottom <= n <= top for n in predict_at):
+        yield "Within the measured levels a band is that of the measurements."
+    if any(n > top for n in predict_at):
+        yield f"Beyond N = {top:g}, up to twice that, it is {HELD}."
 
 
 def notes_of(

@@ -21,7 +21,7 @@ from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_many, predict
 from concurve.models.cpus import Within, within_cpus
 from concurve.models.curve import LEVELS_MIN, make_curve
-from concurve.models.predict import FAR, curve_of
+from concurve.models.predict import FAR, HELD, curve_of
 from concurve.models.sentences import in_digits, in_words
 from concurve.readings.centres import greatest_of
 from concurve.terms import Factor, Level
@@ -211,8 +211,8 @@ def _ahead(work: str, result: FitResult, expected: Prediction) -> str:
     return (
         f"At {work}={expected.n:g}, twice the greatest level measured, "
         f"{in_digits(figure.value)}{unit} is expected over all models "
-        f"({in_digits(figure.low)} to {in_digits(figure.high)}); further out any prediction is a "
-        "guess."
+        f"({in_digits(figure.low)} to {in_digits(figure.high)}, {HELD}); further out any "
+        "prediction is a guess."
     )
 
 

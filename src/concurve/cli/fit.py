@@ -52,7 +52,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     "--cpus",
     type=click.FloatRange(min=1),
     metavar="P",
-    help="CPUs that the workers may use: levels beyond that use them up are no contention.",
+    help="CPUs that the workers may use: levels beyond that use them up are left out.",
 )
 @click.option("--absolute", is_flag=True, help="Least squares of X itself, not of its logarithm.")
 @click.option(

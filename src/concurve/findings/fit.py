@@ -30,7 +30,7 @@ class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
     ``last_left_out`` is the relative error at the greatest level when it is left out of the fit.
     ``durbin_watson`` is the statistic of the residuals along N (``None`` for exact fits) and
     ``chance_of_order`` its p-value against runs of like sign. ``chance_of_misfit`` is the p-value
-    that the levels' means miss the curve as far as the trials' spread lets expect, ``None``
+    that the levels' centres miss the curve as far as the trials' spread lets expect, ``None``
     without replicates. With one level on its cap (``levels_on_cap``) a model has a share in
     predictions, but is not chosen: a plateau takes two. ``superlinear``: the whole interval
     of α is below 0. ``coordinates`` and ``covariance`` (of the coordinates, row by row)
@@ -60,7 +60,8 @@ class ModelFit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput expected of a measurement at ``n``, with a band that covers model error."""
+    """Throughput at ``n``: within the measured levels with the interval of the measurements,
+    beyond them as expected of a measurement there, with a band that covers model error."""
 
     n: float
     throughput: Estimate
@@ -83,15 +84,17 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
 class FitResult(msgspec.Struct, frozen=True, kw_only=True):
     """All models on one curve.
 
-    ``levels`` are the measured numbers of workers with their mean ``throughput`` and number of
-    ``trials``. ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
+    ``levels`` are the measured numbers of workers with the ``throughput`` that was fitted there,
+    the ``centres`` of their trials with intervals, and the number of ``trials``.
+    ``criterion`` names what ``chosen`` and the weights rest on: ``aicc``, or ``gcv``
     where there are too few observations for it. ``observations`` says whether it counts trials
-    or, if no model describes the levels, the levels' means. ``left_out`` gives, by model, the
+    or, if no model describes the levels, the levels. ``left_out`` gives, by model, the
     reason. ``stated`` is what is printed. ``answers`` and ``warnings`` are plain sentences.
     """
 
     levels: tuple[float, ...]
     throughput: tuple[float, ...]
+    centres: tuple[Estimate, ...]
     trials: int
     absolute: bool
     error_model: str
@@ -124,7 +127,8 @@ class FitResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     """A fitted curve at ``n`` workers: the chosen model's ``value`` up to the greatest level
-    measured, ``beyond`` it the value expected over all models; with the band of a prediction."""
+    measured, with the interval of the measurements; ``beyond`` it the value expected over all
+    models, with the band of a prediction."""
 
     n: float
     value: float

@@ -12,7 +12,7 @@ from concurve.models.curve import Curve
 from concurve.models.model import Floats, Integers
 from concurve.models.solver import Points
 
-#: Significance level of the test whether the levels' means miss the curve (a misfit).
+#: Significance level of the test whether the levels miss the curve (a misfit).
 MISFIT = 0.05
 #: Relative errors below this come from rounding of printed numbers, not from measuring.
 _RELATIVE_ERROR_MIN = 1e-9
@@ -47,7 +47,7 @@ class Batch:
         )  # fmt: skip
 
     def chance_of_misfit(self, squares: Floats, parameters: int) -> Floats:
-        """p-values that the levels' means miss the curve only as far as the trials spread.
+        """p-values that the levels miss the curve only as far as the trials spread.
 
         1 where there are no replicates to judge by.
         """
@@ -61,7 +61,7 @@ class Batch:
     def variance(self, squares: Floats, parameters: int) -> tuple[Floats, Floats]:
         """Variance of a trial about the curve and its degrees of freedom.
 
-        From all trials where the curve describes the levels; from the levels' means alone where
+        From all trials where the curve describes the levels; from the levels alone where
         these miss it by more than the trials' spread explains, since repeating trials does not
         make a wrong model any surer.
         """

@@ -1,4 +1,4 @@
-"""Levels beyond the CPUs: more workers than CPUs share them, which is no contention.
+"""Levels beyond the CPUs: more workers than CPUs share them, which no model is about.
 
 N workers on P granted CPUs cannot do more than P of them at once. A model fitted to levels beyond P
 would call the CPUs contention. So those levels are set apart, and α and β are estimated up to P.
@@ -22,7 +22,7 @@ _GROWTH = 1.15
 
 
 class Within(NamedTuple):
-    """The trials that models are fitted to, and what is said of the others (empty: none)."""
+    """The trials that models are fitted to, and what is said of used-up CPUs (empty: nothing)."""
 
     n: Floats
     x: Floats
@@ -45,8 +45,12 @@ def within_cpus(
             for CPUs that are used up.
     """
     levels, rates = np.asarray(n, float), np.asarray(x, float)
-    if cpus is None or not len(levels) or levels.max() <= cpus:
+    if cpus is None or not len(levels):
         return Within(levels, rates, "")
+    top = float(levels.max())
+    if top <= cpus:
+        full = used is not None and used.get(top, 0.0) >= USED_UP * cpus
+        return Within(levels, rates, _used_up_at(top, cpus) if full else "")
     beyond = [float(level) for level in np.unique(levels) if level > cpus]
     below = levels <= cpus
     best = max(
@@ -65,8 +69,18 @@ def within_cpus(
     return Within(levels[kept], rates[kept], _said(levels, rates, apart, cpus))
 
 
+def _used_up_at(top: float, cpus: float) -> str:
+    return (
+        f"{_own(cpus)} used up at N = {top:g}: more workers would share "
+        f"{'it' if cpus == 1 else 'them'}, and nothing is predicted beyond."
+    )
+
+
+def _own(cpus: float) -> str:
+    return "The one CPU is" if cpus == 1 else f"The {cpus:g} CPUs are"
+
+
 def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) -> str:
-    own = "The one CPU is" if cpus == 1 else f"The {cpus:g} CPUs are"
     shared = "it" if cpus == 1 else "them"
     top = apart[-1]
     kept = np.unique(levels[~np.isin(levels, apart)])
@@ -76,8 +90,8 @@ def _said(levels: Floats, rates: Floats, apart: Sequence[float], cpus: float) ->
         ratio = float(np.median(rates[levels == top]) / np.median(rates[levels == last]))
         compared = f"; at N = {top:g} throughput is {ratio:.3g} times that at N = {last:g}"
     return (
-        f"{own} used up: at N = {_listed(apart)} more workers share {shared}, which is no "
-        f"contention{compared}."
+        f"{_own(cpus)} used up: at N = {_listed(apart)} more workers share {shared}, and no model "
+        f"is fitted there{compared}."
     )
 
 

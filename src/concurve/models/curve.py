@@ -1,8 +1,10 @@
-"""Measured throughput against workers as input of fits: levels, means, weights, error model.
+"""Measured throughput against workers as input of fits: levels, centres, weights, error model.
 
-Trials of one level are replicates. Fits see each level's mean (of log X where errors are relative)
-with a weight, and the sum of squares within the levels is added to theirs: for least squares this
-equals fitting every trial, and it gives the spread of the trials themselves.
+Trials of one level are replicates. Where each level has three or more, fits see each level's median
+(of log X where errors are relative), which a slow trial does not move. The trials' spread is that
+for which a mean would be as uncertain as these medians are. With fewer trials a level, fits see
+means. The sum of squares within the levels is added to that of the fit: for means and least squares
+this equals fitting every trial.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc, polygamma, psi
+from scipy.special import betainc, gammaincc, polygamma, psi
 
 from concurve.errors import ConcurveError
 from concurve.models.model import Floats, Integers
@@ -21,7 +23,10 @@ LEVELS_MIN = 3
 #: Levels get different weights if Bartlett's test (1937) rejects equal spreads at this level.
 _UNEQUAL = 0.01
 #: A level needs at least this many replicates for its spread to be used.
-_REPLICATES_MIN = 3
+REPLICATES_MIN = 3
+#: Residuals beyond this multiple of a level's median residual are cut before spreads are compared:
+#: four standard deviations of normal noise.
+_FAR_OUT = 6.0
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,10 @@ class Curve:
 
     ``weights`` are relative to the pooled variance of a single trial: of constant spread, the
     number of trials of each level. ``within`` is the weighted sum of squares of the trials about
-    their levels' means, on ``within_df`` degrees of freedom. ``log_density`` is what the
+    their levels' means, as far as it makes the fitted values uncertain, on ``within_df`` degrees of
+    freedom. ``log_density`` is what the
     transformation and the weights add to the log-likelihood of the trials, whatever the model.
+    ``measured`` are the throughputs of each level's trials, in ascending order.
     """
 
     levels: Floats
@@ -43,6 +50,7 @@ class Curve:
     log_density: float
     absolute: bool
     error_model: str
+    measured: tuple[tuple[float, ...], ...]
 
     @property
     def replicates(self) -> float:
@@ -51,7 +59,8 @@ class Curve:
 
     @property
     def throughput(self) -> Floats:
-        """Mean throughput of each level, geometric where errors are relative."""
+        """Fitted throughput of each level: the median of its trials, of fewer than three the mean
+        (geometric where errors are relative)."""
         return self.values if self.absolute else np.asarray(np.exp(self.values))
 
 
@@ -73,22 +82,35 @@ def make_curve(n: Sequence[float] | Floats, x: Sequence[float] | Floats, absolut
     # In an order of their own, so that sums come out alike whatever the order of the rows.
     order = np.lexsort((xs, group))
     group, xs = group[order], xs[order]
-    values = xs if absolute else np.log(xs)
     counts = np.bincount(group)
+    measured = tuple(tuple(own.tolist()) for own in np.split(xs, np.cumsum(counts)[:-1]))
+    values = xs if absolute else np.log(xs)
     means = np.bincount(group, values) / counts
-    squares = np.bincount(group, (values - means[group]) ** 2).astype(float)
-    shares, error_model = _shares(counts, squares, absolute, means, levels)
+    rests = values - means[group]
+    squares = np.bincount(group, rests**2).astype(float)
+    by_median = bool(counts.min() >= REPLICATES_MIN)
+    judged = squares
+    if by_median:
+        by_level = np.split(rests, np.cumsum(counts)[:-1])
+        judged = np.array([np.sum(_without_tails(own) ** 2) for own in by_level])
+    shares, error_model = _shares(counts, judged, absolute, means, levels)
+    within = float(np.sum(shares * squares))
+    if by_median:
+        means = np.array([np.median(own) for own in np.split(values, np.cumsum(counts)[:-1])])
+        within *= _uncertainty_of_medians(rests * np.sqrt(shares)[group], group, counts)
+        error_model += "; levels' medians"
     density = 0.5 * float(np.sum(counts * np.log(shares)))
     return Curve(
         levels=levels,
         values=means,
         weights=counts * shares,
         trials=len(xs),
-        within=float(np.sum(shares * squares)),
+        within=within,
         within_df=len(xs) - len(levels),
         log_density=density if absolute else density - float(np.sum(values)),
         absolute=absolute,
         error_model=error_model,
+        measured=measured,
     )
 
 
@@ -126,13 +148,39 @@ def _shares(
         return ones, f"constant {kind} error, estimated from the residuals"
     pooled = squares.sum() / total
     size = _spread(pooled, absolute, means)
-    if counts.min() < _REPLICATES_MIN or pooled == 0 or not _unequal(df, squares, pooled):
+    if counts.min() < REPLICATES_MIN or pooled == 0 or not _unequal(df, squares, pooled):
         return ones, f"constant {kind} error, pooled over all levels ({size})"
     variances = _squeezed(df, squares, np.log(levels))
     return (
         pooled / variances,
         f"{kind} error that differs between the levels (pooled {size}; variances squeezed)",
     )
+
+
+def _without_tails(rests: Floats) -> Floats:
+    """A level's residuals cut where they lie far out: one slow trial is no wider spread."""
+    from_median = rests - np.median(rests)
+    most = _FAR_OUT * float(np.median(np.abs(from_median)))
+    return np.clip(from_median, -most, most)
+
+
+def _uncertainty_of_medians(rests: Floats, group: Integers, counts: Integers) -> float:
+    """The variance of the levels' medians against that of their means: 1.4 for normal noise, less
+    where a few trials are far out.
+
+    That of a median of n draws from all residuals together (Maritz and Jarrett 1978).
+    """
+    drawn = np.sort(rests * np.sqrt(counts / (counts - 1))[group])
+    variance = float(np.mean(drawn**2))
+    if variance == 0:
+        return 1.0
+    found = []
+    for n in counts.tolist():
+        below = betainc((n + 1) / 2, (n + 1) / 2, np.linspace(0, 1, len(drawn) + 1))
+        chances = np.diff(below)
+        middle = float(chances @ drawn)
+        found.append(n * float(chances @ (drawn - middle) ** 2))
+    return float(np.mean(found)) / variance
 
 
 def _spread(pooled: float, absolute: bool, means: Floats) -> str:

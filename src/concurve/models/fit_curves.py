@@ -10,6 +10,7 @@ import numpy as np
 from concurve.findings.fit import FitResult, ModelFit
 from concurve.models import select
 from concurve.models.all_models import MODELS
+from concurve.models.centres import centres
 from concurve.models.columns import Columns, columns_of
 from concurve.models.curve import Curve
 from concurve.models.model_fit import finite, model_fit
@@ -62,7 +63,7 @@ def _results(
             # With few levels, a cap fits one level exactly.
             criteria[row].append(None if column.on_cap[at] == 1 else finite(cross[at]))
     return [
-        _result(curve, fits, cross, bool(only), confidence)
+        _result(curve, fits, cross, bool(only), confidence, unit)
         for curve, fits, cross, only in zip(curves, by_curve, criteria, levels_only, strict=True)
     ]
 
@@ -73,6 +74,7 @@ def _result(
     cross: list[float | None],
     levels_only: bool,
     confidence: float,
+    unit: str,
 ) -> FitResult:
     by_aicc = all(item.aicc is not None for item in fits)
     weights = select.weights([item.aicc for item in fits] if by_aicc else cross)
@@ -88,6 +90,7 @@ def _result(
     result = FitResult(
         levels=tuple(curve.levels.tolist()),
         throughput=tuple(curve.throughput.tolist()),
+        centres=centres(curve, chosen, confidence, unit),
         trials=curve.trials,
         absolute=curve.absolute,
         error_model=curve.error_model,

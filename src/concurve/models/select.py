@@ -26,7 +26,7 @@ ROOM = 3
 def counts_levels(misfits: Sequence[Floats]) -> Bools:
     """Which curves (B) no model describes to within the trials' spread.
 
-    For these the levels' means are the observations: trials that repeat the same misfit are no
+    For these the levels are the observations: trials that repeat the same misfit are no
     further evidence for one wrong model against another.
     """
     return np.asarray(np.max(np.stack(list(misfits)), axis=0) < MISFIT)

@@ -1,4 +1,9 @@
-"""The results of a fit as sentences: what limits, where the peak is, and what is doubtful."""
+"""The results of a fit as sentences: how the curve bends, where the peak is, what is doubtful.
+
+A curve shows no cause: a lock, a full device and CPUs that run out may bend it alike. So the
+sentences name what the shape is like, and what the parameters would cost; causes are named by
+``explain``.
+"""
 
 from __future__ import annotations
 
@@ -57,21 +62,22 @@ def _bound(value: float | None) -> str:
 def _limit(result: FitResult, best: ModelFit) -> str:
     top = max(result.levels)
     if best.name == "linear":
-        return f"Throughput grows with the number of workers up to N = {top:g}: no limit in sight."
+        return f"Throughput grows with the number of workers: no bend is seen up to N = {top:g}."
     if "cap" in best.parameters and math.isfinite(best.parameters["cap"].value):
-        return _cap(result, best, top)
+        return _cap(best)
     return _costs(best, top)
 
 
-def _cap(result: FitResult, best: ModelFit, top: float) -> str:
+def _cap(best: ModelFit) -> str:
     cap = best.parameters["cap"].value
     reached = _level_of_cap(best)
     before = ""
     if "alpha" in best.parameters and best.parameters["alpha"].value > 0:
-        before = f", with contention of α = {best.parameters['alpha'].value:.3g} before that"
+        alpha = best.parameters["alpha"].value
+        before = f", and bends before that as with contention of α = {alpha:.3g}"
     return (
-        f"Throughput is capped at {in_digits(cap)} from N = {reached:.3g} on{before}: "
-        "a resource is used up there (CPUs, a device, the client)."
+        f"The curve is flat at {in_digits(cap)} from N = {reached:.3g} on, as where a resource is "
+        f"used up{before}."
     )
 
 
@@ -91,8 +97,9 @@ def _costs(best: ModelFit, top: float) -> str:
             return ""
         limit = best.parameters["gamma"].value / alpha
         return (
-            f"Contention limits: at N = {top:g} it costs {contention:.3g} times the work itself, "
-            f"and throughput cannot pass γ/α = {in_digits(limit)} if there is no coherency."
+            f"The curve bends as with contention: at N = {top:g} it would cost {contention:.3g} "
+            f"times the work itself. Without coherency throughput stays below γ/α = "
+            f"{in_digits(limit)}."
         )
     phi = MODELS[best.name].phi
     assert phi is not None  # all models with β have it
@@ -104,8 +111,8 @@ def _costs(best: ModelFit, top: float) -> str:
     if costs[larger] <= 0:
         return ""
     return (
-        f"At N = {top:g} {larger} costs {costs[larger]:.3g} times the work itself, "
-        f"{smaller} {costs[smaller]:.3g} times: {larger} limits."
+        f"The curve bends as with {larger}: at N = {top:g} it would cost {costs[larger]:.3g} times "
+        f"the work itself, {smaller} {costs[smaller]:.3g} times."
     )
 
 
@@ -116,9 +123,11 @@ def _superlinear(result: FitResult) -> str:
     if alpha.high < 0:
         return (
             f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
-            "more workers add resources, such as cache or memory."
+            "it grows as where more workers add resources, such as cache or memory."
         )
-    return f"α = {alpha.value:.3g} is not significantly different from 0: no contention is shown."
+    return (
+        f"α = {alpha.value:.3g} is not significantly different from 0: the curve may be straight."
+    )
 
 
 def _peak(result: FitResult) -> str:
@@ -154,10 +163,9 @@ def warnings(result: FitResult) -> tuple[str, ...]:
     if best.chance_of_misfit is not None and best.chance_of_misfit < 0.05:
         found.append(
             f"No model is as close as the trials' spread would allow; {title} misses the "
-            "levels' means, and its intervals are computed from these residuals."
+            "levels, and its intervals are computed from these residuals."
             if result.observations == "levels"
-            else f"{_capital(title)} misses the levels' means by more than the trials' spread "
-            "explains."
+            else f"{_capital(title)} misses the levels by more than the trials' spread explains."
         )
     if best.chance_of_order < _ORDER and best.durbin_watson is not None:
         found.append(

@@ -107,7 +107,11 @@ class FitExport(msgspec.Struct, frozen=True, kw_only=True):
     columns: ColumnNames
     levels: Annotated[tuple[AboveZero, ...], about(minItems=3)]
     throughput: Annotated[
-        tuple[AboveZero, ...], about("Mean of each level; geometric where errors are relative.")
+        tuple[AboveZero, ...],
+        about(
+            "Of each level: the median of its trials where all levels have three or more, else "
+            "their mean, geometric where errors are relative."
+        ),
     ]
     trials: Annotated[int, about("Rows; those of the same N are replicates.", minimum=3)]
     error_model: str

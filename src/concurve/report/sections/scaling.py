@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
@@ -22,11 +23,19 @@ from concurve.report.document import (
 
 #: A full report describes at most this many groups in sentences; its table has all of them.
 GROUPS_IN_SENTENCES = 8
+_NO_CAUSE = (
+    "The parameters of a model describe the shape of a curve: contention and coherency are their "
+    "names, no causes. The causes are named under “What limits it”."
+)
 
 
 def section(report: Report) -> Section | None:
-    """The models in a full report."""
-    return brief(report.scaling)
+    """The models in a full report. They describe curves; where the report names causes, it says so
+    here."""
+    found = brief(report.scaling)
+    if found is None or report.explanation is None:
+        return found
+    return replace(found, blocks=(*found.blocks, Paragraph(_NO_CAUSE, Tone.SOFT)))
 
 
 def brief(found: Sequence[ScalingFinding]) -> Section | None:

@@ -1,0 +1,53 @@
+"""Bands: within the measured levels those of the measurements, beyond them of a prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from concurve.models import fit_all, fit_many, predict
+from concurve.stats.centre import centre_estimate
+
+LEVELS = np.array([1, 2, 4, 8, 16, 32.0])
+
+
+def usl(n: np.ndarray) -> np.ndarray:
+    return np.asarray(100 * n / (1 + 0.02 * (n - 1) + 0.0005 * n * (n - 1)))
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+def test_at_a_level_the_band_is_the_interval_of_its_centre(noise: float) -> None:
+    rng = np.random.default_rng(5)
+    n = np.repeat(LEVELS, 5)
+    x = usl(n) * np.exp(rng.normal(0, noise, len(n)))
+    for item in predict(fit_all(n, x), LEVELS):
+        own = centre_estimate(x[n == item.n].tolist())
+        assert item.throughput.low == pytest.approx(own.low)
+        assert item.throughput.high == pytest.approx(own.high)
+
+
+def test_the_band_holds_the_true_curve_at_the_levels_and_between() -> None:
+    rng = np.random.default_rng(6)
+    n = np.concatenate([LEVELS, np.sqrt(LEVELS[1:] * LEVELS[:-1])])
+    for trials in (1, 5):
+        own = np.repeat(LEVELS, trials)
+        curves = [(own, usl(own) * np.exp(rng.normal(0, 0.03, len(own)))) for _ in range(30)]
+        held, widths = [], []
+        for result in fit_many(curves):
+            bands = [item.throughput for item in predict(result, n)]
+            low = np.array([band.low for band in bands], float)
+            high = np.array([band.high for band in bands], float)
+            held += ((low <= usl(n)) & (usl(n) <= high)).tolist()
+            widths += [np.median(np.log(high / low)[6:]) / np.median(np.log(high / low)[:6])]
+        assert np.mean(held) >= 0.93
+        assert np.median(widths) <= 1.3
+
+
+def test_a_band_of_points_known_well_is_narrow_although_models_differ() -> None:
+    """A kink: no model but one describes it, and their mixture was off by half at some levels."""
+    rng = np.random.default_rng(7)
+    n = np.repeat([1, 2, 4, 8, 12, 16, 24.0], 5)
+    x = 100 * np.minimum(n, 4) * np.exp(rng.normal(0, 0.02, len(n)))
+    for item in predict(fit_all(n, x), np.unique(n)):
+        assert item.throughput.low is not None and item.throughput.high is not None
+        assert item.throughput.high / item.throughput.low < 1.15
