@@ -1,5 +1,6 @@
-//! The servers that judge the search, with the rates to be found. Frozen: the search was changed
-//! with the first half of them in view; those that are `unseen` only judge it.
+//! The servers that judge the search, with the rates to be found. Frozen. The search was made with
+//! the first twelve in view. Those that are `unseen` were not tuned to at first, but the correction
+//! for few bursts and the drift of the windows were chosen with all but the last three in view.
 
 use super::simulated::{Model, Service, Speed};
 
