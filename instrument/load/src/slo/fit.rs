@@ -41,7 +41,7 @@ const WINDOWS_MIN: usize = 6;
 /// The dispersion is estimated from the bursts, and too low on average if there are few: it is
 /// increased by the share of this constant over their number. From simulation, see decision 12. It
 /// is greater for a line: bursts that are missing make its slope too steep as well.
-const FEW_BURSTS: [f64; 2] = [8.0, 16.0];
+const FEW_BURSTS: [f64; 2] = [8.0, 20.0];
 /// Bad requests that must be expected, where none is seen, for a share to be kept.
 const NONE_SEEN: f64 = 4.0;
 /// A greater F of the best step is no chance: windows have heavier tails than the normal distribution.
