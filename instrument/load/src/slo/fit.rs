@@ -39,13 +39,15 @@ pub struct Root {
 /// With fewer windows their scatter cannot be estimated.
 const WINDOWS_MIN: usize = 6;
 /// The dispersion is estimated from the bursts, and too low on average if there are few: it is
-/// increased by the share of this constant over their number. From simulation, see decision 12.
-const FEW_BURSTS: f64 = 8.0;
+/// increased by the share of this constant over their number. From simulation, see decision 12. It
+/// is greater for a line: bursts that are missing make its slope too steep as well.
+const FEW_BURSTS: [f64; 2] = [8.0, 20.0];
 /// Bad requests that must be expected, where none is seen, for a share to be kept.
 const NONE_SEEN: f64 = 4.0;
-/// A greater F of the best step is no chance: the critical value of Andrews for 1 % is 12.4; windows
-/// have heavier tails than the normal distribution.
-const STEP_F: f64 = 25.0;
+/// A greater F of the best step is no chance: windows have heavier tails than the normal distribution.
+pub const STEP_SURE: f64 = 25.0;
+/// A greater one may be a step: the critical value of Andrews for 1 %.
+pub const STEP_MAYBE: f64 = 12.4;
 const STEPS: usize = 60;
 const LOG_MAX: f64 = 30.0;
 
@@ -100,7 +102,7 @@ fn dispersion(
     let dispersion = (scatter * correlation(&residuals)).max(1.0 / share.sqrt());
     // Number of independent bursts that would give the same precision.
     let weight: f64 = counts.iter().map(|it| score(it, fitted(it)).1).sum();
-    dispersion * (1.0 + FEW_BURSTS * dispersion / weight)
+    dispersion * (1.0 + FEW_BURSTS[parameters - 1] * dispersion / weight)
 }
 
 /// Whether the share at one rate, on all windows of a rate, is below a given one or above; `None`
@@ -123,8 +125,8 @@ pub fn is_kept(counts: &[Count], share: f64, tail: f64) -> Option<bool> {
 
 /// Whether the server changed in the course of windows that a search placed near the root: a step
 /// of the log of the share at some time explains the residuals much better than none (the greatest
-/// F of all times, Andrews, Tests for parameter instability, Econometrica 61, 1993).
-pub fn changes(counts: &[Count]) -> bool {
+/// F of all times is above `f_max`; Andrews, Tests for parameter instability, Econometrica 61, 1993).
+pub fn changes(counts: &[Count], f_max: f64) -> bool {
     let windows = counts.len();
     if windows < 2 * WINDOWS_MIN {
         return false;
@@ -156,7 +158,7 @@ pub fn changes(counts: &[Count]) -> bool {
         let explained = (c0 * c0 * h11 - 2.0 * c0 * c1 * h01 + c1 * c1 * h00) / determinant;
         let ratio = sum * sum / ((c0 - explained) * variance);
         let most = (windows - 2) as f64;
-        ratio >= most || (most - 1.0) * ratio / (most - ratio) > STEP_F
+        ratio >= most || (most - 1.0) * ratio / (most - ratio) > f_max
     })
 }
 
@@ -444,11 +446,11 @@ mod tests {
         for (index, count) in counts.iter_mut().enumerate() {
             count.bad *= if index % 2 == 0 { 1.2 } else { 0.8 };
         }
-        assert!(!changes(&counts));
+        assert!(!changes(&counts, STEP_SURE));
         for count in &mut counts[12..] {
             count.bad *= 3.0;
         }
-        assert!(changes(&counts));
+        assert!(changes(&counts, STEP_SURE));
     }
 
     #[test]

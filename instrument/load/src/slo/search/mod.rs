@@ -90,8 +90,6 @@ pub enum Doubt {
 
 /// Upper over lower end of an interval above which it is no answer.
 pub const WIDE: f64 = 2.0;
-/// A slope of less than so many standard errors is not known well enough for an answer.
-const SLOPE_ERRORS: f64 = 2.5;
 /// Fewer windows than these near the root do not give an interval.
 const ENOUGH: usize = 10;
 
@@ -119,6 +117,8 @@ const ROUNDS: usize = 5;
 /// relative to the rate: so near, the curve is nearly straight.
 const SHIFT_LOGS: f64 = 1.3;
 const SHIFT: (f64, f64) = (0.01, 0.15);
+/// So many windows follow each other after less load, and as many after more.
+const SETTLE_RUN: usize = 8;
 
 /// Tries rates until there is no time left.
 ///
@@ -172,10 +172,16 @@ pub fn check<S: SystemUnderTest>(
 }
 
 /// How long the load runs before window `index`, relative to its length: about a quarter. It changes
-/// from window to window, so that nothing periodic falls into the same part of each: multiples of
-/// the golden ratio, which are spread evenly.
+/// from window to window (multiples of the golden ratio, which are spread evenly), and is less in one
+/// run of windows and more in the next. So what the server does periodically moves through the
+/// windows, also with a period of one or two of them, and does not stay in the parts before them.
 pub fn settle(index: usize) -> f64 {
-    0.15 + 0.2 * (index as f64 * 0.618_033_988_749_894_9).fract()
+    let runs = if (index / SETTLE_RUN).is_multiple_of(2) {
+        0.15
+    } else {
+        0.3
+    };
+    runs + 0.1 * (index as f64 * 0.618_033_988_749_894_9).fract()
 }
 
 impl Search {
@@ -358,8 +364,11 @@ impl Search {
             return undecided(Doubt::NoTrend);
         };
         // Windows that looked for a bracket are too far from the root for the line.
-        let changes = |it: usize| fit::changes(&self.counts(it)[bracketing..]);
-        if (0..shares.len()).any(changes) {
+        let changes = |f_max: f64| {
+            let steps = |it: usize| fit::changes(&self.counts(it)[bracketing..], f_max);
+            (0..shares.len()).any(steps)
+        };
+        if changes(fit::STEP_SURE) {
             return undecided(Doubt::Changed);
         }
         // The limit is the least of several rates. Its lower bound is the least of theirs. That its
@@ -373,9 +382,9 @@ impl Search {
                 (low, high) = (low.min(interval.0), high.min(interval.1));
             }
         }
-        // Of noisy slopes only those that are too steep by chance would give narrow intervals.
-        if first.slope < SLOPE_ERRORS * first.slope_error {
-            return undecided(Doubt::NoTrend);
+        if high > WIDE * low && changes(fit::STEP_MAYBE) {
+            // Bounds of windows before a change hold no longer.
+            return undecided(Doubt::TooWide);
         }
         if high > WIDE * low {
             let high = if high < ceiling { high } else { f64::INFINITY };

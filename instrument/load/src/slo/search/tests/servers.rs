@@ -1,5 +1,6 @@
-//! The servers that judge the search, with the rates to be found. Frozen: the search was changed
-//! with the first half of them in view; those that are `unseen` only judge it.
+//! The servers that judge the search, with the rates to be found. Frozen. The search was made with
+//! the first twelve in view. Those that are `unseen` were not tuned to at first, but the correction
+//! for few bursts and the drift of the windows were chosen with all but the last three in view.
 
 use super::simulated::{Model, Service, Speed};
 
@@ -93,6 +94,9 @@ pub const CASES: &[Case] = &[
     unseen("batches of 4, stalls of 20 in each 500, p99", Model { batch: 4.0, ..speed(Speed::Stalls { period: 500.0, length: 20.0 }) }, &[(0.01, 55.7985)], 0.6),
     unseen("lognormal service (sigma 1.5), p99", service(Service::Lognormal(1.5)), &[(0.01, 67.0099)], 0.5),
     unseen("1 % of requests 50 times as slow, p95", service(Service::SlowMinority { share: 0.01, factor: 50.0 }), &[(0.05, 99.2093)], 0.6),
+    unseen("on/off: 300 at full, 60 at .3 speed, p95", speed(Speed::Alternates { full: 300.0, slow: 60.0, speed: 0.3 }), &[(0.05, 71.2633)], 0.6),
+    unseen("batches of 20, p90", Model { batch: 20.0, ..MM1 }, &[(0.1, 115.7005)], 0.6),
+    unseen("M/M/2, random pauses of 10 in 200, p99", Model { servers: 2, ..speed(Speed::RandomPauses { gap: 200.0, length: 10.0 }) }, &[(0.01, 36.2907)], 1.4),
 ];
 
 /// Servers whose capacity changes once, in the middle of a search and late in it: no rate is the
