@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -11,8 +13,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     ``value`` is the point estimate; ``low`` and ``high`` bound its interval at ``confidence`` and
     are ``None`` if ``n`` trials are too few for an interval (a single trial). ``median``, ``mean``,
     ``min``, ``max`` and ``stdev`` describe the trials behind it where there are such.
-    ``in_doubt``: it rests on trials during which the machine was not quiet, because too few others
-    are left; its interval is then the wider of that of all trials and that of the quiet ones.
+    ``in_doubt``: the machine was not quiet during many of the trials that it rests on; its interval
+    then holds the values of the quiet ones, too.
     """
 
     value: float
@@ -41,12 +43,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         half = self.half_width
         return None if half is None or self.value == 0 else abs(half / self.value)
 
-    def doubted(self, quiet: Estimate | None) -> Estimate:
-        """This estimate in doubt, with an interval that holds that of the quiet trials alone."""
-        if quiet is None or None in (self.low, self.high, quiet.low, quiet.high):
+    def doubted(self, quiet: Sequence[float] = ()) -> Estimate:
+        """This estimate in doubt; its interval then holds the values of the ``quiet`` trials."""
+        if self.low is None or self.high is None:
             return msgspec.structs.replace(self, in_doubt=True)
-        assert self.low is not None and self.high is not None
-        assert quiet.low is not None and quiet.high is not None
         return msgspec.structs.replace(
-            self, low=min(self.low, quiet.low), high=max(self.high, quiet.high), in_doubt=True
+            self, low=min([self.low, *quiet]), high=max([self.high, *quiet]), in_doubt=True
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -104,7 +105,7 @@ def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests
         quiet = centre([dot.values["wall_seconds"] for dot in report.dots
                         if dot.cell == cell.index and dot.block < 3])  # fmt: skip
         assert figure.low is not None
-        assert figure.low < quiet, "the interval is the wider of all trials' and the quiet ones'"
+        assert figure.low < quiet, "the interval holds the quiet trials, too"
     assert report.cells[1].indicators["speedup"].in_doubt
     answers = sentences(report, "answer")
     assert "the greatest speed-up" not in answers
@@ -161,3 +162,70 @@ def test_choosing_quiet_trials_does_not_bias() -> None:
             off.append(centre(quiet) - 1)
     assert len(off) > 1990
     assert abs(sum(off) / len(off)) < 0.005
+
+
+def busy(
+    threads: tuple[int, ...], disturbs: Callable[[int, int], bool], cause: str, repeats: int = 30
+) -> Report:
+    """A run of a program for which threads change nothing, beside work that slows trials; ``cause``
+    is ``steal``, which every cell shows, or ``run_queue``, which only one thread shows.
+    ``disturbs(block, threads)``: is this trial slowed?"""
+    rules = Rules(repeats_min=repeats, repeats_max=repeats, redo_max=0, redo_share=0.0)
+    study = small_study(rules, threads=threads)
+
+    def place(spec: TrialSpec) -> tuple[int, int]:
+        return int(spec.trial.split("/")[-2]), int(spec.roles[0].argv[1])
+
+    def seconds(spec: TrialSpec, generator: random.Random) -> float:
+        return generator.lognormvariate(0, 0.02) * (1.4 if disturbs(*place(spec)) else 1.0)
+
+    def steal(spec: TrialSpec) -> int:
+        return 10**9 if cause == "steal" and disturbs(*place(spec)) else 0
+
+    def waited(spec: TrialSpec) -> float:
+        block, number = place(spec)
+        return 0.5 if cause == "run_queue" and number == 1 and disturbs(block, number) else 0.0
+
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve run …")
+    engine = FakeEngine(seconds, steal_of=steal, waited_of=waited)
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    return figures_alone(trial_findings_of(store, store.find_run(head.id)))
+
+
+def test_a_sign_that_only_some_cells_can_show_favours_none_of_them() -> None:
+    """A wait for a CPU is judged only where there is a CPU for each worker."""
+    slow = random.Random(1)
+    table = {(block, n): slow.random() < 0.4 for block in range(30) for n in (1, 64)}
+    report = busy((1, 64), lambda block, n: table[block, n], "run_queue")
+    speedup = report.cells[1].indicators["speedup"]
+    assert report.cells[0].doubtful > 5
+    assert speedup.n == 30
+    assert speedup.in_doubt
+    assert speedup.low is not None
+    assert speedup.low < 1
+
+
+def test_quiet_trials_in_different_blocks_leave_a_doubt() -> None:
+    """Eleven of thirty trials of each cell are quiet, but only one block is so in both."""
+    report = busy((1, 2), lambda block, n: block >= 11 if n == 1 else block < 20 - 1, "steal")
+    speedup = report.cells[1].indicators["speedup"]
+    assert speedup.n == 30
+    assert speedup.in_doubt
+    assert "the greatest speed-up" not in sentences(report, "answer")
+    for cell in report.cells:
+        figure = cell.indicators["wall_seconds"]
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.high < 2 * figure.low
+
+
+def test_a_few_trials_in_doubt_do_not_move_a_median() -> None:
+    """Each of eight cells has one disturbed trial of five, each in another block."""
+    threads = tuple(range(1, 9))
+    report = busy(threads, lambda block, n: block == n % 5, "steal", repeats=5)
+    for cell in report.cells:
+        figure = cell.indicators["wall_seconds"]
+        assert not figure.in_doubt
+        assert figure.n == 5
+        assert figure.value == pytest.approx(1, rel=0.06)

@@ -25,9 +25,14 @@ WallOf = Callable[[TrialSpec, random.Random], float]
 
 
 def record_of(
-    spec: TrialSpec, wall_seconds: float, kind: str = "ok", steal_ns: int = 0, stdout: str = ""
+    spec: TrialSpec,
+    wall_seconds: float,
+    kind: str = "ok",
+    steal_ns: int = 0,
+    stdout: str = "",
+    waited: float = 0.0,
 ) -> TrialRecord:
-    """A plausible record of one CPU-bound target."""
+    """A plausible record of one CPU-bound target; ``waited`` for a CPU, as a share of its time."""
     wall = round(wall_seconds * 1e9)
     roles = tuple(
         RoleRecord(
@@ -37,7 +42,8 @@ def record_of(
             ended_by="itself",
             wall_ns=wall,
             usage=Usage(
-                cpu_ns=wall, user_ns=wall, system_ns=0, run_queue_ns=0, voluntary_switches=1,
+                cpu_ns=wall, user_ns=wall, system_ns=0, run_queue_ns=round(wall * waited),
+                voluntary_switches=1,
                 involuntary_switches=2, migrations=0, minor_faults=10, major_faults=0,
                 rss_bytes_max=1 << 20,
             ),
@@ -68,10 +74,12 @@ class FakeEngine:
         kind_of: Callable[[TrialSpec], str] = lambda spec: "ok",
         stdout: str = "",
         steal_of: Callable[[TrialSpec], int] = lambda spec: 0,
+        waited_of: Callable[[TrialSpec], float] = lambda spec: 0.0,
     ) -> None:
         self.wall_of = wall_of
         self.kind_of = kind_of
         self.steal_of = steal_of
+        self.waited_of = waited_of
         self.stdout = stdout
         self.specs: list[TrialSpec] = []
 
@@ -79,7 +87,12 @@ class FakeEngine:
         self.specs.append(spec)
         rng = random.Random(spec.trial.partition("/")[2])
         record = record_of(
-            spec, self.wall_of(spec, rng), self.kind_of(spec), self.steal_of(spec), self.stdout
+            spec,
+            self.wall_of(spec, rng),
+            self.kind_of(spec),
+            self.steal_of(spec),
+            self.stdout,
+            self.waited_of(spec),
         )
         return msgspec.json.encode(record)
 

@@ -29,6 +29,16 @@ class MissingError(Exception):
         super().__init__(f"{cell} {reason}" if cell else reason)
 
 
+#: A figure is in doubt where more than this share of its trials is.
+DOUBTFUL_SHARE_MAX = 0.25
+
+
+def is_doubtful(quiet: int, used: int) -> bool:
+    """Is a figure of so many trials, of which so many were quiet, in doubt? The median bears a few
+    disturbed ones."""
+    return used - quiet > DOUBTFUL_SHARE_MAX * used
+
+
 def exact(_cell: Setting, _indicator: str) -> float:
     """The resolution of readings that are exact."""
     return 0.0
@@ -74,11 +84,10 @@ class Samples(NamedTuple):
         if self.quiet is None:
             return found
         try:
-            alone = self.quiet.values(cell, indicator)
-            quiet = self.quiet.centre(cell, indicator, confidence)
+            quiet = self.quiet.values(cell, indicator)
         except MissingError:
-            return found.doubted(None)
-        return found if len(alone) == len(values) else found.doubted(quiet)
+            quiet = ()
+        return found.doubted(quiet) if is_doubtful(len(quiet), len(values)) else found
 
     def ratio(
         self, top: Setting, bottom: Setting, indicator: str, confidence: float = 0.95
@@ -96,11 +105,10 @@ class Samples(NamedTuple):
         if self.quiet is None or found is None:
             return found
         try:
-            alone = self.quiet._both(top, bottom, indicator)
-            quiet = self.quiet.ratio(top, bottom, indicator, confidence)
+            above, below = self.quiet._both(top, bottom, indicator)
         except MissingError:
-            return found.doubted(None)
-        return found if alone == pair else found.doubted(quiet)
+            return found.doubted()
+        return found.doubted() if is_doubtful(len(above.keys() & below.keys()), found.n) else found
 
     def log_ratios(self, top: Setting, bottom: Setting, indicator: str) -> Ranked | None:
         """The log ratios of the common blocks, for tests; ``None`` for fewer than two blocks, or

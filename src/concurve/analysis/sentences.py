@@ -345,7 +345,7 @@ def _doubtful(
         found.append(
             f"{which} in doubt because the machine was not quiet "
             f"(first: {_name(plan, aside[0].parameters)}, {aside[0].detail}); the figures are "
-            "those of the quiet trials, which are enough."
+            "those of the quiet trials, or medians that so few do not move."
         )
     if in_doubt:
         worst = max(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.analysis.run.tables import Table, is_staged
+from concurve.analysis.samples import is_doubtful
 from concurve.definition.units import format_share
 from concurve.errors import RunError
 from concurve.findings.best import BestFinding
@@ -176,9 +177,9 @@ def best_of(
     best_by: str,
     quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out. Where a
-    figure rests on trials that ``quiet``, the tables of the quiet trials alone, do not have, the
-    finding is withheld."""
+    """The best settings by an indicator, cells that were skipped left out. Where many
+    trials of a figure are not in ``quiet``, the tables of the quiet trials alone, the finding is
+    withheld."""
     name = best_by or head.study.primary
     have = {known for table in tables for known in table.used}
     if best_by and best_by not in have:
@@ -195,7 +196,7 @@ def best_of(
     in_doubt = [
         cell.parameters
         for cell, own, left in zip(plan.cells, columns, alone, strict=True)
-        if len(own) != len(left)
+        if is_doubtful(len(left), len(own))
     ]
     return tuple(_withheld(item, in_doubt) for item in found)
 

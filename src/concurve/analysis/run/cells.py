@@ -8,7 +8,7 @@ from functools import partial
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
-from concurve.analysis.samples import MissingError, Samples
+from concurve.analysis.samples import MissingError, Samples, is_doubtful
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
@@ -87,9 +87,8 @@ def _centre(
 
     values = table.used[name]
     alone = values if quiet is None else quiet.used.get(name, ())
-    if len(alone) == len(values):
-        return of(values)
-    return of(values).doubted(of(alone) if alone else None)
+    found = of(values)
+    return found.doubted(alone) if is_doubtful(len(alone), len(values)) else found
 
 
 def _status(state: CellState, protocol: Protocol) -> CellStatus:

@@ -1,13 +1,17 @@
-"""Which trials are the figures of a run: the quiet ones, where a cell has enough of them.
+"""Which trials are the figures of a run: those of a quiet machine, where there are enough blocks.
 
-A trial is in doubt for a cause that was read, never for its value; so those that are not are a
-sample of the same quantity on a quiet machine. A late probe makes its own readings doubtful, but
+A trial is in doubt for a cause that was read, never for its value. Only causes that are read alike
+in every cell, such as foreign CPU time, set a trial aside: a wait for a CPU shows only where there
+is one for each worker, and to leave out what it marks would favour some cells of a ratio. One
+choice serves cells, ratios, best settings and comparisons: trials are set aside only where enough
+blocks are left in which all cells have theirs. A late probe makes its own readings doubtful, but
 not times by the program's own clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from concurve.analysis.lazy_mapping import LazyMapping
@@ -16,13 +20,13 @@ from concurve.analysis.run.tables import Table, tables_of
 from concurve.figures import FigureTable
 from concurve.planning.plan import Plan
 from concurve.planning.protocol import Protocol
-from concurve.readings.contamination import LATE_READING
+from concurve.readings.contamination import LATE_READING, MACHINE_WIDE
 from concurve.readings.measures import is_probed
 from concurve.stats.blocks import Blocks
-from concurve.store.rows import TrialRow
+from concurve.store.rows import TrialKey, TrialRow
 from concurve.terms import IndicatorInfo
 
-#: So many quiet trials of a cell are its figure; of a cell with few trials, half of them.
+#: So many quiet blocks are enough; of few blocks, half of them.
 QUIET_MIN = 5
 
 
@@ -50,7 +54,7 @@ class Chosen(NamedTuple):
 
 
 def is_enough(quiet: int, used: int) -> bool:
-    """Are so many quiet trials, of those in use, the figure of a cell?"""
+    """Are so many quiet blocks, of those in use, the figures of a run?"""
     return quiet == used or quiet >= max(2, min(QUIET_MIN, (used + 1) // 2))
 
 
@@ -66,54 +70,55 @@ def chosen(
     if not protocol.doubtful:
         return Chosen(tables, None, [frozenset()] * len(trials), {})
     keys = [row.outcome.key for row in trials]
-    every = set(protocol.doubtful)
-    disturbed = {key for key, (cause, _) in protocol.doubtful.items() if cause != LATE_READING}
-    cells = range(len(plan.cells))
-    used = _counts(cells, [key.cell for key, is_used in zip(keys, in_use, strict=True) if is_used])
-    late, rude = (_counts(cells, [key.cell for key in some]) for some in (every, disturbed))
-    probed_enough = [is_enough(used[cell] - late[cell], used[cell]) for cell in cells]
-    other_enough = [is_enough(used[cell] - rude[cell], used[cell]) for cell in cells]
-    without = [
-        tables_of(
-            plan,
-            trials,
-            figures,
-            [is_used and key not in some for key, is_used in zip(keys, in_use, strict=True)],
-        )
-        for some in (every, disturbed)
-    ]
-    quiet = [_by_name(table, *pair) for table, *pair in zip(tables, *without, strict=True)]
-    figured = [
-        _by_name(
-            table,
-            quiet[cell] if probed_enough[cell] else table,
-            quiet[cell] if other_enough[cell] else table,
-        )
-        for cell, table in enumerate(tables)
-    ]
+    used = [key for key, is_used in zip(keys, in_use, strict=True) if is_used]
+    cells = [cell for cell in range(len(plan.cells)) if not protocol.cells[cell].skipped]
+    causes = {key: cause for key, (cause, _) in protocol.doubtful.items()}
+    wide = {key for key, cause in causes.items() if cause in MACHINE_WIDE}
+    disturbed = {key for key in wide if causes[key] != LATE_READING}
 
+    def is_left(some: Set[TrialKey]) -> bool:
+        """Are enough blocks left without these trials?"""
+        kept = [key for key in used if key not in some]
+        return is_enough(_common_blocks(kept, cells), _common_blocks(used, cells))
+
+    def without(some: Set[TrialKey]) -> list[Table]:
+        counts = [it and key not in some for key, it in zip(keys, in_use, strict=True)]
+        return tables_of(plan, trials, figures, counts)
+
+    probed_aside = wide if is_left(wide) else set()
+    other_aside = disturbed if is_left(disturbed) else set()
+    figured = _by_names(tables, without(probed_aside), without(other_aside))
+    timely = {key for key, cause in causes.items() if cause != LATE_READING}
+    quiet = _by_names(tables, without(causes.keys()), without(timely))
     nothing: frozenset[str] = frozenset()
     probed = frozenset(filter(is_probed, figures.names))
     other = frozenset(figures.names) - probed
 
     def aside(index: int) -> frozenset[str]:
         key = keys[index]
-        found = probed if key in every and probed_enough[key.cell] else nothing
-        return found | other if key in disturbed and other_enough[key.cell] else found
+        found = probed if key in probed_aside else nothing
+        return found | other if key in other_aside else found
 
+    is_quiet = probed_aside == causes.keys() and other_aside == timely
     return Chosen(
         figured,
-        None if all(probed_enough) and all(other_enough) else quiet,
+        None if is_quiet else quiet,
         [aside(index) for index in range(len(trials))],
-        {cell: late[cell] for cell in cells if late[cell]},
+        dict(Counter(key.cell for key in causes)),
     )
 
 
-def _counts(cells: range, found: Sequence[int]) -> list[int]:
-    counts = [0] * len(cells)
-    for cell in found:
-        counts[cell] += 1
-    return counts
+def _common_blocks(keys: Sequence[TrialKey], cells: Sequence[int]) -> int:
+    """In how many blocks all these cells have a trial."""
+    blocks: dict[int, set[int]] = {cell: set() for cell in cells}
+    for key in keys:
+        if key.cell in blocks:
+            blocks[key.cell].add(key.block)
+    return len(set.intersection(*blocks.values())) if blocks else 0
+
+
+def _by_names(whole: list[Table], probed: list[Table], other: list[Table]) -> list[Table]:
+    return [_by_name(*each) for each in zip(whole, probed, other, strict=True)]
 
 
 def _by_name(whole: Table, probed: Table, other: Table) -> Table:
