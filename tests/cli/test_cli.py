@@ -170,6 +170,17 @@ def test_a_full_disk_behind_standard_output_is_told(measured: tuple[Lab, str]) -
         )
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_end_no_verb(measured: tuple[Lab, str], closed: str) -> None:
+    for verb in ("show last", "explain last", "export last", "runs", "studies", "--version"):
+        done = subprocess.run(
+            ["sh", "-c", f"{CONCURVE} {verb} {closed}"],
+            env=measured[0].environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, verb
+        assert "Traceback" not in done.stderr
+
+
 def test_verbs_on_a_stored_run(measured: tuple[Lab, str]) -> None:
     lab, _ = measured
     listed = lab.run("runs")

@@ -438,3 +438,24 @@ def test_contaminated_trials_are_redone_and_kept(store: Store) -> None:
     assert findings.cells[0].including_rejects.n == 4
     assert findings.cells[0].indicators["wall_seconds"].n == 3
     assert findings.cells[1].including_rejects is None
+
+
+def test_cells_that_failed_after_some_trials_leave_their_report(store: Store) -> None:
+    def kind(spec: TrialSpec) -> str:
+        return "program_failed" if int(spec.trial.split("/")[-2]) > 1 else "ok"
+
+    head = new_head(small_study(THREE), "normal", 1, "concurve run …")
+    Runner(head, store, FakeEngine(kind_of=kind), clock=FakeClock()).start()
+    assert all(cell.note for cell in findings_of(store, store.find_run(head.id)).cells)
+
+
+def test_a_rejected_trial_is_the_first_one_too(store: Store) -> None:
+    """Only the first trial may outlast the allowance, whether it counts or not."""
+    rules = msgspec.structs.replace(THREE, time_allowed_seconds=100.0)
+    engine = FakeEngine(steal_of=lambda spec: 10**9)
+    head = new_head(small_study(rules), "normal", 1, "concurve run …")
+    Runner(head, store, engine, clock=FakeClock(0.5)).start()
+    first, *others = [spec.time_limit_ns for spec in engine.specs]
+    assert first is msgspec.UNSET
+    assert others
+    assert all(isinstance(limit, int) and limit < 100 * 10**9 for limit in others)

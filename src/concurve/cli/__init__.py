@@ -78,6 +78,7 @@ for _module in VERBS:
 def main() -> None:
     """Entry point of the ``concurve`` command."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _replace_closed_streams()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         app(standalone_mode=False)
@@ -104,6 +105,18 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(1)
+
+
+def _replace_closed_streams() -> None:
+    """What the caller has closed (``>&-``) is read from and written to nowhere: Python sets such a
+    stream to ``None``, and whatever is opened next would get its descriptor."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != descriptor:
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
 
 
 def _write_no_more() -> None:

@@ -222,11 +222,11 @@ class Runner:
         return key
 
     def _limit(self, protocol: TrialProtocol) -> _Limit:
-        """When a trial is stopped: at the end of the allowance at the latest, once there is any
-        figure to report."""
+        """When a trial is stopped: at the end of the allowance at the latest, but the first one of
+        a run only by its own limit."""
         rules = self.plan.rules
         left = rules.time_allowed_seconds - protocol.elapsed
-        is_first = not any(cell.used for cell in protocol.cells)
+        is_first = protocol.done == 0
         if is_first or (rules.timeout_seconds is not None and rules.timeout_seconds <= left):
             return _Limit(rules.timeout_seconds, False)
         return _Limit(max(left, LIMIT_SECONDS_MIN), True)
@@ -280,8 +280,9 @@ class Runner:
         )
 
     def _refuse_failure(self, protocol: TrialProtocol) -> None:
-        """Fail if every cell failed, unless other processes had the machine meanwhile."""
-        if not all(cell.skipped for cell in protocol.cells):
+        """Fail if every cell failed and none was measured, unless other processes had the machine
+        meanwhile."""
+        if any(cell.used or not cell.skipped for cell in protocol.cells):
             return
         if all(cause == TIMED_OUT_BUSY for cause, _ in protocol.rejected.values()):
             return
