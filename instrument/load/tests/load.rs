@@ -386,6 +386,8 @@ fn wrong_usage_is_refused_with_a_remedy() {
         ("--mix get=0", "a weight from 1"),
         ("--threads 9 --sessions 3", "at most one thread a session"),
         ("--rate 0", "a rate above 0"),
+        ("--rate 1e300", "at most 10000000"),
+        ("--rate 1e-300", "at least 0.000001"),
         ("--duration 0", "a time above 0, like 10s"),
         ("--duration 10x", "a time like 10s, 2.5ms or 1m"),
         ("--duration -1", "unexpected argument"),

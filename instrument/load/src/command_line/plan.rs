@@ -11,6 +11,11 @@ use crate::error::Error;
 use crate::plan::{End, Goal, Load, Pace, Plan, RateSearch, Runners, Spread, Target};
 use crate::workload::Selection;
 
+/// Rates of an open loop, in transactions a second: a due time is a number of nanoseconds, and no
+/// thread counts more of them than it has time for.
+const RATE_MIN: f64 = 1e-6;
+const RATE_MAX: f64 = 1e7;
+
 /// More processes than this are refused as a mistake.
 const PROCESSES_MAX: u64 = 2000;
 const DURATION_NS: u64 = 10_000_000_000;
@@ -142,6 +147,9 @@ impl Arguments {
         match self.rate {
             Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(Error::Usage(format!(
                 "--rate {rate}: a rate above 0 is needed"
+            ))),
+            Some(rate) if !(RATE_MIN..=RATE_MAX).contains(&rate) => Err(Error::Usage(format!(
+                "--rate {rate:e}: at least {RATE_MIN} and at most {RATE_MAX} transactions a second"
             ))),
             rate => Ok(rate),
         }
