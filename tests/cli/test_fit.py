@@ -70,6 +70,25 @@ def test_table_and_sentences() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("levels", [(1, 2, 4, 8, 16, 32), (4, 8, 16, 32, 64, 128)])
+def test_throughput_that_falls_has_no_peak_below_the_levels(
+    levels: tuple[int, ...], tmp_path: Path
+) -> None:
+    file = written(tmp_path, "n,x\n" + "".join(f"{n},{4000 / n:.3g}\n" for n in levels))
+    text = " ".join(fit(file, "--x", "n", "--y", "x").split())
+    assert f"Throughput falls from N = {levels[0]} on" in text
+    assert "Peak at" not in text and "nan" not in text
+    for item in fit_json(file, "--x", "n", "--y", "x")["models"]:
+        assert item["peak"] is None or item["peak"]["n"]["low"] >= levels[0]
+
+
+def test_a_limit_that_the_intervals_do_not_show_is_not_named(tmp_path: Path) -> None:
+    rows = "1,1029.7\n2,2122.5\n4,4236.6\n8,7469.7\n16,16435\n32,29302\n"
+    text = " ".join(fit(written(tmp_path, "n,x\n" + rows), "--x", "n", "--y", "x").split())
+    assert "No limit is shown: α may be 0 and β may be 0." in text
+    assert "γ/α" not in text and "bends as with" not in text
+
+
 def test_json() -> None:
     found = fit_json(CISCO, *CISCO_COLUMNS, "--absolute", "--predict", "48", "--predict", "64")
     models = {item["name"]: item for item in found["models"]}

@@ -8,7 +8,9 @@ from concurve.estimate import Estimate
 
 
 class PeakEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """Where throughput is greatest, and how great it is there.
+    """Where throughput is greatest from the lowest level measured on, and how great it is there:
+    at the lowest level where it falls from there on. The throughput has no interval where that of
+    ``n`` begins at the lowest level.
 
     Where the interval of β reaches 0 no peak is ``established``: the upper limit of ``n`` is
     infinite. A peak at ``n`` beyond the measured levels is an extrapolation.

@@ -53,7 +53,7 @@ def columns_of(model: Model, curves: Sequence[Curve], confidence: float) -> Colu
         values,
         low,
         high,
-        _peak(fitted, confidence),
+        _peak(fitted, low, confidence),
         on_cap,
         fitted.batch.chance_of_misfit(fitted.squares, model.size),
         select.last_left_out(model, fitted.batch),
@@ -63,14 +63,20 @@ def columns_of(model: Model, curves: Sequence[Curve], confidence: float) -> Colu
 
 
 @np.errstate(all="ignore")
-def _peak(fitted: Fitted, confidence: float) -> tuple[Floats, ...] | None:
-    """Position and throughput of the peak with their ends; NaN where there is none."""
+def _peak(fitted: Fitted, low: dict[str, Floats], confidence: float) -> tuple[Floats, ...] | None:
+    """Position and throughput of the peak with their ends; NaN where there is none.
+
+    ``low`` are the lower ends of the parameters. At α = 1 and β > 0 throughput falls from the
+    first worker on: the position is the least that the model has, the throughput NaN.
+    """
     peak = fitted.model.peak
     if peak is None:
         return None
     kappa = peak.inverse.of(fitted.u)
     has = (fitted.u[:, 2] > 0) & np.isfinite(kappa)
-    has &= (fitted.relaxed == fitted.u).all(axis=1)
+    unbounded = (fitted.relaxed == fitted.u).all(axis=1)
+    falls = (fitted.u[:, 2] > 0) & (fitted.u[:, 1] >= 1) & unbounded
+    has &= unbounded & ~falls
     throughput = np.full(len(has), np.nan)
     throughput[has] = peak.throughput.of(fitted.u[has])
     # A superlinear fit may grow beyond all bounds before coherency limits it.
@@ -79,6 +85,11 @@ def _peak(fitted: Fitted, confidence: float) -> tuple[Floats, ...] | None:
     kappa_low, kappa_high = interval(fitted, peak.inverse, confidence, has)
     ends = [np.full(len(has), np.nan), np.full(len(has), np.nan)]
     ends[0][has], ends[1][has] = peak.position(kappa_high[has]), peak.position(kappa_low[has])
+    # κ = β/(1−α) is infinite at α = 1. Its least value is no less than that of the box of both
+    # intervals, which holds the region of (α, β).
+    position[falls] = ends[0][falls] = peak.position(np.full(falls.sum(), np.inf))
+    least = low["beta"][falls] / (1 - low["alpha"][falls])
+    ends[1][falls] = peak.position(np.nan_to_num(least))
     return (
         position, ends[0], ends[1], throughput,
         *interval(fitted, peak.throughput, confidence, has),

@@ -100,7 +100,12 @@ def _result(
         criterion="aicc" if by_aicc else "gcv",
         observations="levels" if levels_only and curve.within_df else "trials",
         left_out=left_out,
-        stated=stated(weighed, chosen, len(curve.levels) if levels_only else curve.trials),
+        stated=stated(
+            weighed,
+            chosen,
+            len(curve.levels) if levels_only else curve.trials,
+            curve.levels.tolist(),
+        ),
         answers=(),
         warnings=(),
     )

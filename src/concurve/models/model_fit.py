@@ -11,6 +11,9 @@ from concurve.findings.fit import ModelFit, PeakEstimate
 from concurve.models.columns import Columns
 from concurve.models.curve import Curve
 
+#: A peak above the lowest level by less than this factor lies at it.
+_BY_ROUNDING = 1 + 1e-6
+
 
 def model_fit(
     column: Columns,
@@ -38,7 +41,7 @@ def model_fit(
     covariance, u = fitted.covariance[at], fitted.u[at].copy()
     if model.capped and math.isinf(parameters["cap"].value):
         u[-1] = np.inf
-    peak = _peak_estimate(column, at, curve.trials, confidence, unit)
+    peak = _peak_estimate(column, at, curve, confidence, unit)
     replicated = curve.within_df > 0
     return ModelFit(
         name=model.name,
@@ -110,14 +113,29 @@ def _standard_error(column: Columns, at: int, name: str) -> float | None:
 
 
 def _peak_estimate(
-    column: Columns, at: int, n: int, confidence: float, unit: str
+    column: Columns, at: int, curve: Curve, confidence: float, unit: str
 ) -> PeakEstimate | None:
+    """The greatest throughput from the lowest level measured on: below it nothing was measured.
+
+    The throughput has no interval where that of the position reaches below the lowest level.
+    """
     if column.peak is None or math.isnan(column.peak[0][at]):
         return None
     position, low, high, top, top_low, top_high = (float(item[at]) for item in column.peak)
+    lowest = float(curve.levels[0])
+    if not low > lowest:
+        top_low = top_high = math.nan
+    if position <= lowest * _BY_ROUNDING:
+        position = lowest
+    if position == lowest or math.isnan(top):
+        log_x, _ = column.fitted.model.log_curve(
+            np.array([[position]]), column.fitted.u[at : at + 1]
+        )
+        top = math.exp(float(log_x[0, 0]))
+    position, low, high = (max(end, lowest) for end in (position, low, high))
     return PeakEstimate(
-        n=_estimate(position, low, high, n, confidence, ""),
-        throughput=_estimate(top, top_low, top_high, n, confidence, unit),
+        n=_estimate(position, low, high, curve.trials, confidence, ""),
+        throughput=_estimate(top, top_low, top_high, curve.trials, confidence, unit),
         established=math.isfinite(high),
     )
 

@@ -8,26 +8,25 @@ sentences name what the shape is like, and what the parameters would cost; cause
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from concurve.findings.fit import FitResult, ModelFit, PeakEstimate
 from concurve.models.all_models import MODELS
 from concurve.models.predict import FAR
-from concurve.models.stated import doubts
+from concurve.models.stated import doubts, growth
 
 #: Runs of residuals of equal sign are reported below this p-value.
 _ORDER = 0.01
 _LEVELS_WANTED = 8
 _SIGNS = {"gamma": "γ", "alpha": "α", "beta": "β", "cap": "C"}
+_COSTS = {"alpha": "contention", "beta": "coherency"}
 
 
 def answers(result: FitResult) -> tuple[str, ...]:
-    """The answer of the chosen model."""
-    best = result.best
-    return tuple(
-        text for text in (_limit(result, best), _superlinear(result), _peak(result)) if text
-    )
+    """The answer of the chosen model, as far as the stated intervals show it."""
+    return tuple(text for text in (_limit(result), _superlinear(result), _peak(result)) if text)
 
 
 def in_words(result: FitResult) -> str:
@@ -59,25 +58,33 @@ def _bound(value: float | None) -> str:
     return ("∞" if value > 0 else "-∞") if math.isinf(value) else in_digits(value, 3)
 
 
-def _limit(result: FitResult, best: ModelFit) -> str:
-    top = max(result.levels)
+def _limit(result: FitResult) -> str:
+    best, top = result.best, max(result.levels)
+    grows = growth([result.model(name) for name in result.stated.models], result.levels)
+    if grows > 0:
+        return (
+            "Throughput grew faster than the number of workers from "
+            f"N = {min(result.levels):g} to N = {top:g}: no limit is shown."
+        )
     if best.name == "linear":
         return f"Throughput grows with the number of workers: no bend is seen up to N = {top:g}."
     if "cap" in best.parameters and math.isfinite(best.parameters["cap"].value):
-        return _cap(best)
-    return _costs(best, top)
+        return _cap(result)
+    return _costs(result, grows)
 
 
-def _cap(best: ModelFit) -> str:
-    cap = best.parameters["cap"].value
-    reached = _level_of_cap(best)
+def _cap(result: FitResult) -> str:
+    best, cap = result.best, result.stated.parameters["cap"]
+    if cap.high is None or math.isinf(cap.high):
+        return f"No limit is shown: a cap may lie anywhere from C = {_bound(cap.low)} on."
+    reached = max(_level_of_cap(best), min(result.levels))
     before = ""
-    if "alpha" in best.parameters and best.parameters["alpha"].value > 0:
+    if "alpha" in best.parameters and _is_shown(result, "alpha"):
         alpha = best.parameters["alpha"].value
         before = f", and bends before that as with contention of α = {alpha:.3g}"
     return (
-        f"The curve is flat at {in_digits(cap)} from N = {reached:.3g} on, as where a resource is "
-        f"used up{before}."
+        f"The curve is flat at {in_digits(cap.value)} from N = {reached:.3g} on, as where a "
+        f"resource is used up{before}."
     )
 
 
@@ -88,67 +95,104 @@ def _level_of_cap(best: ModelFit) -> float:
     return ratio * (1 - alpha) / (1 - alpha * ratio)
 
 
-def _costs(best: ModelFit, top: float) -> str:
-    """Contention against coherency where it counts, at the greatest level."""
-    alpha = best.parameters["alpha"].value
-    contention = alpha * (top - 1)
-    if best.name == "amdahl":
-        if alpha <= 0:
-            return ""
-        limit = best.parameters["gamma"].value / alpha
-        return (
-            f"The curve bends as with contention: at N = {top:g} it would cost {contention:.3g} "
-            f"times the work itself. Without coherency throughput stays below γ/α = "
-            f"{in_digits(limit)}."
+def _is_shown(result: FitResult, name: str) -> bool:
+    """Does the whole stated interval lie above 0?"""
+    figure = result.stated.parameters.get(name)
+    return figure is not None and figure.low is not None and figure.low > 0
+
+
+def _may_be_0(result: FitResult) -> str:
+    """The parameters whose stated intervals hold 0, as a clause."""
+    names = [
+        _SIGNS[name]
+        for name in _COSTS
+        if (figure := result.stated.parameters.get(name)) is not None
+        and (figure.low is None or figure.low <= 0)
+        and (figure.high is None or figure.high >= 0)
+    ]
+    return " and ".join(f"{name} may be 0" for name in names)
+
+
+def _costs(result: FitResult, grows: int) -> str:
+    """What the parameters that are shown would cost, at the greatest level."""
+    top = max(result.levels)
+    costs = {name: cost for name, cost in _at(result.best, top) if _is_shown(result, name)}
+    reason = _may_be_0(result)
+    if not costs:
+        beginning = (
+            "Throughput grows more slowly than N, but no limit is shown"
+            if grows < 0
+            else "No limit is shown"
         )
+        return f"{beginning}: {reason}." if reason else f"{beginning}."
+    larger, *smaller = sorted(costs, key=lambda name: costs[name], reverse=True)
+    said = (
+        f"The curve bends as with {_COSTS[larger]}: at N = {top:g} it would cost "
+        f"{_bound(costs[larger])} times the work itself"
+    )
+    said += "".join(f", {_COSTS[name]} {_bound(costs[name])} times" for name in smaller) + "."
+    if result.best.name == "amdahl":
+        return f"{said} {_most(result)}"
+    others = [what for name, what in _COSTS.items() if name not in costs]
+    return f"{said} {_capital(others[0])} is not shown: {reason}." if others and reason else said
+
+
+def _at(best: ModelFit, top: float) -> Iterator[tuple[str, float]]:
+    """The costs of contention and coherency at N = ``top``, in units of the work itself."""
+    if "alpha" in best.parameters:
+        yield "alpha", best.parameters["alpha"].value * (top - 1)
     phi = MODELS[best.name].phi
-    assert phi is not None  # all models with β have it
-    coherency = best.parameters["beta"].value * float(phi(np.array(top))) * (top - 1)
-    larger, smaller = ("coherency", "contention")
-    if contention > coherency:
-        larger, smaller = smaller, larger
-    costs = {"contention": contention, "coherency": coherency}
-    if costs[larger] <= 0:
-        return ""
+    if phi is not None:
+        yield "beta", best.parameters["beta"].value * float(phi(np.array(top))) * (top - 1)
+
+
+def _most(result: FitResult) -> str:
+    """The limit γ/α of Amdahl's law, between the ends that the stated intervals give it."""
+    gamma, alpha = (result.stated.parameters[name] for name in ("gamma", "alpha"))
+    least = None if gamma.low is None or alpha.high is None else gamma.low / alpha.high
+    most = None if gamma.high is None or alpha.low is None else gamma.high / alpha.low
     return (
-        f"The curve bends as with {larger}: at N = {top:g} it would cost {costs[larger]:.3g} times "
-        f"the work itself, {smaller} {costs[smaller]:.3g} times."
+        f"Without coherency throughput stays below γ/α = {in_digits(gamma.value / alpha.value)} "
+        f"({_bound(least)} to {_bound(most)})."
     )
 
 
 def _superlinear(result: FitResult) -> str:
     alpha = result.stated.parameters.get("alpha")
-    if alpha is None or alpha.value >= 0 or alpha.high is None:
+    if alpha is None or alpha.high is None or alpha.high >= 0:
         return ""
-    if alpha.high < 0:
-        return (
-            f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
-            "it grows as where more workers add resources, such as cache or memory."
-        )
     return (
-        f"α = {alpha.value:.3g} is not significantly different from 0: the curve may be straight."
+        f"Superlinear: α = {alpha.value:.3g} is below 0 (at most {alpha.high:.3g}); "
+        "it grows as where more workers add resources, such as cache or memory."
     )
 
 
 def _peak(result: FitResult) -> str:
-    peak = result.stated.peak
-    if peak is not None and (peak.established or "cap" not in result.best.parameters):
-        return peak_sentence(peak)
-    if "beta" not in result.best.parameters:
-        return "No peak established." if result.best.name == "amdahl" else ""
-    return (
-        f"No peak established: {'β is 0' if result.best.parameters['beta'].value == 0 else 'none'}."
-    )
+    best, peak = result.best, result.stated.peak
+    if peak is not None and (peak.established or "cap" not in best.parameters):
+        return peak_sentence(peak, result)
+    if "beta" in best.parameters or best.name == "amdahl":
+        return "No peak established."
+    return ""
 
 
-def peak_sentence(peak: PeakEstimate) -> str:
-    """The peak with its interval, or that no peak is established."""
+def peak_sentence(peak: PeakEstimate, result: FitResult) -> str:
+    """The peak with its interval, or that no peak is established.
+
+    Where the lowest level has the greatest throughput measured, a peak before the next level is a
+    guess: throughput is said to fall.
+    """
+    lowest, second = result.levels[:2]
     low = "–" if peak.n.low is None else f"{peak.n.low:.3g}"
     if not peak.established or peak.n.high is None:
         return (
-            f"No peak established: it may lie anywhere beyond N = {low}, "
+            f"No peak established: it may lie anywhere from N = {low} on, "
             "since a curve without a peak is not excluded."
         )
+    falls = result.throughput[0] == max(result.throughput) and peak.n.value < second
+    if falls or peak.n.value <= lowest:
+        latest = f" (from N = {peak.n.high:.3g} at the latest)" if peak.n.high > lowest else ""
+        return f"Throughput falls from N = {lowest:g} on{latest}."
     return (
         f"Peak at N = {peak.n.value:.3g} ({low} to {peak.n.high:.3g}) with a throughput of "
         f"{in_digits(peak.throughput.value)}."

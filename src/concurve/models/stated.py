@@ -16,13 +16,16 @@ from scipy.special import fdtri
 from concurve.estimate import Estimate
 from concurve.findings.fit import ModelFit, PeakEstimate, Stated
 from concurve.models.all_models import MODELS
+from concurve.models.predict import curve_of
 
 #: A model is contradicted where an F test against the closest model rejects it at this level.
 _CONTRADICTED = 0.01
 _LARGEST_EXPONENT = 600.0
 
 
-def stated(models: Sequence[ModelFit], chosen: ModelFit, observations: int) -> Stated:
+def stated(
+    models: Sequence[ModelFit], chosen: ModelFit, observations: int, levels: Sequence[float]
+) -> Stated:
     """The figures to print: the chosen model's, with intervals over all models left.
 
     ``observations`` is the number that the likelihoods count.
@@ -32,7 +35,7 @@ def stated(models: Sequence[ModelFit], chosen: ModelFit, observations: int) -> S
     found = {name: _parameter(name, left, chosen) for name in names if name}
     return Stated(
         parameters={name: figure for name, figure in found.items() if figure is not None},
-        peak=_peak(left, chosen),
+        peak=_peak(left, chosen, levels),
         models=tuple(item.name for item in left),
     )
 
@@ -78,8 +81,24 @@ def _parameter(name: str, left: Sequence[ModelFit], chosen: ModelFit) -> Estimat
     )
 
 
-def _peak(left: Sequence[ModelFit], chosen: ModelFit) -> PeakEstimate | None:
-    """Where the peak may be; ``None`` where no model left has one."""
+def growth(left: Sequence[ModelFit], levels: Sequence[float]) -> int:
+    """How throughput grows from the lowest to the greatest level, if all models left say the same:
+    1 faster than N, −1 more slowly, else 0."""
+    lowest, top = min(levels), max(levels)
+    ends = [curve_of(item, [lowest, top]).tolist() for item in left]
+    faster = {at_top * lowest > at_lowest * top for at_lowest, at_top in ends}
+    if len(faster) != 1 or any(item.name == "linear" for item in left):
+        return 0
+    return 1 if faster.pop() else -1
+
+
+def _peak(
+    left: Sequence[ModelFit], chosen: ModelFit, levels: Sequence[float]
+) -> PeakEstimate | None:
+    """Where the peak may be; ``None`` where no model left has one.
+
+    A curve that grows faster than N up to its greatest level shows no peak beyond.
+    """
     peaked = [item for item in left if item.peak is not None]
     if not peaked:
         return None
@@ -89,6 +108,7 @@ def _peak(left: Sequence[ModelFit], chosen: ModelFit) -> PeakEstimate | None:
     lows = [peak.n.value if peak.n.low is None else peak.n.low for peak in peaks]
     highs = [math.inf if peak.n.high is None else peak.n.high for peak in peaks]
     endless = len(peaked) < len(left) or any(not peak.established for peak in peaks)
+    endless = endless or (first.peak.n.value > max(levels) and growth(left, levels) > 0)
     position = msgspec.structs.replace(
         first.peak.n, low=min(lows), high=math.inf if endless else max(highs)
     )
@@ -106,6 +126,6 @@ def doubts(result_models: Sequence[ModelFit], chosen: ModelFit) -> tuple[str, ..
             found.append(
                 f"{MODELS[chosen.name].title[:1].upper()}{MODELS[chosen.name].title[1:]} has no "
                 f"coherency, but the USL's interval of β leaves out 0 ({beta.low:.3g} to "
-                f"{beta.high:.3g}): measure at more levels before relying on its limit."
+                f"{beta.high:.3g}): measure at more levels before relying on it."
             )
     return tuple(found)

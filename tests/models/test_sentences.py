@@ -1,0 +1,144 @@
+"""What the sentences say of a curve is shown by the intervals printed beside them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from concurve.findings.fit import FitResult
+from concurve.models import fit_all, fit_many
+from concurve.models.model import Floats
+from concurve.models.predict import curve_of
+
+LEVELS = np.array([1, 2, 4, 8, 16, 32.0])
+CURVES = 6
+
+
+def usl(alpha: float, beta: float) -> Callable[[Floats], Floats]:
+    return lambda n: np.asarray(1000 * n / (1 + alpha * (n - 1) + beta * n * (n - 1)))
+
+
+def power(exponent: float) -> Callable[[Floats], Floats]:
+    return lambda n: np.asarray(1000 * n**exponent)
+
+
+def fitted(
+    of: Callable[[Floats], Floats], levels: Floats, trials: int, noise: float, seed: int
+) -> list[FitResult]:
+    rng = np.random.default_rng(seed)
+    n = np.repeat(levels, trials)
+    return fit_many(
+        [(n, of(n) * np.exp(rng.normal(0, noise, len(n)))) for _ in range(CURVES)],
+    )
+
+
+def said(result: FitResult) -> str:
+    return " ".join(result.answers)
+
+
+def printed_levels(text: str) -> list[float]:
+    """Each N of the sentences, and the ends of the peak's interval."""
+    ends = re.findall(r"Peak at N = \S+ \((\S+) to (\S+)\)", text)
+    found = [*re.findall(r"N = ([\d.e+-]*\d)", text), *(end for pair in ends for end in pair)]
+    return [float(value.replace(",", "")) for value in found]
+
+
+@pytest.mark.parametrize("exponent", [-0.3, -0.5, -1.0, -1.5])
+@pytest.mark.parametrize("lowest", [0.5, 1.0, 4.0])
+def test_no_peak_lies_below_the_lowest_level(exponent: float, lowest: float) -> None:
+    levels = lowest * LEVELS
+    for trials, noise in ((1, 0.05), (3, 0.02)):
+        for result in fitted(power(exponent), levels, trials, noise, 51):
+            assert min(printed_levels(said(result)), default=lowest) >= lowest
+            for item in result.models:
+                if item.peak is None:
+                    continue
+                assert item.peak.n.low is not None and item.peak.n.low >= lowest
+                if item.peak.n.value == lowest:
+                    own = item.peak.throughput.value
+                    assert own == pytest.approx(curve_of(item, [lowest])[0])
+            for value in re.findall(r"with a throughput of ([\d,]+)", said(result)):
+                assert float(value.replace(",", "")) <= 1.2 * max(result.throughput)
+            peak = result.stated.peak
+            if peak is not None and peak.established and peak.n.value == lowest:
+                assert f"Throughput falls from N = {lowest:g} on" in said(result)
+                assert "Peak at" not in said(result)
+
+
+def test_a_falling_curve_is_said_to_fall() -> None:
+    for of in (lambda n: 1000 / n, power(-0.9)):
+        for result in fitted(of, LEVELS, 3, 0.02, 52):
+            assert "Throughput falls from N = 1 on" in said(result)
+            assert "nan" not in said(result) and "inf" not in said(result)
+
+
+def test_a_peak_within_the_levels_is_still_printed() -> None:
+    results = fitted(usl(0.03, 0.002), np.array([1, 2, 4, 8, 12, 16, 24, 32, 48.0]), 3, 0.01, 53)
+    assert all("Peak at N = 2" in said(result) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("of", "trials", "noise"),
+    [
+        (usl(0, 0), 1, 0.05),
+        (usl(0, 0), 3, 0.02),
+        (usl(0.05, 0), 1, 0.05),
+        (usl(0.05, 0), 3, 0.01),
+        (usl(1, 0), 1, 0.05),
+        (usl(0.02, 0.0005), 1, 0.02),
+        (usl(0.05, 0.005), 3, 0.01),
+        (usl(0, 0.002), 3, 0.02),
+        (power(1.1), 1, 0.02),
+        (power(-0.5), 1, 0.05),
+        (lambda n: 1000 * np.minimum(n, 8), 3, 0.02),
+        (lambda n: np.where(n < 10, 1000 * n, 800), 1, 0.02),
+    ],
+)
+def test_a_limit_is_named_only_where_its_stated_interval_leaves_out_0(
+    of: Callable[[Floats], Floats], trials: int, noise: float
+) -> None:
+    for result in fitted(of, LEVELS, trials, noise, 54):
+        text, stated = said(result), result.stated.parameters
+        low = {name: -math.inf if f.low is None else f.low for name, f in stated.items()}
+        named = re.search(r"bends as with (\w+)", text)
+        if "γ/α" in text or "with contention" in text:
+            assert low["alpha"] > 0, text
+        if named and named[1] == "coherency":
+            assert low["beta"] > 0, text
+        if not named and "beta" in result.best.parameters:
+            assert "imit is shown" in text, text
+        if "may be 0" in text:
+            assert min(low["alpha"], low.get("beta", 0)) <= 0, text
+
+
+def test_a_limit_that_is_shown_is_named_with_its_ends() -> None:
+    for result in fitted(usl(0.1, 0), np.array([1, 2, 4, 8, 12, 16, 24, 32.0]), 5, 0.01, 55):
+        if result.chosen != "amdahl":
+            continue
+        ends = re.search(r"stays below γ/α = \S+ \(([\d,]+) to ([\d,]+)\)", said(result))
+        assert ends is not None, said(result)
+        low, high = (float(end.replace(",", "")) for end in ends.groups())
+        assert low <= 10_000 <= high
+    [strong] = [fit_all(LEVELS, 1000 / LEVELS)]
+    assert "bends as with coherency" in said(strong)
+
+
+@pytest.mark.parametrize(("trials", "noise"), [(1, 0.01), (3, 0.02), (5, 0.005)])
+@pytest.mark.parametrize("exponent", [1.1, 1.3])
+def test_growth_faster_than_n_names_no_limit_and_no_peak(
+    exponent: float, trials: int, noise: float
+) -> None:
+    for result in fitted(power(exponent), LEVELS, trials, noise, 56):
+        text = said(result)
+        assert "grew faster than the number of workers from N = 1 to N = 32" in text
+        assert "bends as with" not in text and "γ/α" not in text and "Peak at" not in text
+
+
+def test_a_straight_line_grows_no_faster() -> None:
+    texts = [said(result) for result in fitted(power(1.0), LEVELS, 3, 0.02, 57)]
+    assert not [text for text in texts if "grew faster" in text or "grows more slowly" in text]
+    assert not [text for text in texts if "bends as with" in text or "γ/α" in text]
