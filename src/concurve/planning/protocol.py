@@ -82,11 +82,6 @@ class CellState:
         """What set its number of trials, in words; empty while the pilot goes on."""
         return "" if self.stop is None else self.stop.value.format(self.target)
 
-    @property
-    def is_imprecise(self) -> bool:
-        """Did it stop before the precision asked for?"""
-        return self.stop in (StopReason.CAP, StopReason.TIME)
-
     def values(self) -> list[float]:
         """Primary values of the trials in use, by block."""
         return [value for _, (_, value) in sorted(self.used.items())]
