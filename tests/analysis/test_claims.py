@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -18,6 +19,7 @@ from concurve.definition.claim_kinds import KINDS, Bounded, Cell, ClaimTest, at_
 from concurve.definition.origins import Origins
 from concurve.definition.study import Claim, Indicator
 from concurve.errors import StudyError
+from concurve.estimate import Estimate
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.best import best_set
 from concurve.stats.comparison import together
@@ -163,9 +165,28 @@ def test_mapping_is_exact() -> None:
 
 
 def test_spread() -> None:
-    cells: dict[Level, list[float]] = {1: around(1.0), 2: around(1.0, WIDE)}
-    assert judged("spread", cells, of=ONE, at_most=0.05).verdict == "supported"
+    cells: dict[Level, list[float]] = {1: around(1.0, TIGHT * 6), 2: around(1.0, WIDE)}
+    supported = judged("spread", cells, of=ONE, at_most=0.05)
+    assert supported.verdict == "supported"
+    assert supported.reason.endswith("30 trials may miss what befalls up to 10 % of trials")
     assert judged("spread", cells, of=TWO, at_most=0.05).verdict == "refuted"
+    assert judged("spread", cells, of=ONE, at_least=0.5).verdict == "refuted"
+
+
+@pytest.mark.parametrize("bound", [{"at_most": 0.05}, {"at_least": 0.5}])
+def test_few_trials_never_show_that_the_spread_is_small(bound: dict[str, float]) -> None:
+    """One trial in ten takes four times as long; five trials hold none of them in three of five
+    runs."""
+    rng = random.Random(3)
+    for _ in range(20):
+        for count in (5, 12, 29):
+            values = [(4.0 if rng.random() < 0.1 else 1.0) * rng.gauss(1, 0.003)
+                      for _ in range(count)]  # fmt: skip
+            found = judged("spread", {1: values, 2: values}, of=ONE, **bound)
+            assert found.verdict != ("supported" if "at_most" in bound else "refuted")
+            if max(values) < 2:
+                assert f"{count} trials may miss what befalls up to " in found.reason
+                assert "measure 30 at least" in found.reason
 
 
 def test_order() -> None:
@@ -295,9 +316,43 @@ def test_an_undecided_ratio_says_how_many_trials_would_decide_it() -> None:
     assert finding.verdict == "undecided"
     assert finding.trials is not None
     assert finding.trials > 5
-    assert f"{finding.trials - 5} more trials of each would decide it" in finding.reason
+    assert f"; {finding.trials - 5} more trials of each would decide it" in finding.reason
+    assert f"--repeats {finding.trials}..{finding.trials} in a new run" in finding.reason
     two: dict[Level, list[float]] = {1: [1.0, 1.01], 2: [0.99, 1.02]}
     assert judged("ratio", two, of=TWO, over=ONE, at_most=1.01).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("off", "bound", "is_coarse"), [(0.0, 1.5, False), (0.01, 1.5, False), (0.3, 1.5, True)]
+)
+@pytest.mark.parametrize("kind", ["ratio", "ratio_of_ratios", "best_ratio"])
+def test_no_number_of_trials_decides_against_a_coarse_clock(
+    kind: str, off: float, bound: float, is_coarse: bool
+) -> None:
+    """Two readings that may be off by 30 % each have a ratio that may be off by 60 %."""
+    shape = (-0.3, -0.1, 0.0, 0.2, 0.3)
+    cells: dict[Level, list[float]] = {1: around(1.0, shape), 2: around(1.1, shape)}
+    test: dict[str, Any] = {"of": TWO, "over": ONE, "at_most": bound}
+    if kind == "ratio_of_ratios":
+        test |= {"than_of": ONE, "than_over": ONE}
+    if kind == "best_ratio":
+        test = {"factor": "threads", "of": {}, "over_value": 1.0, "at_most": 1.2}
+    study = msgspec.structs.replace(
+        small_study(threads=(1, 2)), claims=(Claim(id="c", says="So.", kind=kind, test=test),)
+    )
+    samples = column_samples(lambda cell, _: cells[cell["threads"]], lambda _: [1, 2],
+                             resolution=off)  # fmt: skip
+    (finding,) = judge_claims(study, samples)
+    assert finding.verdict == "undecided"
+    assert ("the clock is too coarse for this" in finding.reason) is is_coarse
+    assert ("more trial" in finding.reason) is (not is_coarse and kind != "best_ratio")
+    assert (finding.trials is None) is (is_coarse or kind == "best_ratio")
+
+
+def test_a_single_further_trial_is_named_in_the_singular() -> None:
+    figure = Estimate(value=1.0, low=0.9, high=1.1, n=5)
+    said = claims._with_what_decides(Answer("undecided", "why", figure, "", trials=6), None)
+    assert said.reason.startswith("why; 1 more trial of each would decide it")
 
 
 def test_the_coefficient_of_variation_has_its_published_interval() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -32,6 +33,7 @@ from concurve.stats.comparison import (
     directions,
     log_shift,
 )
+from concurve.stats.power import trials_to_tell
 from concurve.store import Store
 from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
@@ -217,7 +219,7 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     assert cell.trials is not None
     assert cell.trials > 5
     (said,) = (text for text in found.advice if "more trials" in text)
-    assert said.startswith(f"{cell.trials - 5} more trials of each (about ")
+    assert said.startswith(f"{cell.trials - 5} more trials of each would show ")
     assert "a difference of 2 % with a power of 80 %" in said
     assert f"--repeats {cell.trials}..{cell.trials} in a new run" in said
     shown = " ".join(line.plain for line in lines(comparison_document(found), 200))
@@ -229,6 +231,35 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     jsonschema.validate(json.loads(to_json(found)), SCHEMA)
     narrow = compare_levels(run, "side", (), Options(effect=1e-4))
     assert "would not show a difference of 0.01 %" in narrow.advice[0]
+
+
+def test_no_number_of_trials_is_advised_against_a_coarse_clock(store: Store) -> None:
+    """Steps of 10 ms at about 25 ms: each figure may be off by 40 %, however many trials there
+    are."""
+    reads = itertools.cycle((0.02, 0.03, 0.03, 0.02, 0.02, 0.03, 0.02))
+    coarse = made_run(store, lambda side: next(reads), cv=0, side=("a", "b"))
+    found = compare_levels(coarse, "side")
+    assert [cell.verdict for cell in found.cells] == ["undecided"]
+    assert found.cells[0].trials is None
+    assert found.advice == (
+        "The step of the clock is as large as a difference of 2 %: the clock is too coarse for "
+        "this: longer trials, or a finer clock.",
+    )
+
+
+def test_the_resolution_adds_to_the_trials_that_are_advised() -> None:
+    fine, coarse = (trials_to_tell(0.02, 0.05, resolution=off) for off in (0.0, 0.01))
+    assert fine is not None and coarse is not None
+    assert 3.5 < coarse / fine < 4.2, "half the distance is left: four times the trials"
+    assert trials_to_tell(0.02, 0.05, resolution=0.02) is None
+    assert trials_to_tell(0.02, 0.0) == 2, "without a spread two trials show it"
+
+
+def test_a_cell_without_an_interval_has_a_note_and_no_plan(store: Store) -> None:
+    once = Rules(repeats_min=1, repeats_max=1)
+    found = compare_levels(made_run(store, lambda side: 1.0, rules=once, side=("a", "b")), "side")
+    assert found.cells[0].note == "a single trial has no interval"
+    assert found.advice == ()
 
 
 def test_the_advice_does_not_depend_on_the_difference_that_was_seen(store: Store) -> None:

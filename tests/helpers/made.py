@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from concurve.analysis.run import trial_findings_of
-from concurve.definition.study import Rules
+from concurve.definition.study import Indicator, Rules
 from concurve.findings.run import Report, TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -30,6 +30,7 @@ def made_run(
     name: str = "small",
     conditions: tuple[str, ...] = (),
     base: dict[str, Level] | None = None,
+    primary: str = "",
     **factors: tuple[Level, ...],
 ) -> Report:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
@@ -37,6 +38,8 @@ def made_run(
     study = msgspec.structs.replace(
         small_study(rules, **factors), name=name, conditions=conditions, base=base or {}
     )
+    if primary:
+        study = msgspec.structs.replace(study, indicators=(Indicator(name=primary),))
     head = new_head(study, "normal", seed, "concurve sweep …")
     started = f"2026-{1 + seed // 28:02d}-{1 + seed % 28:02d}T10:00:00+00:00"
     head = msgspec.structs.replace(head, started=started)

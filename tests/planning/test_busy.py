@@ -55,7 +55,7 @@ def test_whole_blocks_are_run_while_they_fit() -> None:
     assert "3 of 5 blocks" in stop_of(protocol).reason
     shown = replay(protocol.plan, outcomes, "r")
     assert shown.stop == protocol.stop
-    assert all(cell.is_imprecise for cell in shown.cells), "a stored run says so too"
+    assert all(cell.stop is StopReason.TIME for cell in shown.cells), "a stored run says so too"
 
 
 def test_where_no_block_fits_the_cells_that_answer_most_come_first() -> None:

@@ -75,7 +75,7 @@ def test_the_second_stage_scales_the_printed_interval_of_the_pilot(
     assert len(outcomes) == wanted
     assert protocol.is_staged
     assert protocol.cells[0].stop is StopReason.PRECISION
-    assert protocol.cells[0].stop_reason == "precision reached"
+    assert protocol.cells[0].stop_reason == "enough for the spread"
 
 
 def test_where_the_number_of_trials_is_fixed_the_data_set_nothing() -> None:

@@ -133,7 +133,13 @@ def test_a_sign_names_the_processes_that_used_most(
     machine: dict[str, Any], usage: dict[str, Any], workers: int
 ) -> None:
     (sign,) = judge(record(machine={**machine, "foreign_processes": HOGS}, usage=usage), workers)
-    assert sign.detail.endswith("%): yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
+    assert sign.detail.endswith("): yes (pid 4711, nice 19) 47 %, md5sum (pid 7, nice 0) 3 %")
+
+
+@pytest.mark.parametrize(("waited", "said"), [(60, "0.06"), (1_250, "1.25"), (19_012, "19")])
+def test_a_wait_is_told_as_a_multiple_of_the_time_that_threads_ran(waited: int, said: str) -> None:
+    (sign,) = judge(record(usage={"run_queue_ns": waited * 1_000_000}), 1)
+    assert f"waited {said} times as long for a CPU as they ran (limit 0.05)" in sign.detail
 
 
 def test_the_processes_are_named_once() -> None:

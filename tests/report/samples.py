@@ -129,7 +129,7 @@ def study(
                 indicators=indicators,
                 base=base if work else None,
                 trials=trials,
-                stop_reason="precision reached",
+                stop_reason="enough for the spread",
             )
         )
     return Report(

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from concurve.definition.measured import MEASURED
 from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan, describe
-from concurve.planning.protocol import Protocol
+from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
@@ -25,6 +26,10 @@ GROUPS_NAMED = 6
 
 #: A sentence names at most this many settings of a best set.
 SETTINGS_NAMED = 6
+
+
+#: Why cells end that were to reach a precision.
+_FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
 
 
 Among = Callable[[int, int], Estimate | None]
@@ -44,7 +49,7 @@ def sentences(
     """First the answers, then the warnings that make them doubtful, then notes on how to read
     them."""
     plan = protocol.plan
-    answers = [*_answers(plan, cells, among), *_best(best)]
+    answers = [*_answers(plan, head.study.primary, cells, among), *_best(best)]
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
@@ -62,23 +67,26 @@ def sentences(
 
 
 class _Greatest(NamedTuple):
-    """The greatest speed-up of a group; ``is_gain``: it is significantly above 1, being chosen from
-    all speed-ups of the run."""
+    """The greatest speed-up of a group that is significantly above 1, being chosen from all
+    speed-ups of the run (``is_gain``); where none is, the greatest. ``is_most``: no other seems
+    greater. ``by`` says by what, where the study asks for another indicator."""
 
     group: str
     cell: CellFindings
     base: CellFindings
     is_gain: bool
+    is_most: bool
+    by: str
 
     @property
     def speedup(self) -> Estimate:
         return self.cell.indicators["speedup"]
 
 
-def _answers(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
+def _answers(plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
     """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
     greatest of all, and how many groups have none."""
-    found = list(_greatest(plan, cells, among))
+    found = list(_greatest(plan, cells, among, _by(primary, cells)))
     if len(found) > GROUPS_NAMED:
         return _of_many(plan, found)
     answers = []
@@ -103,7 +111,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
     if none:
         answers.append(
             f"Under {none} of {len(found)} conditions no cell is significantly faster than the "
-            "base cell."
+            f"base cell{found[0].by}."
         )
     if doubted:
         answers.append(
@@ -116,7 +124,8 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
         f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
-        f"{_base(plan, item)} ({_wall(item.base)}), the greatest speed-up."
+        f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
+        f"{'' if item.is_most else ' that is significant'}."
     )
 
 
@@ -135,10 +144,22 @@ def _withheld(plan: Plan, item: _Greatest) -> str:
 
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
-    return f"no cell is significantly faster than {_base(plan, item)} ({_wall(item.base)})."
+    return (
+        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_wall(item.base)})."
+    )
 
 
-def _greatest(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> Iterator[_Greatest]:
+def _by(primary: str, cells: tuple[CellFindings, ...]) -> str:
+    """By what speed-ups are measured, where that is not what the study asks for."""
+    measured = [cell.indicators for cell in cells if cell.indicators]
+    each = "seconds_per_operation"
+    timed = each if all(each in indicators for indicators in measured) else "wall_seconds"
+    return "" if timed == primary else f" by {MEASURED[timed].label}"
+
+
+def _greatest(
+    plan: Plan, cells: tuple[CellFindings, ...], among: Among, by: str
+) -> Iterator[_Greatest]:
     compared = sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
     for group, members in _groups(plan, cells).items():
         measured = [
@@ -148,13 +169,21 @@ def _greatest(plan: Plan, cells: tuple[CellFindings, ...], among: Among) -> Iter
         ]
         if len(measured) < 2 or all(cell.index == cell.base for cell in measured):
             continue
-        best = max(measured, key=lambda cell: cell.indicators["speedup"].value)
+        ranking = sorted(measured, key=lambda cell: -cell.indicators["speedup"].value)
+        # A setting leaves the best set by the same test: both say the same of it.
+        gain = next((cell for cell in ranking if _is_gain(cell, compared, among)), None)
+        best = gain or ranking[0]
         base = cells[best.index if best.base is None else best.base]
-        speedup = best.indicators["speedup"]
-        if best.index != base.index:
-            speedup = among(best.index, compared) or speedup
-        is_gain = best.index != base.index and speedup.low is not None and speedup.low > 1.0
-        yield _Greatest(group, best, base, is_gain)
+        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
+
+
+def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
+    """Is its speed-up significantly above 1, being one of so many?"""
+    alone = cell.indicators["speedup"]
+    if cell.index == cell.base or alone.low is None or alone.low <= 1.0:
+        return False
+    speedup = among(cell.index, compared) or alone
+    return speedup.low is not None and speedup.low > 1.0
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:
@@ -309,20 +338,39 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
 
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
-    plan = protocol.plan
-    wide = [cell for cell in cells if protocol.cells[cell.index].is_imprecise]
-    if not wide:
+    """Cells whose printed interval is wider than the precision asked for, though they got all their
+    trials; none where the number of trials was fixed."""
+    plan, primary = protocol.plan, head.study.primary
+    asked = plan.rules.precision
+    ended = [cell for cell in cells if protocol.cells[cell.index].stop in _FOR_PRECISION]
+    without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
+    printed = [cell for cell in ended if _has_interval(cell, primary)]
+    wide = [cell for cell in printed if round(_precision(cell, primary) - asked, 3) > 0]
+    if not wide and not without:
         return []
     begun = (
-        f"{len(wide)} of {len(cells)} cells stopped before the precision asked for "
-        f"(±{plan.rules.precision * 100:.0f} %)"
+        f"{len(wide) + len(without)} of {len(cells)} cells did not reach the precision asked for "
+        f"(±{asked * 100:.0f} %)"
     )
-    without = [cell for cell in wide if not _has_interval(cell, head.study.primary)]
     if without:
-        return [f"{begun}; {len(without)} of them have no interval, for want of trials."]
-    worst = max(wide, key=lambda cell: _precision(cell, head.study.primary))
-    reached = _precision(worst, head.study.primary)
-    return [f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."]
+        have = "has" if len(without) == 1 else "have"
+        return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
+    worst = max(wide, key=lambda cell: _precision(cell, primary))
+    reached = _precision(worst, primary)
+    found = f"{begun}; the widest is {_name(plan, worst.parameters)} with ±{reached * 100:.1f} %."
+    coarse = sum(_is_coarse(cell, primary, asked) for cell in wide)
+    if not coarse:
+        return [found]
+    where = "" if coarse == len(wide) else f" of {coarse} of them"
+    return [
+        f"{found} The step of the clock{where} alone is as wide: longer trials, or a finer clock."
+    ]
+
+
+def _is_coarse(cell: CellFindings, primary: str, asked: float) -> bool:
+    """Is its clock too coarse for this precision?"""
+    off = cell.resolutions.get(primary, 0.0)
+    return off > 0 and off >= asked * abs(cell.indicators[primary].value)
 
 
 def _precision(cell: CellFindings, primary: str) -> float:

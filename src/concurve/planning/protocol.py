@@ -56,7 +56,7 @@ class Stop(NamedTuple):
 class StopReason(Enum):
     """What set the number of trials of a cell, in the words of reports; ``{}`` is this number."""
 
-    PRECISION = "precision reached"
+    PRECISION = "enough for the spread"
     FIXED = "number of trials fixed"
     CAP = "cap of {} trials"
     TIME = "time allowance"
@@ -81,11 +81,6 @@ class CellState:
     def stop_reason(self) -> str:
         """What set its number of trials, in words; empty while the pilot goes on."""
         return "" if self.stop is None else self.stop.value.format(self.target)
-
-    @property
-    def is_imprecise(self) -> bool:
-        """Did it stop before the precision asked for?"""
-        return self.stop in (StopReason.CAP, StopReason.TIME)
 
     def values(self) -> list[float]:
         """Primary values of the trials in use, by block."""
@@ -318,7 +313,9 @@ class Protocol:
         if skipped:
             parts.append(f"{skipped} of {len(self.cells)} cells skipped")
         fixed = self.rules.repeats_min == self.rules.repeats_max
-        return "; ".join(parts) or ("all trials done" if fixed else "precision reached everywhere")
+        return "; ".join(parts) or (
+            "all trials done" if fixed else "enough for the spread of every cell"
+        )
 
     # -- time -----------------------------------------------------------------------------
 

@@ -155,7 +155,8 @@ def _waiting(wait: _Wait) -> Contamination | None:
         share,
         WAIT_SHARE_MAX,
         f"{format_count(round(wait.workers), 'worker')} on {format_count(wait.cpus, 'CPU')} waited "
-        f"{share * 100:.1f} % of their CPU time for a CPU (limit {WAIT_SHARE_MAX * 100:.0f} %)",
+        f"{share:.{2 if share < 10 else 0}f} times as long for a CPU as they ran (limit "
+        f"{WAIT_SHARE_MAX:.2f})",
     )
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.stats.blocks import Blocks, block_ratio
+from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, staged
-from concurve.stats.moments import stdev
+from concurve.stats.moments import growth, stdev
 from concurve.stats.power import trials_to_tell
-from concurve.stats.ranks import p_values_above
+from concurve.stats.ranks import Ranked, p_values_above, ranked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,13 +55,17 @@ def best_set(
     confidence: float = 0.95,
     is_staged: bool = False,
     resolutions: Sequence[float] = (),
+    comparisons: int | None = None,
 ) -> BestSet:
     """Subset selection: it contains the best setting with at least this confidence.
 
-    Each setting is held against every other by a one-sided signed-rank test of "that one is
+    ``comparisons``: how many are made in all the sets of a run; one less than settings unless
+    given. Each setting is held against every other by a one-sided signed-rank test of "that one is
     better" over the blocks that hold both (:class:`~concurve.stats.ranks.Ranked`), and leaves the
-    set if one of them is, at the level (1 − confidence) / (settings − 1): the best leaves only if
-    one of so many true hypotheses is rejected (Bonferroni), whatever the others are. Only the
+    set if one of them is, at the level (1 − confidence) / 2 / comparisons: the best leaves only if
+    one of so many true hypotheses is rejected (Bonferroni), whatever the others are. The half is
+    that of a two-sided interval of the ratio: a speed-up that is announced, and a setting that
+    leaves the set, follow from one rule. Only the
     :data:`RIVALS_MAX` best centres are compared with: fewer tests reject no more. This is Gupta's
     subset selection (Hsu 1996, ch. 4) by ranks. Positive values are compared by their ratios,
     others by their differences. A setting that shares fewer than two blocks with another cannot be
@@ -74,7 +78,7 @@ def best_set(
     centres = [sign * centre(list(cell.values())) for cell in cells]
     ranking = tuple(sorted(range(len(cells)), key=centres.__getitem__))
     level = 1 - staged(confidence, is_staged)
-    tests = max(1, len(cells) - 1)
+    tests = 2 * max(1, len(cells) - 1, comparisons or 0)
     least = _least_p_values(cells, ranking[:RIVALS_MAX], sign, resolutions, level / tests)
     p_values = tuple(min(1.0, p * tests) for p in least)
     members = tuple(index for index, p in enumerate(p_values) if p > level)
@@ -93,7 +97,7 @@ def _least_p_values(
     first rivals beat at this level, the least over these."""
     import numpy as np
 
-    values, off = _by_cell_and_block(cells, resolutions)
+    values, off, are_logs = _by_cell_and_block(cells, resolutions)
     values *= sign
     least = np.ones(len(cells))
     for against in (rivals[:_FIRST], rivals[_FIRST:]):
@@ -104,6 +108,8 @@ def _least_p_values(
             with np.errstate(over="ignore", invalid="ignore"):
                 apart = values[rows, None, :] - values[None, against, :]
                 margin = off[rows, None] + off[None, against]
+                if are_logs:
+                    margin = np.log1p(margin)
                 p = p_values_above(apart.reshape(-1, values.shape[1]), margin.ravel())
             p = p.reshape(apart.shape[:2])
             p[rows[:, None] == np.asarray(against)[None, :]] = 1.0
@@ -113,9 +119,10 @@ def _least_p_values(
 
 def _by_cell_and_block(
     cells: Sequence[Blocks], resolutions: Sequence[float]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """A row a cell and a column a block, NaN where a cell lacks it; logarithms of positive values.
-    And by how much each cell's values may be off."""
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], bool]:
+    """A row a cell and a column a block, NaN where a cell lacks it; by how much each cell's values
+    may be off, and whether these are shares of them, and the values logarithms: where all are
+    positive."""
     import numpy as np
 
     blocks = {block: place for place, block in enumerate(sorted(set().union(*cells)))}
@@ -124,10 +131,10 @@ def _by_cell_and_block(
         values[row, [blocks[block] for block in cell]] = list(cell.values())
     off = np.array(resolutions or [0.0] * len(cells))
     if np.nanmin(values, initial=np.inf) <= 0:
-        return values, off
+        return values, off, False
     centres = np.array([centre(list(cell.values())) for cell in cells])
     with np.errstate(over="ignore"):
-        return np.log(values), np.log1p(off / centres)
+        return np.log(values), off / centres, True
 
 
 def best_centre(
@@ -204,19 +211,60 @@ def best_ratio(
     )
 
 
-def trials_to_part(
-    first: Blocks, second: Blocks, others: int = 1, confidence: float = 0.95
-) -> int | None:
-    """Trials of each of two settings that would show their difference with a power of 80 %, if it
-    is as large as observed, and this is one of ``others`` comparisons; ``None`` where they share
-    fewer than two blocks, and as in :func:`~concurve.stats.power.trials_to_tell`."""
+class Gap(NamedTuple):
+    """How far a setting lies from another: ``ranked`` tests the logarithms of the ratios of their
+    common blocks, or the differences where not all values are positive; ``unit`` is then by what a
+    difference is divided to be a share."""
+
+    ranked: Ranked
+    unit: float | None = None
+
+    @property
+    def share(self) -> float:
+        """By which share of the one the other differs from it."""
+        return abs(self._share_of(self.ranked.value))
+
+    def is_within(self, effect: float, confidence: float) -> bool:
+        """Does the whole interval lie within this share?"""
+        low, high = self.ranked.interval(confidence)
+        return max(abs(self._share_of(low)), abs(self._share_of(high))) <= effect
+
+    def is_within_resolution(self, effect: float) -> bool:
+        """Is what would be told, the difference seen or at least this share, no more than what the
+        clock may be off by?"""
+        return 0 < self._distance(effect) <= self.ranked.resolution
+
+    def trials(self, effect: float, confidence: float) -> int | None:
+        """Trials of each that would show the difference seen, or at least this share, with a power
+        of 80 % at a two-sided confidence; ``None`` as in
+        :func:`~concurve.stats.power.trials_to_tell`."""
+        off, spread = self.ranked.resolution, stdev(self.ranked.values)
+        return trials_to_tell(self._distance(effect), spread, (1 - confidence) / 2, off)
+
+    def _distance(self, effect: float) -> float:
+        least = math.log1p(effect) if self.unit is None else effect * self.unit
+        return max(abs(self.ranked.value), least)
+
+    def _share_of(self, apart: float) -> float:
+        if self.unit is None:
+            return growth(apart) - 1
+        return apart / self.unit if self.unit else math.copysign(math.inf, apart) if apart else 0.0
+
+
+def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 0.0)) -> Gap | None:
+    """How far the second setting lies from the first, by their common blocks; ``None`` for fewer
+    than two, or differences beyond a float. ``resolutions``: by how much the values of each may be
+    off, in their unit."""
     both = sorted(first.keys() & second.keys())
     if len(both) < 2:
         return None
+    middles = [abs(centre([cell[block] for block in both])) for cell in (first, second)]
     if min(min(first[block], second[block]) for block in both) > 0:
-        apart = [math.log(first[block]) - math.log(second[block]) for block in both]
-    else:
-        apart = [first[block] - second[block] for block in both]
+        off = sum(step / middle for step, middle in zip(resolutions, middles, strict=True))
+        logs = log_ratios(second, first, off)
+        return None if logs is None else Gap(logs)
+    apart = [second[block] - first[block] for block in both]
     if not all(map(math.isfinite, apart)):
         return None
-    return trials_to_tell(abs(centre(apart)), stdev(apart), (1 - confidence) / others)
+    found = ranked(apart, sum(resolutions))
+    return None if found is None else Gap(found, middles[0])

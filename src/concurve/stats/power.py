@@ -6,6 +6,9 @@ import math
 
 from concurve.stats.moments import square, t_quantile
 
+#: What is said where the distance is within the resolution: no number of trials helps.
+TOO_COARSE = "the clock is too coarse for this: longer trials, or a finer clock"
+
 #: No larger number of trials is proposed.
 TRIALS_MAX = 1000
 
@@ -15,16 +18,22 @@ _EFFICIENCY = 3 / math.pi
 
 
 def trials_to_tell(
-    distance: float, spread: float, tail: float = 0.025, power: float = 0.8
+    distance: float,
+    spread: float,
+    tail: float = 0.025,
+    resolution: float = 0.0,
+    power: float = 0.8,
 ) -> int | None:
     """The number of values with the standard deviation ``spread`` whose test tells their centre
     from a bound that lies ``distance`` off, with this power, at the one-sided level ``tail``.
 
-    ``None`` beyond :data:`TRIALS_MAX`, without a spread or a distance, or where a square exceeds a
-    float. The least n with (t₁₋α + t_power)² · s² / n ≤ 0.955 d², t of n − 1 degrees of freedom.
+    ``resolution``: by how much all the values may be off, so by how much the test widens its
+    interval whatever their number. Only what the distance exceeds it by can be told: d in the least
+    n with (t₁₋α + t_power)² · s² / n ≤ 0.955 d², t of n − 1 degrees of freedom. ``None`` beyond
+    :data:`TRIALS_MAX`, where the distance is within the resolution, or a square exceeds a float.
     """
-    variance, apart = square(spread), _EFFICIENCY * square(distance)
-    if apart == 0 or variance == 0 or not math.isfinite(variance + apart):
+    variance, apart = square(spread), _EFFICIENCY * square(max(0.0, distance - resolution))
+    if apart == 0 or not math.isfinite(variance + apart):
         return None
     least = (t_quantile(1 - tail, math.inf) + t_quantile(power, math.inf)) ** 2
     for n in range(max(2, math.floor(least * variance / apart)), TRIALS_MAX + 1):

@@ -10,7 +10,7 @@ from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.claim_kinds import Cell
 from concurve.estimate import Estimate
 from concurve.findings.claims import VerdictName
-from concurve.stats.power import trials_to_tell
+from concurve.stats.power import TOO_COARSE, trials_to_tell
 from concurve.terms import Level
 
 
@@ -33,11 +33,13 @@ def bounded(
     at_least: float | None,
     at_most: float | None,
     spread: float | None = None,
+    resolution: float = 0.0,
 ) -> Answer:
     """Supported if the whole interval lies within the bounds, refuted if it lies beyond one.
 
     ``spread``: the standard deviation of the logarithms whose centre the estimate is; from it
-    follows how many trials would decide.
+    follows how many trials would decide. ``resolution``: by which share its clock may be off;
+    where that reaches as far as the bound, no number of trials decides.
     """
     threshold = " and ".join(
         f"{words} {bound:g}"
@@ -45,7 +47,6 @@ def bounded(
         if bound is not None
     )
     low, high = estimate.low, estimate.high
-    trials = _trials(estimate, (at_least, at_most), spread)
     if low is None or high is None:
         return Answer(
             "undecided", "one trial has no interval: measure five at least", estimate, threshold
@@ -56,16 +57,21 @@ def bounded(
         return Answer("supported", "the whole interval lies within the bound", estimate, threshold)
     if high < least or low > most:
         return Answer("refuted", "the whole interval lies beyond the bound", estimate, threshold)
-    return Answer("undecided", "the interval contains the bound", estimate, threshold, trials)
+    reason, trials = "the interval contains the bound", None
+    distance, off = _distance(estimate, (at_least, at_most)), math.log1p(resolution)
+    if off and distance is not None and distance <= off:
+        reason = f"{reason}; {TOO_COARSE}"
+    elif distance is not None and spread is not None:
+        trials = trials_to_tell(distance, spread, (1 - estimate.confidence) / 2, off)
+    return Answer("undecided", reason, estimate, threshold, trials)
 
 
-def _trials(estimate: Estimate, bounds: Sequence[float | None], spread: float | None) -> int | None:
-    """Trials that would tell the estimate from its nearest bound."""
+def _distance(estimate: Estimate, bounds: Sequence[float | None]) -> float | None:
+    """How far the estimate lies from its nearest bound, on the logarithm."""
     known = [bound for bound in bounds if bound is not None and bound > 0]
-    if spread is None or not known or not 0 < estimate.value < math.inf:
+    if not known or not 0 < estimate.value < math.inf:
         return None
-    distance = min(abs(math.log(estimate.value) - math.log(bound)) for bound in known)
-    return trials_to_tell(distance, spread, (1 - estimate.confidence) / 2)
+    return min(abs(math.log(estimate.value) - math.log(bound)) for bound in known)
 
 
 def levels_of(

@@ -21,6 +21,13 @@ from concurve.stats.blocks import Blocks, block_ratio
 from concurve.stats.centre import centre, staged
 from concurve.stats.intervals import scaled, variation_estimate
 from concurve.stats.moments import mean, stdev
+from concurve.stats.power import TOO_COARSE
+from concurve.stats.resolution import relative
+
+#: A spread is said to be small from so many trials on: what befalls a tenth of them would then have
+#: been seen with 95 % (an event that n trials do not show has a share of up to about 3/n; Hanley &
+#: Lippman-Hand 1983).
+TRIALS_OF_SPREAD = 30
 
 
 def speedup(test: Ratio, samples: Samples, confidence: float) -> Answer:
@@ -41,7 +48,8 @@ def _ratio(test: Ratio, top: Cell, bottom: Cell, samples: Samples, confidence: f
         raise _no_ratio(test.indicator)
     found = samples.log_ratios(top, bottom, test.indicator)
     spread = None if found is None else stdev(found.values)
-    return bounded(estimate, test.at_least, test.at_most, spread)
+    off = samples.ratio_resolution(top, bottom, test.indicator)
+    return bounded(estimate, test.at_least, test.at_most, spread, off)
 
 
 def _no_ratio(indicator: str) -> MissingError:
@@ -59,6 +67,7 @@ def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:
     if test.over is None:
         assert test.over_value is not None
         resolutions = [samples.resolution(cell, test.indicator) for cell in own]
+        off = relative(resolutions[index], list(columns[index].values()))
         found = best.best_centre(columns, lower, confidence, samples.is_staged, resolutions)[1]
         estimate: Estimate | None = scaled(found, 1 / test.over_value)
     else:
@@ -73,7 +82,9 @@ def best_ratio(test: BestRatio, samples: Samples, confidence: float) -> Answer:
         said += f", and at {levels[_best(beside, lower)]} in {setting_in_words(test.over)}"
     if estimate is None or estimate.value <= 0:
         raise _no_ratio(test.indicator)
-    return bounded(estimate, test.at_least, test.at_most)._replace(reason=said)
+    answer = bounded(estimate, test.at_least, test.at_most, resolution=off)
+    coarse = f"; {TOO_COARSE}" if answer.reason.endswith(TOO_COARSE) else ""
+    return answer._replace(reason=said + coarse)
 
 
 def _best(columns: list[Blocks], lower: bool) -> int:
@@ -96,7 +107,7 @@ def ratio_of_ratios(test: RatioOfRatios, samples: Samples, confidence: float) ->
         raise MissingError("no block holds all four cells")
     both = here.keys() & there.keys()
     spread = stdev([math.log(here[block]) - math.log(there[block]) for block in both])
-    return bounded(estimate, test.at_least, test.at_most, spread)
+    return bounded(estimate, test.at_least, test.at_most, spread, off)
 
 
 def _quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
@@ -109,7 +120,11 @@ def _quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
 
 def spread(test: Spread, samples: Samples, confidence: float) -> Answer:
     """The coefficient of variation with McKay's interval (1932; Vangel 1996), which takes the
-    errors as normal. Readings that a coarse clock gave alike say nothing of their spread."""
+    errors as normal. Readings that a coarse clock gave alike say nothing of their spread.
+
+    Fewer than :data:`TRIALS_OF_SPREAD` trials may not hold one of a rare slow mode, so they never
+    show that the spread is small, however narrow the interval is.
+    """
     values = samples.values(test.of, test.indicator)
     if len(values) < 3 or mean(values) == 0:
         return Answer("undecided", "fewer than three trials", None, "")
@@ -119,4 +134,14 @@ def spread(test: Spread, samples: Samples, confidence: float) -> Answer:
     assert estimate.high is not None
     low, high = max(0.0, estimate.low - off), estimate.high + off
     estimate = msgspec.structs.replace(estimate, low=low, high=high, confidence=confidence)
-    return bounded(estimate, test.at_least, test.at_most)
+    answer = bounded(estimate, test.at_least, test.at_most)
+    limit = test.at_most if answer.verdict == "supported" else test.at_least
+    if answer.verdict == "undecided" or limit is None or high > limit:
+        return answer
+    share = 1 - 0.05 ** (1 / len(values))
+    unseen = f"{len(values)} trials may miss what befalls up to {share * 100:.0f} % of trials"
+    if len(values) < TRIALS_OF_SPREAD:
+        return answer._replace(
+            verdict="undecided", reason=f"{unseen}: measure {TRIALS_OF_SPREAD} at least"
+        )
+    return answer._replace(reason=f"{answer.reason}; {unseen}")

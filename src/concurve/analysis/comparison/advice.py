@@ -5,27 +5,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from concurve.analysis.comparison.sides import Side
-from concurve.definition.units import format_duration
+from concurve.definition.units import format_count, format_duration
 from concurve.findings.comparison import CellComparison
-from concurve.stats.power import TRIALS_MAX
+from concurve.stats.power import TOO_COARSE, TRIALS_MAX
 
 _POWER = "with a power of 80 %"
 
 
 def advice(
-    cells: Sequence[CellComparison], sides: tuple[Side, Side], effect: float
+    cells: Sequence[CellComparison],
+    coarse: Sequence[bool],
+    sides: tuple[Side, Side],
+    effect: float,
 ) -> tuple[str, ...]:
-    """Sentences on the cells that are undecided; none where none is.
+    """Sentences on the cells that are undecided; none where none is. ``coarse``: is the step of a
+    cell's clock as large as the effect? A cell without an interval has a note instead.
 
     The numbers follow from the spreads alone, never from the differences that were seen: a run is
     planned for the effect of interest.
     """
-    undecided = [cell for cell in cells if cell.verdict == "undecided" and cell.ratio is not None]
-    if not undecided:
-        return ()
+    open_ = [
+        (cell, is_coarse)
+        for cell, is_coarse in zip(cells, coarse, strict=True)
+        if cell.verdict == "undecided" and cell.ratio is not None and not cell.note
+    ]
+    undecided = [cell for cell, is_coarse in open_ if not is_coarse]
+    beyond = len(open_) - len(undecided)
+    said = _coarse(beyond, len(open_), effect) if beyond else ()
+    return (*said, *_plan(undecided, sides, effect)) if undecided else said
+
+
+def _coarse(beyond: int, of: int, effect: float) -> tuple[str, ...]:
+    where = "" if beyond == of else f"In {beyond} of {of} undecided cells "
+    text = f"the step of the clock is as large as a difference of {_share(effect)}: {TOO_COARSE}."
+    return (where + text if where else text[0].upper() + text[1:],)
+
+
+def _share(effect: float) -> str:
+    return f"{100 * effect:.2g} %"
+
+
+def _plan(
+    undecided: Sequence[CellComparison], sides: tuple[Side, Side], effect: float
+) -> tuple[str, ...]:
     if any(len(side.sessions) > 1 for side in sides):
         return ("To decide more: more runs on each side, or a greater --effect.",)
-    share = f"{100 * effect:.2g} %"
+    share = _share(effect)
     have = min(cell.ratio.n for cell in undecided if cell.ratio is not None)
     wanted = [cell.trials for cell in undecided]
     if None in wanted:
@@ -40,9 +65,8 @@ def advice(
             "these differences are about as large as that: another --effect would decide.",
         )
     return (
-        f"{most - have} more trials of each (about {_time(most - have, sides)}) would show a "
-        f"difference of {share} {_POWER}: --repeats {most}..{most} in a new run "
-        f"(about {_time(most, sides)}).",
+        f"{format_count(most - have, 'more trial')} of each would show a difference of {share} "
+        f"{_POWER}: --repeats {most}..{most} in a new run (about {_time(most, sides)}).",
         *_by_cpu_time(undecided, most),
     )
 

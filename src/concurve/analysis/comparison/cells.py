@@ -23,11 +23,13 @@ CPU_TIME = "cpu_seconds"
 
 
 class Draft(NamedTuple):
-    """A compared cell whose verdict still needs the p-values of all cells."""
+    """A compared cell whose verdict still needs the p-values of all cells. ``is_coarse``: the step
+    of its clock is as large as the effect, so no number of trials shows it."""
 
     cell: CellComparison
     log: LogRatio | None
     better: str
+    is_coarse: bool
 
 
 Columns = tuple[tuple[dict[int, dict[int, float]], ...], ...]
@@ -97,7 +99,7 @@ def draft_of(
         if info.name != CPU_TIME
         else None,
     )
-    return Draft(cell, log, info.better)
+    return Draft(cell, log, info.better, log is not None and 0 < found.off >= options.effect)
 
 
 def is_staged(sides: Sequence[Side]) -> bool:
@@ -183,7 +185,8 @@ def _trials(
     if log is None or any(len(side.sessions) > 1 for side in sides):
         return None
     tail = (1 - staged(0.95, is_staged(sides))) / 2
-    return trials_to_tell(math.log1p(options.effect), found.spread(method), tail)
+    effect, off = math.log1p(options.effect), math.log1p(found.off)
+    return trials_to_tell(effect, found.spread(method), tail, off)
 
 
 def _by_cpu_time(

@@ -149,6 +149,6 @@ def _comparison(
         effect=options.effect,
         method=method,
         cells=cells,
-        advice=advice(cells, sides, options.effect),
+        advice=advice(cells, [draft.is_coarse for draft in drafts], sides, options.effect),
         warnings=tuple(warnings),
     )

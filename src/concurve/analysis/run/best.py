@@ -10,14 +10,15 @@ import msgspec
 
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
-from concurve.definition.units import format_share
+from concurve.definition.units import format_count, format_share
 from concurve.errors import RunError
 from concurve.findings.best import BestFinding
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import BestSet, best_set, trials_to_part
-from concurve.stats.blocks import Blocks, block_ratio
-from concurve.stats.centre import centre
+from concurve.stats.best import BestSet, best_set, gap
+from concurve.stats.blocks import Blocks
+from concurve.stats.centre import staged
+from concurve.stats.power import TOO_COARSE
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
@@ -62,10 +63,21 @@ def best_settings(
     found = []
     if plan.work in chosen and len(chosen) > 1:
         others = [name for name in varied if name != plan.work]
-        found = [_find(plan, (plan.work,), g, indicator) for g in _alike(measured, others)]
+        found = _found(plan, (plan.work,), _alike(measured, others), indicator)
     met = [name for name in varied if name not in chosen]
-    found += [_find(plan, chosen, group, indicator) for group in _alike(measured, met)]
-    return tuple(item for item in found if item is not None)
+    return tuple(found + _found(plan, chosen, _alike(measured, met), indicator))
+
+
+def _found(
+    plan: Plan,
+    factors: tuple[str, ...],
+    groups: Sequence[list[_Candidate]],
+    indicator: IndicatorInfo,
+) -> list[BestFinding]:
+    """The finding of each group; their sets hold together."""
+    comparisons = sum(len(group) - 1 for group in groups)
+    each = (_find(plan, factors, group, indicator, comparisons) for group in groups)
+    return [item for item in each if item is not None]
 
 
 def _alike(measured: Sequence[_Candidate], names: Sequence[str]) -> list[list[_Candidate]]:
@@ -78,8 +90,13 @@ def _alike(measured: Sequence[_Candidate], names: Sequence[str]) -> list[list[_C
 
 
 def _find(
-    plan: Plan, factors: tuple[str, ...], candidates: list[_Candidate], indicator: IndicatorInfo
+    plan: Plan,
+    factors: tuple[str, ...],
+    candidates: list[_Candidate],
+    indicator: IndicatorInfo,
+    comparisons: int,
 ) -> BestFinding | None:
+    """``comparisons``: how many all sets of this kind take."""
     if len(candidates) < 2:
         return None
     columns = [candidate.values for candidate in candidates]
@@ -88,6 +105,7 @@ def _find(
         indicator.better == "lower",
         is_staged=is_staged(plan.rules),
         resolutions=[candidate.resolution for candidate in candidates],
+        comparisons=comparisons,
     )
     members = [candidates[index].cell.parameters for index in best.members]
     levels = _levels(plan)
@@ -95,7 +113,8 @@ def _find(
     smallest = min(
         members, key=lambda cell: [_rank(cell[name], levels[name]) for name in work_first]
     )
-    decide, trials = _decide(columns, best)
+    confidence = 1 - (1 - staged(0.95, is_staged(plan.rules))) / comparisons
+    decide, trials = _decide(candidates, best, confidence)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -123,41 +142,42 @@ def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
     return False, level
 
 
-def _decide(columns: Sequence[Blocks], best: BestSet) -> tuple[str, int | None]:
-    """What would decide between the best two settings, and how many trials it takes."""
+def _decide(
+    candidates: Sequence[_Candidate], best: BestSet, confidence: float
+) -> tuple[str, int | None]:
+    """What would decide between the best two settings, and how many trials it takes. The
+    ``confidence`` is that of a two-sided comparison."""
     if best.rival is None:
         return "", None
-    first, second = columns[best.leader], columns[best.rival]
-    have = len(first.keys() & second.keys())
-    if have < 2:
+    first, second = candidates[best.leader], candidates[best.rival]
+    found = gap(first.values, second.values, (first.resolution, second.resolution))
+    if found is None:
         return (
             "a setting with a single trial cannot be distinguished from any: run more trials",
             None,
         )
-    share = _apart(first, second)
-    if share < EFFECT:
+    if found.is_within(EFFECT, confidence):
         return (
-            f"the best two settings lie {format_share(share)} apart: no relevant difference",
+            f"the best two settings lie less than {format_share(EFFECT)} apart: no relevant "
+            "difference",
             None,
         )
-    trials = trials_to_part(first, second, others=len(columns) - 1)
-    seem = f"the best two settings lie {format_share(share)} apart"
+    is_close = found.share < EFFECT
+    seem = f"the best two settings seem {format_share(found.share)} apart"
+    if is_close:
+        seem = "the best two settings cannot be told apart"
+    if found.is_within_resolution(EFFECT):
+        return f"{seem}; {TOO_COARSE}", None
+    trials, have = found.trials(EFFECT, confidence), len(found.ranked.values)
     if trials is None:
-        return f"{seem}, but spread so much that more trials will hardly decide", None
+        return f"{seem}, and spread so much that more trials will hardly decide", None
     trials = max(trials, have + 1)
+    what = f"a difference of {format_share(EFFECT)}" if is_close else "that, if it is true,"
     return (
-        f"{seem}; if they truly do, {trials} trials of each ({trials - have} more) would show "
-        "it with a power of 80 %", trials,
-    )  # fmt: skip
-
-
-def _apart(first: Blocks, second: Blocks) -> float:
-    """By which share two settings differ: the estimate by their common blocks."""
-    ratio = block_ratio(second, first)
-    if ratio is not None:
-        return abs(ratio.value - 1)
-    middle, other = centre(list(first.values())), centre(list(second.values()))
-    return abs(middle - other) / abs(middle) if middle else float(middle != other)
+        f"{seem}; {format_count(trials - have, 'more trial')} of each would show {what} with a "
+        f"power of 80 %: --repeats {trials}..{trials} in a new run",
+        trials,
+    )
 
 
 def _levels(plan: Plan) -> dict[str, tuple[Level, ...]]:

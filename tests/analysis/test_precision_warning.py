@@ -1,0 +1,61 @@
+"""The warning of intervals that are wider than the precision asked for goes by those printed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from concurve.definition.study import Rules
+from concurve.findings.run import Findings
+from concurve.store import Store
+from tests.helpers.made import made_run
+
+STAGED = Rules(repeats_min=5, repeats_max=8, precision=0.02)
+FIXED = Rules(repeats_min=5, repeats_max=5, precision=0.02)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "s.db"))
+
+
+def warning(found: Findings) -> str:
+    (said,) = (item.sentence for item in found.sentences if "precision asked for" in item.sentence)
+    return said
+
+
+def wide(found: Findings) -> int:
+    """Cells whose printed interval is wider than 2 %."""
+    shown = (cell.indicators["wall_seconds"].precision for cell in found.cells)
+    return sum(precision is not None and precision > 0.02 for precision in shown)
+
+
+def alternating() -> Callable[..., float]:
+    reads = itertools.cycle((0.02, 0.03, 0.03, 0.02, 0.02))
+    return lambda n: next(reads) if n == "1" else 0.02
+
+
+def test_all_cells_of_a_coarse_clock_are_counted_and_the_clock_is_named(store: Store) -> None:
+    """A cell with equal readings has reached the precision by its spread, not by its interval."""
+    found = made_run(store, alternating(), cv=0, rules=STAGED, n=(1, 2, 3, 4))
+    assert wide(found) == 4
+    said = warning(found)
+    assert said.startswith("4 of 4 cells did not reach the precision asked for (±2 %); the widest")
+    assert said.endswith("The step of the clock alone is as wide: longer trials, or a finer clock.")
+
+
+def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
+    found = made_run(store, float, cv=0.08, rules=STAGED, n=(1, 2))
+    assert wide(found) == 2
+    assert warning(found).startswith("2 of 2 cells did not reach")
+    assert "clock" not in warning(found)
+
+
+@pytest.mark.parametrize(("rules", "cv"), [(FIXED, 0.08), (STAGED, 0.001)])
+def test_there_is_no_warning_where_none_is_due(store: Store, rules: Rules, cv: float) -> None:
+    """A fixed number of trials asks for no precision."""
+    found = made_run(store, float, cv=cv, rules=rules, n=(1, 2))
+    assert not any("precision asked for" in item.sentence for item in found.sentences)
