@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import trial_findings_of
 from concurve.analysis.run.doubted import is_enough
 from concurve.definition.study import Claim, Rules
@@ -229,3 +230,20 @@ def test_a_few_trials_in_doubt_do_not_move_a_median() -> None:
         assert not figure.in_doubt
         assert figure.n == 5
         assert figure.value == pytest.approx(1, rel=0.06)
+
+
+def test_a_comparison_of_figures_in_doubt_is_undecided() -> None:
+    """Also where they differ greatly: the machine may have made the difference."""
+    report = busy((1, 2), lambda block, n: n == 2 or block % 2 == 0, "steal")
+    (cell,) = compare_levels(report, "threads").cells
+    assert cell.verdict == "undecided"
+    assert "the machine was not quiet" in cell.note
+    assert cell.ratio is not None
+    assert cell.ratio.in_doubt
+
+
+def test_that_no_cell_is_faster_is_not_said_of_figures_in_doubt() -> None:
+    report = busy((1, 2), lambda block, n: n == 2, "steal")
+    answer = sentences(report, "answer")
+    assert "No cell is significantly faster" not in answer
+    assert "not said" in answer

@@ -172,7 +172,9 @@ def _greatest(
         ranking = sorted(measured, key=lambda cell: -cell.indicators["speedup"].value)
         # A setting leaves the best set by the same test: both say the same of it.
         gain = next((cell for cell in ranking if _is_gain(cell, compared, among)), None)
-        best = gain or ranking[0]
+        # That none is faster is not said either where one of them is in doubt.
+        doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
+        best = gain or next(doubted, ranking[0])
         base = cells[best.index if best.base is None else best.base]
         yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
 

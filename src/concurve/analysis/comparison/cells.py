@@ -86,20 +86,38 @@ def draft_of(
     ]
     note = _lack(sides, keys, found, info)
     log = None if note else found.log(method)
+    ratio = None if note else _ratio(found, log, method, is_staged(sides))
+    doubt = "" if note else _doubt(sides, keys, info)
+    if doubt and ratio is not None:
+        ratio = ratio.doubted()
     cell = CellComparison(
         parameters=pair.parameters,
         indicator=info.name,
         verdict="undecided",
-        ratio=None if note else _ratio(found, log, method, is_staged(sides)),
+        ratio=ratio,
         base=figures[0],
         new=figures[1],
-        note=note or ("" if log else _no_interval(found, method)),
+        note=note or doubt or ("" if log else _no_interval(found, method)),
         trials=_trials(found, log, method, sides, options),
         cpu_trials=_by_cpu_time(_compared(sides, keys, cpu, CPU_TIME), method, sides, options)
         if info.name != CPU_TIME
         else None,
     )
+    if doubt:
+        return Draft(cell, None, info.better, False)
     return Draft(cell, log, info.better, log is not None and 0 < found.off >= options.effect)
+
+
+def _doubt(
+    sides: tuple[Side, Side], keys: tuple[frozenset[tuple[str, Level]], ...], info: IndicatorInfo
+) -> str:
+    """The run whose figure is in doubt, so that nothing is said of the ratio; empty if none is."""
+    for side, key in zip(sides, keys, strict=True):
+        for cells, run in zip(side.cells, side.sessions, strict=True):
+            figure = cells[key].indicators.get(info.name)
+            if figure is not None and figure.in_doubt:
+                return f"in doubt: the machine was not quiet in run {run.run.id}"
+    return ""
 
 
 def is_staged(sides: Sequence[Side]) -> bool:
