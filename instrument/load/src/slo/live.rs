@@ -192,14 +192,20 @@ impl Live<'_> {
     }
 
     fn note_answers(&mut self, tally: &Tally) {
-        if tally.total().answered() > 0 {
-            let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
-            let at_ns = tally.begin_ns + last_ns.unwrap_or(0);
-            self.last_answer_ns = Some(at_ns.saturating_sub(self.begin_ns));
-            self.silent = 0;
-        } else if tally.due > 0 {
-            self.silent += 1;
-        }
+        let at_ns = match tally.total().answered() {
+            // A server that is behind answers what was due before the window.
+            0 if tally.acknowledged > 0 => tally.end_ns,
+            0 => {
+                self.silent += usize::from(tally.due > 0);
+                return;
+            }
+            _ => {
+                let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
+                tally.begin_ns + last_ns.unwrap_or(0)
+            }
+        };
+        self.last_answer_ns = Some(at_ns.saturating_sub(self.begin_ns));
+        self.silent = 0;
     }
 
     fn sessions_lost(&self) -> u64 {
