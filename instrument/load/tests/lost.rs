@@ -39,6 +39,15 @@ fn assert_one_lost(ended: &Ended, share: f64) {
     assert_eq!(ended.indicator("sessions_lost"), 1.0, "{said}");
     assert_eq!(ended.indicator("operations"), 4.0 * share + 9.0);
     assert_eq!(ended.indicator("errors"), 1.0);
+    assert_eq!(ended.indicator("transactions_lost"), 1.0);
+    assert_eq!(ended.indicator("unanswered"), 0.0, "it is counted once");
+    let due = ended.indicator("operations") + 1.0 + ended.indicator("skipped");
+    assert_eq!(ended.indicator("due"), due);
+    assert!(
+        said.contains("0 errors)"),
+        "those that were answered: {said}"
+    );
+    assert!(said.contains("lost         1 with their connections"));
     assert_eq!(ended.indicator("in_doubt"), 1.0);
     assert_eq!(ended.indicator("not_begun"), share - 10.0);
     assert_eq!(

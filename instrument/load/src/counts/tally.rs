@@ -39,15 +39,18 @@ pub struct Tally {
     /// By session, in the order of their numbers.
     pub sessions: Vec<SessionTally>,
     pub usage: ResourceUsage,
-    /// Open loop: transactions that were due in the measured time. Each was answered, is
+    /// Open loop: transactions that were due in the measured time. Each was answered, was lost, is
     /// unanswered, or was skipped.
     pub due: u64,
-    /// Transactions that were due in the measured time, and neither answered by its end nor
-    /// skipped: under way, lost with their connection, or (open loop) waiting for a session. Those
-    /// under way in a closed loop are `in_flight`.
+    /// Open loop: transactions that were due in the measured time, and neither answered by its end
+    /// nor lost or skipped: under way, or waiting for a session. Those under way in a closed loop are
+    /// `in_flight`.
     pub unanswered: u64,
-    /// By kind of transaction, the ages at the end of those that are unanswered or skipped: their
-    /// latencies are at least these. Empty if there are none.
+    /// Transactions that were due in the measured time, and lost with their connection: they are
+    /// among the errors.
+    pub transactions_lost: u64,
+    /// By kind of transaction, the ages at the end of those that are lost, unanswered or skipped:
+    /// their latencies are at least these. Empty if there are none.
     pub ages: Vec<Ages>,
     /// Closed loop: what was under way at the end.
     pub in_flight: Vec<InFlight>,
@@ -81,6 +84,7 @@ impl Tally {
             usage: ResourceUsage::default(),
             due: 0,
             unanswered: 0,
+            transactions_lost: 0,
             ages: Vec::new(),
             in_flight: Vec::new(),
             timeline: Timeline::new(None),
@@ -166,6 +170,7 @@ impl Tally {
             }
             all.in_flight.extend(tally.in_flight);
             all.unanswered += tally.unanswered;
+            all.transactions_lost += tally.transactions_lost;
             add_kinds(&mut all.kinds, &tally.kinds);
             all.sessions.extend(tally.sessions);
             all.usage.add(&tally.usage);
@@ -184,7 +189,7 @@ impl Tally {
         all
     }
 
-    /// Transactions that were due, and unanswered or skipped, and older than this at the end.
+    /// Transactions that were due, and lost, unanswered or skipped, and older than this at the end.
     pub fn unanswered_over(&self, ns: u64) -> u64 {
         let of = |ages: &Ages| ages.0.len() - ages.0.count_between(0, ns);
         self.ages.iter().map(of).sum()

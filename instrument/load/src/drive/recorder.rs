@@ -360,7 +360,10 @@ impl Recorder {
             return;
         }
         let age_ns = end_ns.saturating_sub(due_ns);
-        if self.is_open() || outstanding.outcome == Outcome::Lost {
+        if outstanding.outcome == Outcome::Lost {
+            self.tally.transactions_lost += 1;
+            self.tally.add_age(kind, age_ns, 1);
+        } else if self.is_open() {
             self.tally.unanswered += 1;
             self.tally.add_age(kind, age_ns, 1);
         } else {
@@ -392,10 +395,11 @@ impl Recorder {
         }
     }
 
-    /// Transactions that were answered, are unanswered, or were skipped.
+    /// Transactions that were answered, were lost, are unanswered, or were skipped.
     fn accounted_for(&self) -> u64 {
         let answered = self.tally.sessions.iter().map(|it| it.transactions);
-        answered.sum::<u64>() + self.tally.unanswered + self.tally.skipped
+        let missing = self.tally.transactions_lost + self.tally.unanswered + self.tally.skipped;
+        answered.sum::<u64>() + missing
     }
 
     #[cold]

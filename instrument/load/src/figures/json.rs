@@ -36,6 +36,7 @@ pub fn figures(plan: &Plan, figures: &Figures) -> Value {
         "due": figures.due,
         "answered": total.answered(),
         "unanswered": figures.unanswered,
+        "transactions_lost": figures.all.transactions_lost,
         "operations": total.ok + total.refused,
         "refused": total.refused,
         "errors": total.failed(),

@@ -45,8 +45,8 @@ pub struct Figures {
     pub workers: Vec<KindTally>,
     /// The sum of all kinds of transactions.
     pub total: KindTally,
-    /// Transactions that were due in the measured time: each was answered, is unanswered, or was
-    /// skipped.
+    /// Transactions that were due in the measured time: each was answered, was lost with its
+    /// connection, is unanswered, or was skipped.
     pub due: u64,
     pub unanswered: u64,
     /// Latencies of all transactions, and by kind; with the ages of those that were not answered.
@@ -119,7 +119,7 @@ impl Figures {
             concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
             fairness: fairness(&all),
             sessions_lost: all.lost.values().sum(),
-            due: answered + unanswered + all.skipped,
+            due: answered + all.transactions_lost + unanswered + all.skipped,
             unanswered,
             latency,
             kinds,
@@ -145,7 +145,11 @@ impl Figures {
         }
         let asked = plan.sessions as f64 * f64::from(plan.pipeline);
         let pausing = self.rate_per_second * think_ns as f64 / 1e9;
-        let found = self.concurrency + pausing;
+        // Those without an answer are not in the mean latency, but were under way as well.
+        let wall_ns = self.all.wall_ns();
+        let waited = self.all.in_flight.iter().map(|it| it.age_ns.min(wall_ns));
+        let waiting = waited.sum::<u64>() as f64 / wall_ns.max(1) as f64;
+        let found = self.concurrency + waiting + pausing;
         let enough = self.total.answered() as f64 > 100.0 * asked;
         let off = (found / asked - 1.0).abs() > LITTLE_TOLERANCE;
         (off && enough).then(|| {
@@ -155,9 +159,14 @@ impl Figures {
         })
     }
 
+    /// Transactions that were due and not answered: lost, unanswered or skipped.
+    fn missing(&self) -> u64 {
+        self.all.transactions_lost + self.unanswered + self.all.skipped
+    }
+
     /// Share of what was due that was not answered.
     pub fn unanswered_share(&self) -> f64 {
-        (self.unanswered + self.all.skipped) as f64 / self.due.max(1) as f64
+        self.missing() as f64 / self.due.max(1) as f64
     }
 
     /// An error if more than this share was not answered.
@@ -173,11 +182,10 @@ impl Figures {
 
     fn not_answered(&self) -> Option<String> {
         let number = |it: u64| count(it as f64);
-        let missing = self.unanswered + self.all.skipped;
+        let missing = self.missing();
         let oldest_ns = self.latency.unanswered().max();
         if let Pace::Closed { .. } = self.pace {
-            // Those of lost sessions are in the warning of these.
-            let hanging = self.unanswered - self.all.unanswered;
+            let hanging = self.unanswered;
             let longest = time(self.total.latency_ns.max() as f64);
             return (hanging > 0).then(|| {
                 format!(
@@ -190,8 +198,12 @@ impl Figures {
         if self.unanswered_share() < UNANSWERED_SHARE_MAX {
             return None;
         }
+        let lost = match self.all.transactions_lost {
+            0 => String::new(),
+            lost => format!("{} lost with their connections, ", number(lost)),
+        };
         let what = format!(
-            "{} of {} due transactions were not answered ({}; {} skipped): their latencies are at least their ages at the end, up to {}",
+            "{} of {} due transactions were not answered ({}; {lost}{} skipped): their latencies are at least their ages at the end, up to {}",
             number(missing),
             number(self.due),
             percent(self.unanswered_share()),

@@ -125,15 +125,24 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
             number(total.answered()),
             figures.wall_seconds,
             number(total.refused),
-            number(total.failed())
+            number(total.failed() - all.transactions_lost)
         ),
     )];
+    if all.transactions_lost > 0 {
+        let lost = number(all.transactions_lost);
+        let value = format!("{lost} with their connections (errors without an answer)");
+        facts.push(("lost", value));
+    }
     let unanswered = number(figures.unanswered);
     if let Pace::Open { .. } = figures.pace {
         let (due, answered) = (number(figures.due), number(total.answered()));
         let skipped = number(all.skipped);
+        let lost = match all.transactions_lost {
+            0 => String::new(),
+            lost => format!(" {} lost,", number(lost)),
+        };
         let value =
-            format!("{due}: {answered} answered, {unanswered} unanswered, {skipped} skipped");
+            format!("{due}: {answered} answered,{lost} {unanswered} unanswered, {skipped} skipped");
         facts.push(("due", value));
         let lag = time(all.lag_ns_max as f64);
         let value = format!("{} late (at most {lag})", number(all.late));

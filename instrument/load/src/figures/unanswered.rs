@@ -13,7 +13,7 @@ const STEPS_MAX: u64 = 1000;
 
 /// The distributions of latencies, with what was not answered.
 pub struct Unanswered {
-    /// Transactions that were due, not answered, and not skipped.
+    /// Transactions that were due, and not answered, lost or skipped.
     pub unanswered: u64,
     /// Of all kinds, and of each.
     pub latency: Distribution,

@@ -7,6 +7,8 @@
 //! How much less is estimated from the scatter of the windows around the curve (their dispersion),
 //! and the interval is a profile of the quasi-likelihood: all rates that an F test does not reject.
 
+use std::cmp::Ordering;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Requests of one window at a rate.
@@ -48,6 +50,8 @@ const NONE_SEEN: f64 = 4.0;
 pub const STEP_SURE: f64 = 25.0;
 /// A greater one may be a step: the critical value of Andrews for 1 %.
 pub const STEP_MAYBE: f64 = 12.4;
+/// Share of the pairs of windows, one before and one after a step, that it puts in the same order.
+const STEP_ABOVE: f64 = 0.85;
 const STEPS: usize = 60;
 const LOG_MAX: f64 = 30.0;
 
@@ -160,6 +164,78 @@ pub fn changes(counts: &[Count], f_max: f64) -> bool {
         let most = (windows - 2) as f64;
         ratio >= most || (most - 1.0) * ratio / (most - ratio) > f_max
     })
+}
+
+/// Whether the server changed in the course of windows at any rates, without a model of how the share
+/// grows: only that it does not fall with the rate. The residuals of the least-squares curve of that
+/// kind (Barlow et al., Statistical Inference under Order Restrictions, 1972) have a step in time that
+/// is no chance. For windows that no line fits.
+pub fn steps(counts: &[Count]) -> bool {
+    let windows = counts.len();
+    if windows < 2 * WINDOWS_MIN {
+        return false;
+    }
+    let fitted = increasing(counts);
+    let residual = |(it, fitted): (&Count, &f64)| it.share().sqrt() - fitted.sqrt();
+    let residuals: Vec<f64> = counts.iter().zip(&fitted).map(residual).collect();
+    let sum: f64 = residuals.iter().sum();
+    let mean = sum / windows as f64;
+    let total: f64 = residuals.iter().map(|it| (it - mean).powi(2)).sum();
+    if total < 1e-12 {
+        return false;
+    }
+    let edge = windows / 6;
+    (edge..windows - edge).any(|split| {
+        let before: f64 = residuals[..split].iter().sum();
+        let off = before - mean * split as f64;
+        let between = off * off * windows as f64 / (split * (windows - split)) as f64;
+        let is_step = between * (windows - 2) as f64 > STEP_SURE * (total - between);
+        is_step && differs(&residuals[..split], &residuals[split..])
+    })
+}
+
+/// Whether nearly all values of one part are above those of the other (Mann & Whitney 1947): a few
+/// windows that are very bad are a burst, and no step.
+fn differs(before: &[f64], after: &[f64]) -> bool {
+    let above = |it: f64| -> f64 {
+        let of = |other: &f64| match other.total_cmp(&it) {
+            Ordering::Less => 1.0,
+            Ordering::Equal => 0.5,
+            Ordering::Greater => 0.0,
+        };
+        before.iter().map(of).sum()
+    };
+    let pairs = (before.len() * after.len()) as f64;
+    let share = after.iter().map(|it| above(*it)).sum::<f64>() / pairs;
+    share.max(1.0 - share) > STEP_ABOVE
+}
+
+/// The share at the rate of each window by the curve that never falls with the rate and fits best:
+/// neighbours that fall are pooled.
+fn increasing(counts: &[Count]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by(|a, b| counts[*a].rate.total_cmp(&counts[*b].rate));
+    // Bad requests, requests, and windows of each pool.
+    let mut pools: Vec<(f64, f64, Vec<usize>)> = Vec::new();
+    for index in order {
+        let count = counts[index];
+        let mut own = (count.bad, count.requests, vec![index]);
+        while let Some(last) = pools.last() {
+            let is_same_rate = counts[last.2[0]].rate == count.rate;
+            if !is_same_rate && last.0 / last.1 <= own.0 / own.1 {
+                break;
+            }
+            let (bad, requests, mut members) = pools.pop().expect("it is the last");
+            members.extend(own.2);
+            own = (own.0 + bad, own.1 + requests, members);
+        }
+        pools.push(own);
+    }
+    let mut fitted = vec![0.0; counts.len()];
+    for (bad, requests, members) in pools {
+        members.iter().for_each(|it| fitted[*it] = bad / requests);
+    }
+    fitted
 }
 
 fn totals(counts: &[Count]) -> (f64, f64) {

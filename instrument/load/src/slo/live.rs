@@ -8,7 +8,7 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::Edge;
 
-use super::search::{self, Doubt, Search, SystemUnderTest, Window, settle};
+use super::search::{self, Doubt, Outcome, Search, SystemUnderTest, Window, settle};
 use crate::counts::tally::{Tally, add_counts};
 use crate::drive::{HEAD_START_NS, Workers, report_edge};
 use crate::error::Error;
@@ -26,6 +26,8 @@ const SETTLE: u64 = 4;
 /// would not be seen.
 const LIMITS_IN_WINDOW: u64 = 20;
 const WINDOWS_MIN: u64 = 15;
+/// In so many windows at the end nothing is answered by a server that hangs.
+const SILENT: usize = 3;
 /// A server that answers less than this share of the due transactions does not keep the rate.
 const SUSTAINED: f64 = 0.9;
 
@@ -41,6 +43,8 @@ pub struct SearchResult {
     pub lost: BTreeMap<String, u64>,
     /// The one rate that was to be checked.
     pub checked_rate: Option<f64>,
+    /// The time of the last answer, if nothing was answered in the windows after it.
+    pub silent_after_ns: Option<u64>,
 }
 
 impl SearchResult {
@@ -79,6 +83,9 @@ pub fn seek_rate(
         busy: Vec::new(),
         lost: BTreeMap::new(),
         windows: 0,
+        begin_ns,
+        last_answer_ns: None,
+        silent: 0,
     };
     let shares: Vec<f64> = asked.objectives.iter().map(|it| it.share).collect();
     let mut search = match asked.rate {
@@ -87,9 +94,13 @@ pub fn seek_rate(
     };
     report_edge(reporter, "measure", Edge::End, Some(monotonic_ns()))?;
     let busiest_thread_share = live.busiest_up_to(search.rate());
+    let silent_after_ns = live.last_answer_ns.filter(|_| live.silent >= SILENT);
     live.workers.end()?;
     if !live.lost.is_empty() {
         search.doubt(Doubt::LostSessions);
+    } else if silent_after_ns.is_some() && !matches!(search.outcome, Outcome::Missed { .. }) {
+        // A rate that was to be checked is missed whatever the reason is.
+        search.doubt(Doubt::Changed);
     } else if busy_client(plan, busiest_thread_share).is_some() {
         search.doubt(Doubt::BusyClient);
     }
@@ -100,6 +111,7 @@ pub fn seek_rate(
         window_ns: length_ns,
         lost: live.lost,
         checked_rate: asked.rate,
+        silent_after_ns,
     })
 }
 
@@ -140,6 +152,11 @@ struct Live<'a> {
     lost: BTreeMap<String, u64>,
     /// Number of windows so far.
     windows: usize,
+    begin_ns: u64,
+    /// When the last answer came that was measured, since the beginning.
+    last_answer_ns: Option<u64>,
+    /// Number of windows after it in which something was due, and nothing was answered.
+    silent: usize,
 }
 
 impl Live<'_> {
@@ -170,7 +187,25 @@ impl Live<'_> {
         }
         let tally = Tally::merged(tallies);
         add_counts(&mut self.lost, &tally.lost);
+        self.note_answers(&tally);
         Ok(Some(tally).filter(|_| self.sessions_lost() < self.plan.sessions))
+    }
+
+    fn note_answers(&mut self, tally: &Tally) {
+        let at_ns = match tally.total().answered() {
+            // A server that is behind answers what was due before the window.
+            0 if tally.acknowledged > 0 => tally.end_ns,
+            0 => {
+                self.silent += usize::from(tally.due > 0);
+                return;
+            }
+            _ => {
+                let last_ns = tally.sessions.iter().map(|it| it.last_ns).max();
+                tally.begin_ns + last_ns.unwrap_or(0)
+            }
+        };
+        self.last_answer_ns = Some(at_ns.saturating_sub(self.begin_ns));
+        self.silent = 0;
     }
 
     fn sessions_lost(&self) -> u64 {

@@ -92,7 +92,10 @@ fn verdict(found: &SearchResult) -> String {
                 (false, true) => format!(" (at most {} per second)", count(high.round())),
                 (false, false) => String::new(),
             };
-            format!("it cannot be said {what}{bounds}, because {}", reason(why))
+            format!(
+                "it cannot be said {what}{bounds}, because {}",
+                reason(why, found.silent_after_ns)
+            )
         }
     }
 }
@@ -101,14 +104,15 @@ fn texts(found: &SearchResult) -> Vec<&str> {
     found.objectives.iter().map(|it| it.text.as_str()).collect()
 }
 
-/// Why there is no answer, and what to try.
-fn reason(why: Doubt) -> String {
+/// Why there is no answer, and what to try. `silent_after_ns` is when the server stopped answering.
+fn reason(why: Doubt, silent_after_ns: Option<u64>) -> String {
     match why {
         Doubt::TooFewWindows => {
             "it ended before there were enough windows; try a longer --duration".to_owned()
         }
-        Doubt::NoTrend => "the share of bad requests does not grow with the rate: requests are bad for another \
-            reason, or windows differ too much; try a longer --duration, or look for pauses of the server"
+        Doubt::NoTrend => "the share of bad requests does not grow clearly with the rate: windows at similar rates \
+            differ too much, or requests are bad for another reason than the rate; try a longer --duration, or look for \
+            pauses of the server"
             .to_owned(),
         Doubt::TooWide => format!(
             "the interval is wider than a factor of {WIDE}: windows at similar rates differ much, as they do when the \
@@ -117,9 +121,15 @@ fn reason(why: Doubt) -> String {
         Doubt::TooNear => "its share of bad requests is too near to the objective for the number of bursts that were \
             seen; try a longer --duration, or a lower --rate"
             .to_owned(),
-        Doubt::Changed => "the server answered otherwise at the end than at the beginning, at the same rates; try a \
-            --warm-up, or again when the server does the same all the time (caches, compaction, neighbours)"
-            .to_owned(),
+        Doubt::Changed => match silent_after_ns {
+            Some(ns) => format!(
+                "nothing was answered after {}; look at the server and its log",
+                time(ns as f64)
+            ),
+            None => "the server answered otherwise at the end than at the beginning, at the same rates; try a \
+                --warm-up, or again when the server does the same all the time (caches, compaction, neighbours)"
+                .to_owned(),
+        },
         Doubt::BusyClient => {
             "the load generator was the limit; try more --threads, or CPUs of its own".to_owned()
         }
@@ -243,4 +253,85 @@ pub fn report(plan: &Plan, found: &SearchResult, reporter: &Reporter) -> Result<
     reporter.indicator("client_threads_busy_share_max", busy, None)?;
     reporter.fact("slo", json(plan, found))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::search::Search;
+    use super::*;
+
+    fn ended_with(outcome: Outcome) -> SearchResult {
+        SearchResult {
+            objectives: vec!["p99=2ms".parse().unwrap()],
+            search: Search {
+                capacity: 1000.0,
+                windows: Vec::new(),
+                outcome,
+            },
+            window_ns: 1_000_000,
+            busiest_thread_share: 0.0,
+            lost: BTreeMap::new(),
+            checked_rate: None,
+            silent_after_ns: None,
+        }
+    }
+
+    #[test]
+    fn each_outcome_has_its_name_and_exit_code() {
+        let (rate, objective) = (50.0, 0);
+        let undecided = |why| Outcome::Undecided {
+            low: 0.0,
+            high: f64::INFINITY,
+            why,
+        };
+        let found = Outcome::Found {
+            rate,
+            low: 40.0,
+            high: 60.0,
+            objective,
+        };
+        for (outcome, expected) in [
+            (found, ("found", None, 0)),
+            (Outcome::Kept { rate }, ("met", None, 0)),
+            (
+                Outcome::AlwaysKept { rate },
+                ("kept_at_every_rate", None, 0),
+            ),
+            (Outcome::Missed { rate, objective }, ("not_met", None, 10)),
+            (
+                Outcome::NeverKept { rate, objective },
+                ("kept_at_no_rate", None, 10),
+            ),
+            (
+                undecided(Doubt::NoTrend),
+                ("undecided", Some("no_trend"), 11),
+            ),
+            (
+                undecided(Doubt::Changed),
+                ("undecided", Some("server_changed"), 11),
+            ),
+        ] {
+            assert_eq!(names(&ended_with(outcome)), expected);
+            assert_eq!(exit_code(&ended_with(outcome)), expected.2);
+        }
+    }
+
+    #[test]
+    fn a_server_that_hangs_is_named_with_the_time_of_its_last_answer() {
+        let why = Doubt::Changed;
+        let (low, high) = (0.0, f64::INFINITY);
+        let found = SearchResult {
+            silent_after_ns: Some(2_100_000_000),
+            ..ended_with(Outcome::Undecided { low, high, why })
+        };
+        let said = verdict(&found);
+        assert!(
+            said.contains("because nothing was answered after 2.10 s"),
+            "{said}"
+        );
+        let said = verdict(&ended_with(found.search.outcome));
+        assert!(said.contains("answered otherwise at the end"), "{said}");
+    }
 }

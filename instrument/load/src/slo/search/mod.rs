@@ -74,7 +74,7 @@ pub enum Outcome {
 pub enum Doubt {
     /// It ended before there were enough windows.
     TooFewWindows,
-    /// The share of bad requests does not grow with the rate.
+    /// The share of bad requests does not grow clearly with the rate.
     NoTrend,
     /// The interval is wider than a factor of [`WIDE`].
     TooWide,
@@ -236,7 +236,7 @@ impl Search {
                 (Some(kept), None) if kept >= ceiling => {
                     self.outcome = match self.confirmed(system, shares, kept)? {
                         Some(true) => Outcome::AlwaysKept { rate: kept },
-                        _ => undecided(Doubt::NoTrend),
+                        _ => self.in_doubt(shares, Doubt::NoTrend),
                     };
                     return Ok(None);
                 }
@@ -248,7 +248,7 @@ impl Search {
                         let objective = worst.unwrap_or(0);
                         self.outcome = match self.confirmed(system, shares, rate)? {
                             Some(false) => Outcome::NeverKept { rate, objective },
-                            _ => undecided(Doubt::NoTrend),
+                            _ => self.in_doubt(shares, Doubt::NoTrend),
                         };
                         return Ok(None);
                     }
@@ -361,7 +361,7 @@ impl Search {
             return undecided(Doubt::TooFewWindows);
         }
         let Some((objective, first)) = self.first_limit(shares) else {
-            return undecided(Doubt::NoTrend);
+            return self.in_doubt(shares, Doubt::NoTrend);
         };
         // Windows that looked for a bracket are too far from the root for the line.
         let changes = |f_max: f64| {
@@ -384,7 +384,7 @@ impl Search {
         }
         if high > WIDE * low && changes(fit::STEP_MAYBE) {
             // Bounds of windows before a change hold no longer.
-            return undecided(Doubt::TooWide);
+            return self.in_doubt(shares, Doubt::TooWide);
         }
         if high > WIDE * low {
             let high = if high < ceiling { high } else { f64::INFINITY };
@@ -418,7 +418,17 @@ impl Search {
         if objectives.clone().all(|it| verdicts[it] == Some(true)) {
             return Outcome::Kept { rate };
         }
-        undecided(Doubt::TooNear)
+        let why = match objectives.into_iter().any(|it| fit::steps(&counts(it))) {
+            true => Doubt::Changed,
+            false => Doubt::TooNear,
+        };
+        undecided(why)
+    }
+
+    /// No answer for this reason, unless a change of the server explains it.
+    fn in_doubt(&self, shares: &[f64], why: Doubt) -> Outcome {
+        let changed = (0..shares.len()).any(|it| fit::steps(&self.counts(it)));
+        undecided(if changed { Doubt::Changed } else { why })
     }
 }
 

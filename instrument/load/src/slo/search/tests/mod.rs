@@ -249,6 +249,122 @@ fn a_check_is_seldom_wrong() {
     }
 }
 
+/// The share of bad requests in a window, by its number and its rate.
+type Plan<'a> = &'a dyn Fn(usize, f64) -> f64;
+
+/// A server whose windows have shares of bad requests that are planned. Its sessions reach 1000 per
+/// second without pauses.
+struct Planned<'a> {
+    plan: Plan<'a>,
+    done: usize,
+    windows: usize,
+}
+
+impl SystemUnderTest for Planned<'_> {
+    type Error = std::convert::Infallible;
+
+    fn closed_loop(&mut self) -> Result<Option<f64>, Self::Error> {
+        Ok(Some(1000.0))
+    }
+
+    fn window(&mut self, rate: f64) -> Result<Option<Window>, Self::Error> {
+        let number = self.done;
+        self.done += 1;
+        Ok((number < self.windows).then(|| Window {
+            rate,
+            requests: 100,
+            bad: vec![(100.0 * (self.plan)(number, rate)).round() as u64],
+        }))
+    }
+}
+
+fn planned(plan: Plan) -> Planned {
+    Planned {
+        plan,
+        done: 0,
+        windows: WINDOWS,
+    }
+}
+
+fn checked(shares: &[f64], limit: f64) -> Outcome {
+    let plan = |number: usize, _: f64| shares[number];
+    let mut server = Planned {
+        windows: shares.len(),
+        ..planned(&plan)
+    };
+    check(&mut server, &[limit], 50.0).unwrap().outcome
+}
+
+#[test]
+fn a_change_in_time_is_told_from_shares_that_do_not_grow_with_the_rate() {
+    let outcome = |plan: Plan| search(&mut planned(plan), &[0.1], 1.0).unwrap().outcome;
+    let grows = |rate: f64| ((rate - 700.0) / 200.0).clamp(0.0, 1.0);
+    // It hangs, or is ten times as slow, from then on; or becomes as fast as it should be.
+    for at in [12, 20, 28] {
+        let hangs = |number: usize, rate: f64| if number < at { grows(rate) } else { 1.0 };
+        assert_eq!(outcome(&hangs), undecided(Doubt::Changed), "{at}");
+        let slows = |number: usize, rate: f64| if number < at { grows(rate) } else { 0.9 };
+        assert_eq!(outcome(&slows), undecided(Doubt::Changed), "{at}");
+    }
+    let recovers = |number: usize, rate: f64| if number < 12 { 1.0 } else { grows(rate) };
+    assert_eq!(outcome(&recovers), undecided(Doubt::Changed));
+    // The same all the time, whatever the rate is.
+    let of_another_reason = |number: usize, _: f64| [0.02, 0.3, 0.25, 0.0][number % 4];
+    let found = outcome(&of_another_reason);
+    let Outcome::Undecided { why, .. } = found else {
+        panic!("{found:?}");
+    };
+    assert!([Doubt::NoTrend, Doubt::TooWide].contains(&why), "{found:?}");
+    // A check of one rate: the same shares in two orders.
+    let mixed: Vec<f64> = [0.05, 0.15].repeat(20);
+    assert_eq!(checked(&mixed, 0.1), undecided(Doubt::TooNear));
+    let mut sorted = mixed;
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(checked(&sorted, 0.1), undecided(Doubt::Changed));
+}
+
+/// With windows of a tenth of the usual length, which leave much undecided.
+#[test]
+fn a_server_that_stays_the_same_is_seldom_said_to_change() {
+    let changed = |case: &Case| {
+        let (shares, limits): (Vec<f64>, Vec<f64>) = case.objectives.iter().copied().unzip();
+        let outcomes = (0..40).map(|seed| {
+            let mut server = Simulated::new(case.model, seed, &limits, WINDOWS, LENGTH / 10.0);
+            search(&mut server, &shares, LENGTH / 10.0).unwrap().outcome
+        });
+        let is_change = |it: &Outcome| *it == undecided(Doubt::Changed);
+        outcomes.filter(is_change).count()
+    };
+    for case in [0, 1, 2, 4].map(|it| &CASES[it]) {
+        let found = changed(case);
+        assert!(found <= 4, "{}: {found} of 40", case.name);
+    }
+}
+
+#[test]
+fn a_check_decides_far_from_the_objective_alone() {
+    let rate = 50.0;
+    let objective = 0;
+    assert_eq!(checked(&[0.0; 40], 0.5), Outcome::Kept { rate });
+    let missed = Outcome::Missed { rate, objective };
+    assert_eq!(checked(&[1.0; 40], 0.5), missed);
+    let near = undecided(Doubt::TooNear);
+    assert_eq!(checked(&[0.5; 40], 0.5), near);
+    let mixed: Vec<f64> = [0.4, 0.6, 0.55, 0.45].repeat(10);
+    assert_eq!(checked(&mixed, 0.5), near);
+    assert_eq!(checked(&mixed, 0.7), Outcome::Kept { rate });
+    assert_eq!(checked(&mixed, 0.3), missed);
+    // A machine that stopped for a while made the requests of some windows bad: that is a burst, from
+    // which nothing follows, and no change of the server.
+    for at in [3, 20, 33] {
+        let mut stopped = [0.0; 40];
+        stopped[at..at + 4].fill(1.0);
+        assert_eq!(checked(&stopped, 0.5), near, "{at}");
+    }
+    let few = undecided(Doubt::TooFewWindows);
+    assert_eq!(checked(&[0.0; 9], 0.5), few);
+}
+
 #[test]
 fn a_server_that_changes_gets_no_rate_of_the_past() {
     for (name, model, truth) in changing() {
