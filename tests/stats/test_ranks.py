@@ -284,3 +284,13 @@ def test_many_samples_at_once_are_tested_like_each_alone(
     for p, (values, bound) in zip(found.tolist(), samples, strict=True):
         alone = ranked(values)
         assert p == pytest.approx(1.0 if alone is None else alone.p_above(bound), abs=1e-12)
+
+
+def test_very_many_values_that_floats_can_hardly_part_have_an_interval() -> None:
+    ulp = math.ulp(1.0)
+    for steps in (1, 2, 3):
+        values = [1.0 + ulp * (index % (steps + 1)) for index in range(3000)]
+        found = ranked(values)
+        assert found is not None
+        low, high = found.interval()
+        assert 1.0 <= low <= high <= 1.0 + steps * ulp

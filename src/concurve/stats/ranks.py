@@ -314,7 +314,8 @@ def _pair_mean(values: Sequence[float], rank: int) -> float:
 
     low, high = float(values[0]), float(values[-1])
     ends, finest = [0, len(values) * (len(values) + 1) // 2], _PAIR_MEANS_APART * (high - low)
-    while high - low > finest:
+    # Neighbouring floats have nothing between them, however far apart they are.
+    while high - low > finest and low < low + (high - low) / 2 < high:
         width = high - low
         # Where the counts say that it lies, then on the other side of that, then in the middle.
         share = (rank + 0.5 - ends[0]) / (ends[1] - ends[0])
