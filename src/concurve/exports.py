@@ -55,6 +55,8 @@ def check_writable(path: Path) -> None:
     folder = path.parent
     if path.is_dir():
         raise ConcurveError(f"{path} is a folder", "the name of a file")
+    if path.exists() and not path.is_file():  # a rename would replace the device or the pipe
+        raise ConcurveError(f"{path} is no regular file", "the name of a file")
     if not folder.is_dir():
         raise ConcurveError(f"the folder {folder} does not exist", f"mkdir -p {folder}")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
