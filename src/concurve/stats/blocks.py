@@ -2,7 +2,7 @@
 
 Two cells whose noise has one and the same shape have log ratios that lie symmetrically around that
 of their centres, whatever the shape; so the signed-rank test holds its level for them
-(:mod:`concurve.stats.ranks`).
+(:mod:`concurve.stats.signed_ranks`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
 from concurve.stats.moments import growth
-from concurve.stats.ranks import Ranked, ranked
+from concurve.stats.signed_ranks import Ranked, ranked
 
 Blocks = Mapping[int, float]
 """Values of a cell's trials in use, by block."""

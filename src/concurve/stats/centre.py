@@ -8,7 +8,7 @@ from typing import overload
 
 from concurve.estimate import Estimate
 from concurve.stats.moments import growth, mean, stdev
-from concurve.stats.ranks import median_interval
+from concurve.stats.sign_test import median_interval
 
 #: Where the spread of the pilot has set the number of trials, calm pilots stop early with narrow
 #: intervals. A share of the error probability is kept back for that (docs/method/coverage.md).
@@ -50,7 +50,7 @@ def centre_estimate(
     is_staged: bool = False,
     resolution: float = 0.0,
 ) -> Estimate:
-    """The centre of independent trials with its interval (:mod:`concurve.stats.ranks`).
+    """The centre of independent trials with its interval (:mod:`concurve.stats.sign_test`).
 
     Positive values are taken on the logarithm. ``floor`` and ``ceiling`` bound the interval where
     the quantity cannot lie beyond; ``None`` where it can. ``is_staged``: their spread has set
