@@ -8,7 +8,7 @@ of their centres, whatever the shape; so the signed-rank test holds its level fo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from concurve.estimate import Estimate
 from concurve.stats.centre import staged
@@ -57,3 +57,23 @@ def block_ratio(
         n=len(both),
         confidence=confidence,
     )
+
+
+def quotients(top: Blocks, bottom: Blocks) -> Blocks | None:
+    """``top`` over ``bottom`` in each common block; ``None`` where a value is not above 0."""
+    both = sorted(top.keys() & bottom.keys())
+    if any(min(top[block], bottom[block]) <= 0 for block in both):
+        return None
+    return {block: top[block] / bottom[block] for block in both}
+
+
+def geometric_means(cells: Sequence[Blocks]) -> Blocks | None:
+    """Those of some cells in each block that holds all of them; ``None`` where a value is not above
+    0: to leave out a block for its values would bias the others."""
+    common = sorted(set.intersection(*(set(cell) for cell in cells)))
+    if any(min(cell[block] for cell in cells) <= 0 for block in common):
+        return None
+    return {
+        block: math.exp(math.fsum(math.log(cell[block]) for cell in cells) / len(cells))
+        for block in common
+    }

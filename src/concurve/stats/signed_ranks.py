@@ -109,35 +109,51 @@ def p_values_above(
     held = ~np.isnan(rows)
     n = held.sum(axis=1)
     above = np.where(held, rows - bounds[:, None], -np.inf)
-    sizes = np.where(held, np.abs(above), np.inf)
-    # In ascending order of their sizes, those above the bound first among equals, each value above
-    # it lies above as many means of pairs as its place says.
-    order = np.lexsort((above <= 0, sizes), axis=-1)
-    places = np.arange(1, rows.shape[1] + 1)
-    ranks = (np.take_along_axis(above, order, axis=1) > 0) @ places
+    ranks = _rank_sums(above)
     p = np.ones(len(rows))
     for count in np.unique(n[n > 1]).tolist():
         own = n == count
         most = count * (count + 1) // 2
         known, place = np.unique(ranks[own], return_inverse=True)
         p[own] = np.array([signed_upper_tail(count, rank) for rank in known.tolist()])[place]
-        values = above[own][held[own]].reshape(-1, count)
-        p[own] = np.maximum(p[own], _sign_test_of_skewed(values))
+        is_whole = count == rows.shape[1] and bool(own.all())
+        values = above if is_whole else above[own][held[own]].reshape(-1, count)
+        p[own] = _raised_by_sign_test(p[own], values)
         whole = ranks[own] == most
         p[own & (ranks == most)] = np.minimum(0.5**count, _t_above_all(values[whole]))
     return p
 
 
-def _sign_test_of_skewed(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The sign test's p-values that the centres of the skewed rows are above 0; 0 of others."""
+def _rank_sums(above: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Per row the rank sum of the values above 0; of equal sizes, those above it come first. Then
+    each of them is above 0 in the mean with as many values as its place says."""
+    import numpy as np
+
+    # The bits of floats that are not negative are in the order of the floats, and leave one bit for
+    # the side: one sort of plain numbers takes a fifth of the time of a sort by two keys.
+    keys = np.abs(above).view(np.uint64) << np.uint64(1)
+    keys |= above <= 0
+    keys.sort(axis=1)
+    is_above: npt.NDArray[np.int64] = 1 - (keys & np.uint64(1)).astype(np.int64)
+    return is_above @ np.arange(1, above.shape[1] + 1)
+
+
+def _raised_by_sign_test(
+    p: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The p-values of the rows, or the sign test's where that is greater and the row is skewed."""
     import numpy as np
     from scipy.special import bdtr
 
     count = rows.shape[1]
-    apart = abs(rows.mean(axis=1) - np.median(rows, axis=1))
-    error = _APART * rows.std(axis=1, ddof=1) / math.sqrt(count)
-    p = bdtr((rows <= 0).sum(axis=1), count, 0.5)
-    return np.where(apart > _SKEWED_FROM * error, p, 0.0)
+    by_signs = bdtr((rows <= 0).sum(axis=1), count, 0.5)
+    greater = np.flatnonzero(by_signs > p)
+    chosen = rows[greater]
+    apart = abs(chosen.mean(axis=1) - np.median(chosen, axis=1))
+    error = _APART * chosen.std(axis=1, ddof=1) / math.sqrt(count)
+    raised = greater[apart > _SKEWED_FROM * error]
+    p[raised] = by_signs[raised]
+    return p
 
 
 def _t_above_all(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
