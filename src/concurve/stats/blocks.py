@@ -42,19 +42,18 @@ def block_ratio(
 ) -> Estimate | None:
     """``top`` over ``bottom`` over their common blocks, with its interval. ``None`` without such
     a block, or where a value is not above 0; a single block has no interval."""
-    both = top.keys() & bottom.keys()
-    if not both or min(min(top[block], bottom[block]) for block in both) <= 0:
-        return None
     found = log_ratios(top, bottom, resolution)
     if found is None:
-        (block,) = both
-        return Estimate(value=top[block] / bottom[block], n=1, confidence=confidence)
+        alone = quotients(top, bottom)
+        if alone is None or len(alone) != 1:
+            return None
+        return Estimate(value=next(iter(alone.values())), n=1, confidence=confidence)
     low, high = found.interval(staged(confidence, is_staged))
     return Estimate(
         value=growth(found.value),
         low=growth(low),
         high=growth(high),
-        n=len(both),
+        n=len(found.values),
         confidence=confidence,
     )
 
