@@ -12,8 +12,8 @@ from concurve.stats.sign_test import median_interval
 
 #: The share of the error probability that an interval uses where the pilot's interval has set the
 #: number of trials. A pilot that is narrow by chance ends the run early, and its narrow interval is
-#: printed: at 95 % such intervals would hold the truth less often. In the simulations of
-#: docs/method/coverage.md, 0.8 (96 % instead of 95 %) is what keeps the printed ones at their level.
+#: printed: at 95 % such intervals would hold the truth less often. By the simulations of
+#: docs/method/coverage.md, 0.8 (96 % instead of 95 %) keeps the printed ones at their level.
 STAGED_SHARE = 0.8
 
 
