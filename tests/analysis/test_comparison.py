@@ -288,10 +288,10 @@ def test_cpu_time_that_spreads_less_is_advice_for_the_next_run_and_no_verdict() 
         (run, found)
         for run in runs
         for found in [compare_levels(run, "copy")]
-        if found.cells[0].verdict == "undecided"
+        # Where trials spread even more, no number of trials is said.
+        if found.cells[0].verdict == "undecided" and found.cells[0].trials is not None
     )
     (cell,) = found.cells
-    assert cell.verdict == "undecided"
     assert cell.trials is not None and cell.cpu_trials is not None
     assert cell.cpu_trials < cell.trials
     assert found.advice[-1] == (

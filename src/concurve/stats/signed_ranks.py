@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: Of more values than this, the means of pairs are not listed.
+#: Of more values than this, the means of pairs are not all listed.
 _LISTED_MOST = 600
-#: They are then known to this share of the range.
+#: Where very many of them are alike, they are known to this share of the range.
 _PAIR_MEANS_APART = 1e-9
 #: Values are taken as skewed if their mean lies so many standard errors from their median. One in
 #: six symmetric samples does, for which the sign test costs little.
@@ -209,34 +209,51 @@ def _pair_means(values: Sequence[float], ranks: tuple[int, int]) -> tuple[float,
 
 
 def _pair_mean(values: Sequence[float], rank: int) -> float:
-    """The mean of pairs with this rank by bisection: very many pairs are counted, not listed."""
+    """The mean of pairs with this rank by bisection: very many pairs are counted, and the last few
+    between two bounds are listed."""
     import numpy as np
 
     array, places = np.asarray(values), np.arange(len(values))
 
-    def up_to(bound: float) -> int:
-        counts = np.searchsorted(array, 2 * bound - array, side="right") - places
-        return int(counts[counts > 0].sum())
+    def up_to(bound: float) -> npt.NDArray[np.intp]:
+        """For each value, before which one its means with others exceed the bound."""
+        return np.maximum(np.searchsorted(array, 2 * bound - array, side="right"), places)
 
     low, high = float(values[0]), float(values[-1])
+    first, last = places, np.full(len(values), len(values))
     ends, finest = [0, len(values) * (len(values) + 1) // 2], _PAIR_MEANS_APART * (high - low)
-    # Neighbouring floats have nothing between them, however far apart they are.
-    while high - low > finest and low < low + (high - low) / 2 < high:
+
+    def is_wide() -> bool:
+        """Are too many left to be listed? Neighbouring floats have nothing between them, however
+        far apart they are."""
+        is_many = ends[1] - ends[0] > 4 * len(values)
+        return is_many and high - low > finest and low < low + (high - low) / 2 < high
+
+    def divide(bound: float) -> None:
+        nonlocal low, high, first, last
+        ending = up_to(bound)
+        count = int((ending - places).sum())
+        if count > rank:
+            high, last, ends[1] = bound, ending, count
+        else:
+            low, first, ends[0] = bound, ending, count
+
+    while is_wide():
         width = high - low
         # Where the counts say that it lies, then on the other side of that, then in the middle.
-        share = (rank + 0.5 - ends[0]) / (ends[1] - ends[0])
-        guess = low + share * width
+        guess = low + (rank + 0.5 - ends[0]) / (ends[1] - ends[0]) * width
         for bound in (guess, guess - 0.02 * width, guess + 0.02 * width):
-            if low < bound < high:
-                count = up_to(bound)
-                low, high = (low, bound) if count > rank else (bound, high)
-                ends[count > rank] = count
-        if high - low > width / 2:
-            middle = low + (high - low) / 2
-            count = up_to(middle)
-            low, high = (low, middle) if count > rank else (middle, high)
-            ends[count > rank] = count
-    return high
+            if low < bound < high and is_wide():
+                divide(bound)
+        if high - low > width / 2 and is_wide():
+            divide(low + (high - low) / 2)
+    left = ends[1] - ends[0]
+    if left > 4 * len(values):
+        return high
+    lengths = last - first
+    within = np.arange(left) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    sums = np.repeat(array, lengths) + array[np.repeat(first, lengths) + within]
+    return float(np.partition(sums, rank - ends[0])[rank - ends[0]]) / 2
 
 
 def _pairs_above(values: Sequence[float], bound: float) -> int:
