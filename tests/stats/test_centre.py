@@ -67,3 +67,12 @@ def test_a_coarse_clock_widens_the_interval() -> None:
     logs = log_ratios(ticks, dict(enumerate([0.05] * 5)), resolution=0.25)
     assert logs is not None
     assert logs.p_below() > 0.05, "one tick apart is no difference"
+
+
+@pytest.mark.parametrize("count", [199, 200, 201, 1000])
+def test_the_centre_of_many_values_is_that_of_their_middle(count: int) -> None:
+    generator = random.Random(count)
+    values = [generator.lognormvariate(0, 0.1) for _ in range(count)]
+    low, high = sorted(values)[(count - 1) // 2], sorted(values)[count // 2]
+    assert centre(values) == pytest.approx((low * high) ** 0.5)
+    assert centre_estimate(values).value == centre(values)
