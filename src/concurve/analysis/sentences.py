@@ -69,7 +69,8 @@ def sentences(
 class _Greatest(NamedTuple):
     """The greatest speed-up of a group that is significantly above 1, being chosen from all
     speed-ups of the run (``is_gain``); where none is, the greatest. ``is_most``: no other seems
-    greater. ``by`` says by what, where the study asks for another indicator."""
+    greater. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
+    interval that decided, which holds for the choice among ``compared`` speed-ups."""
 
     group: str
     cell: CellFindings
@@ -77,10 +78,19 @@ class _Greatest(NamedTuple):
     is_gain: bool
     is_most: bool
     by: str
+    speedup: Estimate
+    compared: int
 
     @property
-    def speedup(self) -> Estimate:
-        return self.cell.indicators["speedup"]
+    def figure(self) -> str:
+        """The speed-up in words."""
+        figure = self.speedup
+        if figure.low is None or figure.high is None or self.compared < 2:
+            return _figure(figure)
+        return (
+            f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f}, a 95 % interval corrected "
+            f"for {self.compared} comparisons)"
+        )
 
 
 def _answers(plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
@@ -123,7 +133,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
-        f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.cell)} is {item.figure} times as fast as "
         f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
         f"{'' if item.is_most else ' that is significant'}."
     )
@@ -138,7 +148,7 @@ def _withheld(plan: Plan, item: _Greatest) -> str:
     )
     return (
         f"which cell is fastest is not said, because the machine was not quiet during {counts}: "
-        f"{_own(plan, item.cell)} seems {_figure(item.speedup)} times as fast as "
+        f"{_own(plan, item.cell)} seems {item.figure} times as fast as "
         f"{_base(plan, item)}. Run it again on a quiet machine."
     )
 
@@ -176,7 +186,9 @@ def _greatest(
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
         best = gain or next(doubted, ranking[0])
         base = cells[best.index if best.base is None else best.base]
-        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
+        speedup = _judged(best, compared, among)
+        is_most = best is ranking[0]
+        yield _Greatest(group, best, base, gain is not None, is_most, by, speedup, compared)
 
 
 def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
@@ -184,8 +196,14 @@ def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
     alone = cell.indicators["speedup"]
     if cell.index == cell.base or alone.low is None or alone.low <= 1.0:
         return False
-    speedup = among(cell.index, compared) or alone
+    speedup = _judged(cell, compared, among)
     return speedup.low is not None and speedup.low > 1.0
+
+
+def _judged(cell: CellFindings, compared: int, among: Among) -> Estimate:
+    """The speed-up of a cell with the interval that holds for the choice among so many."""
+    alone = cell.indicators["speedup"]
+    return alone if cell.index == cell.base else among(cell.index, compared) or alone
 
 
 def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, ...]) -> bool:

@@ -84,7 +84,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         RunError: the run has no trial in use.
     """
     parts = parts_of(head.study)
-    breakdowns = _breakdowns(read, head)
+    breakdowns = _breakdowns(read, findings.run.is_staged)
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = {account.counted for cell in breakdowns.values() for account in cell.accounts}
@@ -119,12 +119,9 @@ def explained(findings: Findings, head: RunHead, read: AccountReader | None) -> 
         return None
 
 
-def _breakdowns(read: AccountReader, head: RunHead) -> dict[int, Breakdown]:
+def _breakdowns(read: AccountReader, is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have trials in use, by index."""
-    made = {
-        cell: breakdown(accounts, head.rules.repeats_min)
-        for cell, accounts in read.accounts.items()
-    }
+    made = {cell: breakdown(accounts, is_staged) for cell, accounts in read.accounts.items()}
     return {cell: found for cell, found in made.items() if found is not None}
 
 
@@ -176,13 +173,11 @@ def _shares(cell: Breakdown) -> dict[str, float]:
 
 def _excesses(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
     """By how much each component exceeds the base's."""
-    found = {}
-    for name in (*_COMPONENTS, *KINDS):
-        if name in cell.columns and name in base.columns:
-            more = excess(cell, base, name)
-            n = min(cell.trials, base.trials)
-            found[name] = Estimate(value=more.value, low=more.low, high=more.high, n=n, unit="ns")
-    return found
+    return {
+        name: excess(cell, base, name)
+        for name in (*_COMPONENTS, *KINDS)
+        if name in cell.columns and name in base.columns
+    }
 
 
 def _missing(cell: Breakdown) -> dict[str, str]:
