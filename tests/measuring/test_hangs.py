@@ -22,6 +22,7 @@ from concurve.store import Store
 from concurve.wire.record import ReportError
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine, record_of, small_study
+from tests.helpers.real import wait_until
 
 TWO = Rules(repeats_min=2, repeats_max=2)
 
@@ -85,14 +86,12 @@ def test_a_hook_that_hangs_is_stopped_with_all_its_processes(
     monkeypatch.setattr(hooks, "HOOK_SECONDS_MIN", 0.3)
     rules = msgspec.structs.replace(TWO, time_allowed_seconds=0.3)
     text = f"(while true; do sleep 1; : {tmp_path}; done) & sleep 600; : again"
-    study = msgspec.structs.replace(
-        small_study(rules, threads=(1, 2)), hooks=Hooks(**{name: text})
-    )
+    study = msgspec.structs.replace(small_study(rules, threads=(1, 2)), hooks=Hooks(**{name: text}))
     runner = runner_of(store, FakeEngine(), study)
     with pytest.raises(RunError, match=f"--{name} did not end within 300 ms"):
         runner.start()
     assert store.find_run("last").state == "failed"
-    assert not alive_with(str(tmp_path)), "what it started in the background is ended with it"
+    wait_until(lambda: not alive_with(str(tmp_path)), "the end of what it has started")
 
 
 def alive_with(text: str) -> list[str]:

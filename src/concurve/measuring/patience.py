@@ -31,6 +31,7 @@ class Patience:
         if limit_seconds <= after:
             yield
             return
+
         def announce() -> None:
             self._seconds = 2 * after
             self._tell(

@@ -17,8 +17,10 @@ def refused_lines(record: TrialRecord) -> str:
         return ""
     name, first = refused[0]
     were, they = ("was", "it reports") if len(refused) == 1 else ("were", "they report")
-    excerpt = first.excerpt if len(first.excerpt) <= _EXCERPT_CHARS else (
-        first.excerpt[: _EXCERPT_CHARS - 1] + "…"
+    excerpt = (
+        first.excerpt
+        if len(first.excerpt) <= _EXCERPT_CHARS
+        else (first.excerpt[: _EXCERPT_CHARS - 1] + "…")
     )
     return (
         f"{format_count(len(refused), 'line')} of the report channel {were} refused, so what {they} "

@@ -46,7 +46,9 @@ def _given(url: str | None) -> str:
     if url is None:
         return default_url()
     if not url.strip():
-        raise StoreError("--db: the name of the store is empty", "a file or postgresql://…, or no --db")
+        raise StoreError(
+            "--db: the name of the store is empty", "a file or postgresql://…, or no --db"
+        )
     return url
 
 

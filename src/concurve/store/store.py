@@ -19,6 +19,8 @@ from concurve.store.holder import is_gone, own_holder
 from concurve.store.rows import (
     CAMPAIGN_PREFIX,
     DAMAGED_TRIAL_REMEDY,
+    INTERRUPTED,
+    RUNNING,
     CampaignRow,
     MemberRow,
     Outcome,
@@ -27,9 +29,6 @@ from concurve.store.rows import (
     TrialKey,
     TrialRow,
 )
-
-RUNNING = "running"
-INTERRUPTED = "interrupted"
 
 #: The reason of what is read as interrupted: its process could not say so itself.
 ENDED = "its process has ended"
