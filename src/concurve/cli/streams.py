@@ -9,7 +9,6 @@ import os
 import sys
 from typing import Any, TextIO
 
-
 #: The exit code of a command whose reader has gone (128 + SIGPIPE), as shells show it.
 EXIT_NO_READER = 141
 
@@ -62,7 +61,7 @@ def take_over_streams() -> None:
 
 
 def tell(text: str) -> None:
-    """Print lines of a result to standard output, without characters that would steer a terminal."""
+    """Print lines of a result, without characters that would steer a terminal."""
     from concurve.report.console import fit_encoding
     from concurve.report.format import clean_lines
 

@@ -176,7 +176,7 @@ def _cell(
 
 
 def _doubt(cell: CellFindings, base: CellFindings, findings: Findings) -> str:
-    """Why the figures of a cell or of its base are in doubt, as the table marks them; else empty."""
+    """Why the figures of a cell or of its base are in doubt, as the table marks them, or empty."""
     doubted = [
         f"{side.doubtful} of {format_count(side.trials, 'trial')} of "
         f"{describe({name: side.parameters[name] for name in _varying(findings)}) or 'the run'}"

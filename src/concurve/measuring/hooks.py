@@ -14,7 +14,7 @@ from concurve.errors import RunError
 from concurve.host.orphans import end_marked
 from concurve.planning.plan import Cell, Plan, describe
 
-#: A hook is stopped after so many seconds, or after the time allowance of the run if that is longer.
+#: A hook is stopped after so many seconds, or after the run's time allowance if that is longer.
 HOOK_SECONDS_MIN = 600.0
 
 #: The processes of a hook have this variable, with a value of their own.

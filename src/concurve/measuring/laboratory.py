@@ -225,8 +225,8 @@ class Runner:
     def _title(self) -> str:
         head = self.head
         return (
-            f"{head.study.name}: {format_count(len(self.plan.cells), 'cell')}, effort {head.effort}, "
-            f"seed {head.seed}, run {head.id}"
+            f"{head.study.name}: {format_count(len(self.plan.cells), 'cell')}, "
+            f"effort {head.effort}, seed {head.seed}, run {head.id}"
         )
 
     def _for_each_cell(self, hook: str) -> None:

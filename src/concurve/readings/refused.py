@@ -23,6 +23,6 @@ def refused_lines(record: TrialRecord) -> str:
         else (first.excerpt[: _EXCERPT_CHARS - 1] + "…")
     )
     return (
-        f"{format_count(len(refused), 'line')} of the report channel {were} refused, so what {they} "
-        f"is missing; the first, line {first.line} of {name}: {first.message}: {excerpt!r}"
+        f"{format_count(len(refused), 'line')} of the report channel {were} refused, so what "
+        f"{they} is missing; the first, line {first.line} of {name}: {first.message}: {excerpt!r}"
     )

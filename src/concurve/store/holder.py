@@ -51,7 +51,7 @@ def _boot() -> str:
 
 def _namespace() -> str:
     try:
-        return os.readlink(_PROC / "self/ns/pid").replace(" ", "_")
+        return str((_PROC / "self/ns/pid").readlink()).replace(" ", "_")
     except OSError:
         return ""
 

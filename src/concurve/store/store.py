@@ -1,7 +1,9 @@
 """Runs, trials and campaigns, append-only. SQLite by default, PostgreSQL by URL.
 
 A run or a campaign is read as interrupted when the process that was to run it has ended
-(:mod:`~concurve.store.holder`). Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
+(:mod:`~concurve.store.holder`).
+
+Records are stored as the runner wrote them (compressed); the figures beside them are a cache for
 fast views and can be recomputed from the records. Each trial is one transaction.
 """
 
