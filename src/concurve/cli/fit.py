@@ -31,7 +31,7 @@ With --r, any two of N, X and R give the third by Little's law; all three must a
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
-class _Number(click.ParamType[float]):
+class _Number(click.ParamType):  # type: ignore[type-arg]
     """A finite number between bounds."""
 
     name = "number"

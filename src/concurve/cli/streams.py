@@ -13,8 +13,13 @@ from typing import Any, TextIO
 EXIT_NO_READER = 141
 
 
-class OutputError(OSError):
-    """Standard output cannot be written."""
+class OutputError(Exception):
+    """Standard output cannot be written. No ``OSError``, since click ends those of a pipe itself,
+    with the exit code 1."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause.strerror)
+        self.errno = cause.errno
 
 
 class _Stream:
@@ -49,7 +54,7 @@ class _Stream:
 class _Output(_Stream):
     def _failed(self, error: OSError) -> None:
         super()._failed(error)
-        raise OutputError(error.errno, error.strerror) from error
+        raise OutputError(error) from error
 
 
 def take_over_streams() -> None:
@@ -80,7 +85,7 @@ def exit_code_of(error: OutputError) -> int:
     head, is no error to speak of."""
     if error.errno == errno.EPIPE:
         return EXIT_NO_READER
-    say(f"concurve: standard output cannot be written: {error.strerror}\n  try: more space")
+    say(f"concurve: standard output cannot be written: {error}\n  try: more space")
     return 1
 
 

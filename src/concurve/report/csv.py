@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 from concurve.findings.run import Findings, TrialFindings
-from concurve.report.format import clean
+from concurve.report.format import clean_lines
 
 _RESERVED_CELL = {"cell", "status", "trials", "set_aside", "in_doubt"}
 _RESERVED_TRIAL = {"cell", "block", "attempt", "used", "set_aside", "in_doubt", "cause"}
@@ -121,7 +121,7 @@ def _field(value: object) -> object:
 def _text_field(text: str) -> str:
     """A text that neither steers a terminal nor is computed by a spreadsheet: an apostrophe makes a
     formula text. A number stays one, signs included."""
-    text = clean(text)
+    text = clean_lines(text)
     if text.lstrip().startswith(_FORMULA) and not _is_number(text):
         return f"'{text}"
     return text
