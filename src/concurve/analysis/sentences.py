@@ -15,8 +15,10 @@ from concurve.findings.run import Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.readings.refused import refused_lines
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
+from concurve.wire.record import TrialRecord
 
 #: The run time is named beside the measured phase if it is this many times as long.
 START_UP_FACTOR = 1.02
@@ -45,6 +47,7 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    first: TrialRecord | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, then notes on how to read
     them."""
@@ -57,6 +60,7 @@ def sentences(
         *_skipped(plan, cells),
         *_imprecise(head, protocol, cells),
         *_doubtful(head, plan, cells, rejects),
+        *_refused(first),
     ]
     notes = _notes(plan, cells)
     return [
@@ -325,8 +329,11 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
     planned, used = protocol.planned(), sum(len(cell.used) for cell in protocol.cells)
     if state == "complete" or (used == planned and protocol.done):
         return []  # nothing to resume: every cell has its trials, or was skipped
+    if state == "running":
+        return [f"This run goes on: {used} of {format_count(planned, 'trial')} are in."]
+    how = {"interrupted": "was interrupted", "failed": "failed"}.get(state, "is not complete")
     return [
-        f"This run is not complete: {used} of {format_count(planned, 'trial')} are in; "
+        f"This run {how}: {used} of {format_count(planned, 'trial')} are in; "
         f"concurve resume {head.id} goes on."
     ]
 
@@ -420,11 +427,9 @@ def _doubtful(
             (cells[index] for index in in_doubt), key=lambda cell: cell.doubtful / cell.trials
         )
         first = next(reject for reject in doubtful if reject.cell == worst.index)
-        others = (
-            f", as are {format_count(len(in_doubt) - 1, 'other cell')}"
-            if in_doubt - {worst.index}
-            else ""
-        )
+        more = len(in_doubt) - 1
+        are = "is" if more == 1 else "are"
+        others = f", as {are} {format_count(more, 'other cell')}" if more else ""
         found.append(
             f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet "
             f"during {worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
@@ -432,6 +437,12 @@ def _doubtful(
             "again on a quiet machine."
         )
     return found
+
+
+def _refused(first: TrialRecord | None) -> list[str]:
+    """What the programs of the first trial reported in vain; the others ran the same programs."""
+    said = "" if first is None else refused_lines(first)
+    return [f"In the first trial {said}."] if said else []
 
 
 def _is_in_doubt(cell: CellFindings, primary: str) -> bool:
