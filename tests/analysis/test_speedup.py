@@ -114,9 +114,10 @@ def test_it_is_the_ratio_of_the_trials_of_a_block(report: Report) -> None:
 
 def test_sentences_and_tables_show_it(report: Report) -> None:
     best = max(report.cells, key=lambda cell: cell.indicators["speedup"].value)
-    (sentence,) = (f.sentence for f in report.sentences if "times as fast" in f.sentence)
+    (sentence,) = (f.sentence for f in report.sentences if "× as fast" in f.sentence)
     value, low, high = bounds(best.indicators["speedup"])
-    assert f"{value:.2f} (95 % interval {low:.2f} to {high:.2f})" in sentence
+    assert f"{value:.2f}×" in sentence
+    assert f"[{low:.2f}, {high:.2f}]" in sentence
     shown = " ".join(line.plain for line in lines(brief_run_document(report), 200))
     (digits,) = set(re.findall(rf"\b{value:.0f}\.?\d*(?= [±(])", shown)) or {""}
     assert abs(float(digits) - value) < 0.6

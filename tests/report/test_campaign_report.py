@@ -132,7 +132,7 @@ def test_the_models_curves_are_in_the_campaigns_charts(
 
 def test_markdown_says_why(findings: CampaignReport) -> None:
     text = render_campaign(findings, "markdown").decode()
-    results = text[text.index("## 6.") : text.index("## 7.")]
+    results = text[text.index("## 7.") : text.index("## 8.")]
     assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
     assert "Test case 2: what limits it" not in results
     assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results

@@ -161,7 +161,6 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         change = level_change_of(tables, primary)
     depends = dependences(head.study, samples)
     said = (
-        *dependence_sentences(depends),
         *sentences(
             head,
             protocol,
@@ -171,6 +170,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             best,
             partial(speedup_among, plan, time_indicator(tables), samples),
         ),
+        *dependence_sentences(depends),
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )
     return Findings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -54,7 +55,17 @@ def section(findings: Findings) -> Section | None:
         tuple(blocks),
         anchor="published",
         brief_title="Published figures, relative to their base",
+        folded=True,
+        summary=counts(summed(table.counts() for table in findings.published)),
     )
+
+
+def summed(found: Iterable[Mapping[Agreement, int]]) -> dict[Agreement, int]:
+    """The sum of counts by agreement."""
+    total: Counter[Agreement] = Counter()
+    for counted in found:
+        total.update(counted)
+    return dict(total)
 
 
 def _brief(contents: PublishedTable) -> Iterator[Block]:
