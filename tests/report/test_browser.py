@@ -90,7 +90,7 @@ def assert_accessible(page: Page) -> None:
 @pytest.mark.parametrize("name", ["judged", "thread_scaling", "troubled"])
 def test_the_first_screen_holds_the_answer_and_its_chart(name: str, opened: Open) -> None:
     page = opened(name)
-    for part in (".overview figure svg.chart >> nth=0", ".overview .beside section >> nth=0"):
+    for part in (".overview figure svg.chart >> nth=0", ".overview .beside > * >> nth=0"):
         box = page.locator(part).bounding_box()
         assert box is not None
         assert box["y"] >= 0 and box["y"] + box["height"] <= 800, (part, box)

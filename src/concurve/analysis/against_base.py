@@ -13,6 +13,8 @@ from concurve.terms import Level
 #: With more levels than this, each is no longer compared in a sentence.
 LEVELS_NAMED = 6
 
+# A smaller ratio than this is none that matters between two designs.
+_ALIKE = 1.05
 # An interval whose ends differ by more than this factor says nothing.
 _TELLING_MAX = 1000.0
 
@@ -100,12 +102,32 @@ def _said(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
             f"{own} is {word} than {base} in {len(some)} of {settings}{by}, most with {_at(most)}; "
             f"in no other is the difference significant.{doubt}"
         )
-    if doubted == len(found):
-        return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
-    least, most = min(found, key=_value), max(found, key=_value)
+    return _undecided(own, base, found, by) + doubt
+
+
+def _undecided(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
+    """Neither is significantly faster anywhere."""
+    settings = f"{len(found)} settings"
+    if all(item.verdict == "in doubt" for item in found):
+        return f"Whether {own} or {base} is faster cannot be said."
+    span = f"{_at(min(found, key=_value))} to {_at(max(found, key=_value))}"
+    if all(map(_is_alike, found)):
+        return f"{own} is as fast as {base} in all {settings}{by}, within 5 %: {span}."
     return (
-        f"{own} and {base} do not differ significantly in any of {settings}{by}: {_at(least)} to "
-        f"{_at(most)}.{doubt}"
+        f"Whether {own} or {base} is faster cannot be said: in none of {settings} do they differ "
+        f"significantly{by}: {span}."
+    )
+
+
+def _is_alike(item: _Compared) -> bool:
+    """Is the whole interval within 5 % of 1?"""
+    low, high = item.speedup.low, item.speedup.high
+    return (
+        item.verdict != "in doubt"
+        and low is not None
+        and high is not None
+        and low >= 1 / _ALIKE
+        and high <= _ALIKE
     )
 
 
@@ -114,7 +136,9 @@ def _single(own: str, base: str, item: _Compared, by: str) -> str:
     if item.verdict == "in doubt":
         return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
     if item.verdict == "open":
-        return f"{own} and {base} do not differ significantly{by}: {figure}."
+        if _is_alike(item):
+            return f"{own} is as fast as {base}{by}, within 5 %: {figure}."
+        return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
     return f"{own} is {figure} as fast as {base}{by}."
 
 
