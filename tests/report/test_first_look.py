@@ -10,6 +10,7 @@ from concurve.report.document import Chart, Section, walk
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
+from tests.analysis.test_quiet import run_with
 from tests.helpers.made import made_run
 from tests.report import samples
 
@@ -87,3 +88,11 @@ def test_the_page_begins_with_the_answer_and_its_chart() -> None:
     assert [chart.name for chart in charts] == ["speedup-by-threads"]
     assert all(chart.name != charts[0].name for block in document.blocks[1:]
                for chart in walk((block,)) if isinstance(chart, Chart))  # fmt: skip
+
+
+def test_a_study_on_a_busy_machine_fits_too() -> None:
+    """Every figure is in doubt, and every cell has a remark."""
+    busy = run_with({"1": 24, "2": 24}, slower=1.6)
+    text = shown(busy, 80)
+    assert len(text) <= LINES_MAX - 6, "six rows more would still fit\n" + "\n".join(text)
+    assert any("in doubt" in line for line in text)

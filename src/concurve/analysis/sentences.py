@@ -108,8 +108,10 @@ def _answers(
     if len(gains) > GROUPS_NAMED:
         answers += _of_many(plan, found)
         gains = {}
+    # What puts all settings in doubt is said once.
+    is_said = any(item.doubt for item in whole)
     each = [
-        _of_group(plan, group, gains.get(group), of_groups.get(group))
+        _of_group(plan, group, gains.get(group), of_groups.get(group), is_said)
         for group in dict.fromkeys((*of_groups, *gains))
     ]
     chosen = max((len(item.factors) for item in best if item.group), default=0)
@@ -123,11 +125,17 @@ def _answers(
     return [f"Of {len(groups)} conditions, use {settings}.", *answers], each
 
 
-def _of_group(plan: Plan, group: str, gain: _Greatest | None, best: BestFinding | None) -> str:
-    """The greatest speed-up of a group, and the setting to use."""
+def _of_group(
+    plan: Plan, group: str, gain: _Greatest | None, best: BestFinding | None, is_said: bool
+) -> str:
+    """The greatest speed-up of a group, and the setting to use; ``is_said``: that figures are in
+    doubt, and why."""
     said = []
     if gain is not None:
-        if gain.speedup.in_doubt:
+        if gain.speedup.in_doubt and is_said:
+            said.append(_seems(plan, gain, ", in doubt"))
+            best = None if best is not None and best.doubt else best
+        elif gain.speedup.in_doubt:
             said.append(_withheld(plan, gain, best is not None and bool(best.doubt)))
             best = None if best is not None and best.doubt else best
         else:
@@ -175,13 +183,18 @@ def _withheld(plan: Plan, item: _Greatest, is_last: bool) -> str:
         f"{cell.doubtful} of {format_count(cell.trials, 'trial')} of {_own(plan, cell)}"
         for cell in sides
     )
-    is_one, subject = _subject(plan, item.cell)
     recommended = "No setting is recommended; run" if is_last else "Run"
     return (
         f"Which setting is fastest cannot be said: the machine was not quiet during {counts}. "
+        f"{_seems(plan, item)} {recommended} it again on a quiet machine."
+    )
+
+
+def _seems(plan: Plan, item: _Greatest, doubt: str = "") -> str:
+    is_one, subject = _subject(plan, item.cell)
+    return (
         f"{subject} {'seems' if is_one else 'seem'} {_times(item.speedup)} as fast as "
-        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}. {recommended} it again on a quiet "
-        "machine."
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}{doubt}."
     )
 
 
@@ -414,10 +427,14 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
     """Cells whose printed interval is wider than the precision asked for, though they got all their
-    trials; none where the number of trials was fixed."""
+    trials; none where the number of trials was fixed, or for a figure in doubt, which is said."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
-    ended = [cell for cell in cells if protocol.cells[cell.index].stop in _FOR_PRECISION]
+    ended = [
+        cell
+        for cell in cells
+        if protocol.cells[cell.index].stop in _FOR_PRECISION and not _is_in_doubt(cell, primary)
+    ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
     wide = [cell for cell in printed if round(_precision(cell, primary) - asked, 3) > 0]
@@ -479,10 +496,14 @@ def _doubtful(
             if in_doubt - {worst.index}
             else ""
         )
+        begun = f"{_name(plan, worst.parameters)} is in doubt{others}"
+        if len(in_doubt) == len(cells) > 1:
+            begun = f"All {len(cells)} cells are in doubt"
+        cause = first.detail.partition(": ")[0]
         found.append(
-            f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet "
-            f"during {worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
-            f"{first.detail}). Such figures have the mark ?; run again on a quiet machine."
+            f"{begun}: the machine was not quiet during {worst.doubtful} of "
+            f"{format_count(worst.trials, 'trial')} of {_name(plan, worst.parameters)} ({cause}). "
+            "Such figures have the mark ?; run again on a quiet machine."
         )
     return found
 

@@ -31,7 +31,7 @@ from concurve.report.document import (
 #: slow tail.
 DOUBT, UNEVEN = "?", "‡"
 _MARKS = {
-    DOUBT: f"{DOUBT} in doubt: the machine was not quiet, and too few other trials are left",
+    DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} trials at two levels, or some far worse: see the warnings",
 }
 
@@ -95,7 +95,7 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
     marks = {mark for cell in numbers for mark in cell.mark}
     parts = [f"medians; ± is half the {known} interval"]
     if any(cell.is_skewed for cell in numbers):
-        parts = [f"medians; ± is half the {known} interval, (low to high) where it is lopsided"]
+        parts = [f"medians; ± is half the {known} interval, (low to high) where lopsided"]
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
 
@@ -183,6 +183,9 @@ def _remarks(findings: Findings) -> Iterator[Paragraph]:
             remark = f"{cell.status}: {cell.note or cell.stop_reason}"
             settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
     for remark, where in settings.items():
+        if len(where) == len(findings.cells) > 1:
+            yield Paragraph(f"{remark} (all {len(where)} cells)", Tone.WARNING)
+            continue
         more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
         text = f"{remark} ({'; '.join(where[:_NAMED_MAX])}{more})"
         yield Paragraph(text, Tone.WARNING)

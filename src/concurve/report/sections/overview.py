@@ -59,9 +59,9 @@ def answers(findings: Findings) -> Section | None:
     return Section("", (List(found),)) if found else None
 
 
-def warnings(findings: Findings, *, all_of_them: bool = False) -> Section | None:
-    """The warnings that matter most, what became of a run that is not complete, and how many
-    trials were rejected; ``all_of_them`` has all warnings, and the notes."""
+def warnings(findings: Findings, *, all_of_them: bool = False) -> Iterator[Block]:
+    """The warnings that matter most (trials in doubt have one), what became of a run that is not
+    complete, and how many trials were rejected; ``all_of_them`` has all warnings, and the notes."""
     found = list(_of_kind(findings, "warning"))
     shown = found if all_of_them else found[:_WARNINGS_SHOWN]
     run = findings.run
@@ -72,14 +72,10 @@ def warnings(findings: Findings, *, all_of_them: bool = False) -> Section | None
         shown.append(Paragraph(f"{fmt.count(left_out, 'more warning')}: --all", Tone.WARNING))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif summary := rejected.summary(findings):
+    elif summary := rejected.summary(findings, with_doubts=False):
         shown.append(Paragraph(summary))
-    return Section("", (List(tuple(shown)),)) if shown else None
-
-
-def notes(findings: Findings) -> Iterator[Paragraph]:
-    """How to read the figures."""
-    return _of_kind(findings, "note")
+    if shown:
+        yield List(tuple(shown))
 
 
 def limit(report: Report) -> Section | None:

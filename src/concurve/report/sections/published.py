@@ -41,7 +41,7 @@ _COUNTED: tuple[tuple[Agreement, str], ...] = (
     ("undecided", "undecided"),
     ("not comparable", "not comparable"),
 )
-_JUDGED = ("agrees", "differs", "undecided")
+_JUDGED: tuple[Agreement, ...] = ("agrees", "differs", "undecided")
 _TONES = {"agrees": Tone.GOOD, "differs": Tone.BAD, "undecided": Tone.WARNING}
 
 
@@ -58,6 +58,12 @@ def section(findings: Findings) -> Section | None:
         folded=True,
         summary=counts(summed(table.counts() for table in findings.published)),
     )
+
+
+def judged(tables: Iterable[PublishedTable]) -> str:
+    """How the figures that were held against ours compare, in words; empty if none was."""
+    found = summed(table.counts() for table in tables)
+    return counts({name: found[name] for name in _JUDGED if name in found})
 
 
 def summed(found: Iterable[Mapping[Agreement, int]]) -> dict[Agreement, int]:

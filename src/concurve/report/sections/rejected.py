@@ -38,9 +38,9 @@ def section(findings: Findings) -> Section:
     )
 
 
-def summary(findings: Findings) -> str:
+def summary(findings: Findings, *, with_doubts: bool = True) -> str:
     """The trials rejected and in doubt, with their causes; empty if there are none."""
-    return "; ".join(_counted(findings))
+    return "; ".join(_counted(findings, with_doubts))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
@@ -65,10 +65,10 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     yield Collapsible("Each trial and its cause", tuple(trials), is_open, detail=Detail.FULL)
 
 
-def _counted(findings: Findings) -> Iterator[str]:
+def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
     """``5 trials rejected: run_queue 3, foreign_cpu 2``."""
     redone = Counter(item.cause for item in findings.rejects if not item.used)
-    doubted = Counter(item.cause for item in findings.rejects if item.used)
+    doubted = Counter(item.cause for item in findings.rejects if item.used and with_doubts)
     for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
         if counter:
             causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())

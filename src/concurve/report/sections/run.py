@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -87,8 +88,9 @@ def brief_sections(
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for."""
     yield overview.answers(findings)
-    yield figures.brief(findings)
-    yield overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
+    table = figures.brief(findings)
+    said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
+    yield replace(table, blocks=(*table.blocks, *said))
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation)
         yield dependence.section(findings)
@@ -110,7 +112,7 @@ def _more(findings: Findings) -> Section:
     if findings.claims:
         there.append(f"--claims ({claims.counted(findings.claims)})")
     if findings.published:
-        found = published.counts(published.summed(t.counts() for t in findings.published))
+        found = published.judged(findings.published)
         there.append(f"--published ({found})" if found else "--published")
     there += ["--models", "--machine", "--all"]
     text = f"concurve show {findings.run.id} {', '.join(there)}"
