@@ -51,7 +51,6 @@ build: $(STAMPS)/venv $(STAMPS)/native $(JAR) ## Build everything; leaves .venv/
 demo: build ## Run the packaged study thread-scaling quickly, and write its report
 	@mkdir -p .concurve
 	@$(BIN)/concurve run thread-scaling --effort quick --export-html .concurve/thread-scaling.html
-	@echo "the run is kept in $(CONCURVE_DB): $(BIN)/concurve show last --db $(CONCURVE_DB)"
 
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"

@@ -26,6 +26,7 @@ import load
 import postgres
 import probing
 import rates
+import report_page
 import scale
 import server
 import statements
@@ -45,6 +46,7 @@ SUBJECTS: dict[str, Bench] = {
     "postgres": postgres.figures,  # the load generator beside pgbench
     "engines": engines.figures,  # the record engine beside SQLite and LMDB
     "probing": probing.figures,  # what it costs to watch 1 … 512 busy threads
+    "page": report_page.figures,  # how soon the page of a long run is painted
     "scale": scale.figures,  # showing a very long run
     "models": models.figures,  # fitting a thousand curves
     "kernel": kernel.figures,  # the Mandelbrot kernel beside plain C

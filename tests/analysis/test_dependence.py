@@ -19,7 +19,7 @@ from concurve.report.html import to_html
 from concurve.report.json.export import to_json
 from concurve.report.markdown import to_markdown
 from concurve.report.sections import dependence as shown
-from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
@@ -121,7 +121,7 @@ def test_every_view_shows_the_same_rows() -> None:
     rows = [[str(cell) for cell in row] for _, row in table.rows()]
     assert [row[0] for row in rows] == ["cache", "", "depth", "", ""]
     assert [bool(row[3]) for row in rows] == [False, True, False, True, True]
-    terminal = list(lines(brief_run_document(findings), 60))
+    terminal = list(lines(brief_run_document(findings, topics=[Topic.CLAIMS]), 60))
     assert max(line.cell_len for line in terminal) <= 60
     full = run_document(findings)
     for text in (to_markdown(full), to_html(full), "\n".join(line.plain for line in terminal)):

@@ -16,7 +16,7 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.json.export import figures_to_json
 from concurve.report.markdown import to_markdown
-from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.wire.spec import TrialSpec
@@ -41,7 +41,8 @@ def run_of(factor: Callable[[int, int], float]) -> Report:
 
 
 def views(report: Report) -> list[str]:
-    brief = "\n".join(line.plain for line in lines(brief_run_document(report), 200))
+    document = brief_run_document(report, topics=ALL_TOPICS)
+    brief = "\n".join(line.plain for line in lines(document, 200))
     return [brief, to_markdown(run_document(report))]
 
 

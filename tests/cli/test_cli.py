@@ -110,6 +110,18 @@ def test_csv_markdown_and_html(measured: tuple[Lab, str]) -> None:
     assert not re.search(r'(?:src|href)="https?://', html), "opens offline"
 
 
+def test_show_adds_what_is_asked_for(measured: tuple[Lab, str]) -> None:
+    lab, _ = measured
+    short = lab.run("show", "last").stdout
+    assert "more: concurve show " in short and "the machine:" not in short
+    machine = lab.run("show", "last", "--machine").stdout
+    assert machine.startswith(short[: short.index("more: ")].rstrip())
+    assert "\nthe machine:\n" in machine and "scaling models:" not in machine
+    everything = lab.run("show", "last", "--all").stdout
+    for part in ("\nthe machine:\n", "Speed-up is by "):
+        assert part in everything, part
+
+
 def test_piped_output_is_plain_and_fits_80_columns(measured: tuple[Lab, str]) -> None:
     lab, table = measured
     done = lab.run("show", "last")
@@ -117,7 +129,7 @@ def test_piped_output_is_plain_and_fits_80_columns(measured: tuple[Lab, str]) ->
     for text in (table, done.stdout):
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80
-        assert "± is half the width of the 95 % interval" in text
+        assert "± is half the 95 % interval" in text
 
 
 def test_colour_on_a_terminal_unless_no_color(lab: Lab) -> None:

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.analysis.campaign import campaign_findings
+from concurve.analysis.campaign.answers import answers
 from concurve.analysis.run import trial_findings_of
 from concurve.assemble import campaign_of
 from concurve.cli import app
@@ -24,8 +25,9 @@ from concurve.findings.published import PublishedTable
 from concurve.findings.run import Report
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head
-from concurve.report.document import Caption, walk
-from concurve.report.sections.campaign import campaign_document
+from concurve.report.document import Caption, Overview, walk
+from concurve.report.sections.campaign import brief_campaign_document, campaign_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import CampaignRow
 from concurve.wire.spec import TrialSpec
@@ -132,7 +134,7 @@ def test_the_models_curves_are_in_the_campaigns_charts(
 
 def test_markdown_says_why(findings: CampaignReport) -> None:
     text = render_campaign(findings, "markdown").decode()
-    results = text[text.index("## 6.") : text.index("## 7.")]
+    results = text[text.index("## 7.") : text.index("## 8.")]
     assert re.search(r"\*\*Table N\d+\*\* Test case 1: scaling models", results)
     assert "Test case 2: what limits it" not in results
     assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results
@@ -207,3 +209,25 @@ def test_a_source_s_own_numbers_do_not_shift_the_new_ones(findings: CampaignRepo
     with_named = numbers(msgspec.structs.replace(findings, studies=studies))
     assert "Table Ninth" in with_named
     assert [label for label in with_named if label in new] == new
+
+
+def test_a_campaign_answers_its_question_first(findings: CampaignReport) -> None:
+    """With the first answer of its first study, in every view; then what the others say."""
+    run = findings.studies[0].run
+    assert run is not None
+    first = next(item.sentence for item in run.sentences if item.kind == "answer")
+    assert findings.answers[0].sentence == first
+    (overview, *_) = (
+        block for block in walk(campaign_document(findings).blocks) if isinstance(block, Overview)
+    )
+    assert overview.answers[0].text == first
+    assert overview.chart is not None
+    text = " ".join(line.plain.strip() for line in lines(brief_campaign_document(findings), 200))
+    assert text.index(first) < text.index("studies are done")
+
+
+def test_a_campaign_without_an_answer_says_so(findings: CampaignReport) -> None:
+    silent = [msgspec.structs.replace(study, run=None) for study in findings.studies]
+    (said,) = answers(silent)
+    assert said.kind == "warning"
+    assert said.sentence.startswith("The question cannot be answered")

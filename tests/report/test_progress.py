@@ -23,7 +23,8 @@ class Clock:
         return self.now
 
 
-def test_the_live_line() -> None:
+def test_the_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     out = io.StringIO()
     line = Progress(out, live=True)
     line.begin(60, "thread-scaling: 12 cells")
@@ -32,7 +33,10 @@ def test_the_live_line() -> None:
     drawn = out.getvalue()
     line.trial_starts(HERE, 2, 0, 11, 60, 40.2)
     last = out.getvalue()[len(drawn) :]
-    assert last.strip() == "[12/60]  threads=4 cpus=2  trial 3  1.482 s ±2.1 %  about 40 s left"
+    shown = last.removeprefix("\r").rstrip()
+    assert shown == (
+        "███░░░░░░░░░░░░░ [12/60]  threads=4 cpus=2  trial 3  1.482 s ±2.1 %  about 40 s left"
+    )
     assert last.startswith("\r")
 
 
@@ -71,6 +75,24 @@ def test_the_line_covers_an_older_longer_one_and_leaves_nothing() -> None:
     assert len(second) >= long
     line.finish()
     assert out.getvalue().endswith("\r") and out.getvalue().rsplit("\r", 2)[1].isspace()
+
+
+@pytest.mark.parametrize(("done", "full"), [(0, 0), (30, 8), (59, 16), (60, 16), (90, 16)])
+def test_the_bar_says_how_much_is_done(
+    done: int, full: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    out = io.StringIO()
+    Progress(out, live=True).trial_starts(HERE, 0, 0, done, 60, None)
+    assert out.getvalue().strip().startswith("█" * full + "░" * (16 - full) + " [")
+
+
+def test_a_bar_in_plain_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    Progress(stream, live=True).trial_starts(HERE, 0, 0, 30, 60, None)
+    assert b"########........ [31/60]" in raw.getvalue()
 
 
 @pytest.mark.parametrize("columns", ["40", "80"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from concurve.analysis import against_base
+from concurve.analysis.against_base import Among
 from concurve.definition.measured import MEASURED
 from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
@@ -30,13 +32,14 @@ GROUPS_NAMED = 6
 SETTINGS_NAMED = 6
 
 
+#: Speed-ups are by one of these; a recommendation by another one says so.
+_TIMES = ("wall_seconds", "seconds_per_operation")
+
+#: The first words of the sentences here; others are names, and keep their letters.
+_OPENINGS = ("No", "Use", "Which", "Run")
+
 #: Why cells end that were to reach a precision.
 _FOR_PRECISION = (StopReason.PRECISION, StopReason.CAP, StopReason.TIME)
-
-
-Among = Callable[[int, int], Estimate | None]
-"""A cell, and among how many its speed-up is the greatest → the speed-up with an interval that
-holds for such a choice."""
 
 
 def sentences(
@@ -49,20 +52,25 @@ def sentences(
     among: Among,
     first: TrialRecord | None = None,
 ) -> list[Finding]:
-    """First the answers, then the warnings that make them doubtful, then notes on how to read
-    them."""
+    """First the answers, then the warnings that make them doubtful, those that matter most first,
+    then notes on how to read them."""
     plan = protocol.plan
-    answers = [*_answers(plan, head.study.primary, cells, among), *_best(best)]
+    by = _by(head.study.primary, cells)
+    answers, further = _answers(plan, list(_greatest(plan, cells, among, by, best)), best)
+    # A speed-up by wall time says nothing where the study asks for another figure.
+    if not by or _timed(cells) != "wall_seconds":
+        compared = list(against_base.sentences(plan, cells, among, by))
+        answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     warnings = [
-        *_left_out(head),
         *_unfinished(head, protocol, state),
         *_not_measured(head, protocol, state),
         *_skipped(plan, cells),
-        *_imprecise(head, protocol, cells),
         *_doubtful(head, plan, cells, rejects),
+        *_left_out(head),
+        *_imprecise(head, protocol, cells),
         *_refused(first),
     ]
-    notes = _notes(plan, cells)
+    notes = [*further, *_notes(plan, cells)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),
         *(Finding(kind="warning", sentence=text) for text in warnings),
@@ -71,47 +79,72 @@ def sentences(
 
 
 class _Greatest(NamedTuple):
-    """The greatest speed-up of a group that is significantly above 1, being chosen from all
-    speed-ups of the run (``is_gain``); where none is, the greatest. ``is_most``: no other seems
-    greater. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
-    interval that decided, which holds for the choice among ``compared`` speed-ups."""
+    """The speed-up of a group's recommended setting, if it is significantly above 1, being chosen
+    from all speed-ups of the run (``is_gain``), else the greatest that is; where none is, the
+    greatest. ``by`` says by what, where the study asks for another indicator. ``speedup`` has the
+    interval that decided, which holds for the choice among all speed-ups."""
 
     group: str
     cell: CellFindings
     base: CellFindings
     is_gain: bool
-    is_most: bool
     by: str
     speedup: Estimate
-    compared: int
-
-    @property
-    def figure(self) -> str:
-        """The speed-up in words."""
-        figure = self.speedup
-        if figure.low is None or figure.high is None or self.compared < 2:
-            return _figure(figure)
-        return (
-            f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f}, a 95 % interval corrected "
-            f"for {self.compared} comparisons)"
-        )
 
 
-def _answers(plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
-    """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
-    greatest of all, and how many groups have none."""
-    found = list(_greatest(plan, cells, among, _by(primary, cells)))
-    if len(found) > GROUPS_NAMED:
-        return _of_many(plan, found)
-    answers = []
-    for item in found:
-        place = f"With {item.group}: " if item.group else ""
-        if item.speedup.in_doubt:
-            text = _withheld(plan, item)
+def _answers(
+    plan: Plan, found: list[_Greatest], best: tuple[BestFinding, ...]
+) -> tuple[list[str], list[str]]:
+    """The setting to use over all cells; then, for each group of the other factors, the greatest
+    speed-up and the setting to use. For many groups how often each is said, and the single ones
+    apart: the answers and the further sentences."""
+    whole = [item for item in best if len(best) > 1 and not item.group]
+    # The best of all settings under a condition comes before the best level of the work factor.
+    by_choice = sorted(best, key=lambda item: -len(item.factors))
+    of_groups = {
+        describe(item.group) if item.group else "": item for item in by_choice if item not in whole
+    }
+    gains = {item.group: item for item in found}
+    answers = [_use(plan, item) for item in whole]
+    if len(gains) > GROUPS_NAMED:
+        answers += _of_many(plan, found)
+        gains = {}
+    # What puts all settings in doubt is said once.
+    is_said = any(item.doubt for item in whole)
+    each = [
+        _of_group(plan, group, gains.get(group), of_groups.get(group), is_said)
+        for group in dict.fromkeys((*of_groups, *gains))
+    ]
+    chosen = max((len(item.factors) for item in best if item.group), default=0)
+    groups = [
+        item for item in best if item.group and len(item.factors) == chosen and not item.doubt
+    ]
+    if len(groups) <= GROUPS_NAMED:
+        return [*answers, *each], []
+    counts = Counter(describe(item.recommended) for item in groups)
+    settings = _listed([f"{name} under {count}" for name, count in counts.most_common()])
+    return [f"Of {len(groups)} conditions, use {settings}.", *answers], each
+
+
+def _of_group(
+    plan: Plan, group: str, gain: _Greatest | None, best: BestFinding | None, is_said: bool
+) -> str:
+    """The greatest speed-up of a group, and the setting to use; ``is_said``: that figures are in
+    doubt, and why."""
+    said = []
+    if gain is not None:
+        if gain.speedup.in_doubt and is_said:
+            said.append(_seems(plan, gain, ", in doubt"))
+            best = None if best is not None and best.doubt else best
+        elif gain.speedup.in_doubt:
+            said.append(_withheld(plan, gain, best is not None and bool(best.doubt)))
+            best = None if best is not None and best.doubt else best
         else:
-            text = _gain(plan, item) if item.is_gain else _no_gain(plan, item)
-        answers.append(place + text if place else text[0].upper() + text[1:])
-    return answers
+            said.append(_gain(plan, gain) if gain.is_gain else _no_gain(plan, gain))
+    if best is not None:
+        said.append(_use(plan, best, gain))
+    text = " ".join(said)
+    return f"With {group}: {_uncapitalised(text)}" if group else text
 
 
 def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
@@ -120,7 +153,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
     answers = []
     if gains:
         most = max(gains, key=lambda item: item.speedup.value)
-        answers.append(f"With {most.group}: {_gain(plan, most)}")
+        answers.append(f"With {most.group}: {_uncapitalised(_gain(plan, most))}")
     none = len(found) - len(gains) - len(doubted)
     if none:
         answers.append(
@@ -136,45 +169,79 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 
 
 def _gain(plan: Plan, item: _Greatest) -> str:
+    """``2 threads are 2.02× as fast as 1 [1.92, 2.11].``"""
+    is_one, subject = _subject(plan, item.cell)
     return (
-        f"{_own(plan, item.cell)} is {item.figure} times as fast as "
-        f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
-        f"{'' if item.is_most else ' that is significant'}."
+        f"{subject} {'is' if is_one else 'are'} {_times(item.speedup)} as fast as "
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}."
     )
 
 
-def _withheld(plan: Plan, item: _Greatest) -> str:
-    """A speed-up that rests on trials in doubt."""
+def _withheld(plan: Plan, item: _Greatest, is_last: bool) -> str:
+    """A speed-up that rests on trials in doubt; ``is_last``: no setting is recommended either."""
     sides = [cell for cell in (item.cell, item.base) if cell.doubtful]
     counts = " and ".join(
         f"{cell.doubtful} of {format_count(cell.trials, 'trial')} of {_own(plan, cell)}"
         for cell in sides
     )
+    recommended = "No setting is recommended; run" if is_last else "Run"
     return (
-        f"which cell is fastest is not said, because the machine was not quiet during {counts}: "
-        f"{_own(plan, item.cell)} seems {item.figure} times as fast as "
-        f"{_base(plan, item)}. Run it again on a quiet machine."
+        f"Which setting is fastest cannot be said: the machine was not quiet during {counts}. "
+        f"{_seems(plan, item)} {recommended} it again on a quiet machine."
+    )
+
+
+def _seems(plan: Plan, item: _Greatest, doubt: str = "") -> str:
+    is_one, subject = _subject(plan, item.cell)
+    return (
+        f"{subject} {'seems' if is_one else 'seem'} {_times(item.speedup)} as fast as "
+        f"{_base(plan, item)}{_interval(item.speedup)}{item.by}{doubt}."
     )
 
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
-    return (
-        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_wall(item.base)})."
-    )
+    base = _base(plan, item)
+    other = "setting"
+    if plan.work and base == str(item.base.parameters[plan.work]):
+        other = f"number of {plan.work}"
+    return f"No {other} is significantly faster than {base}{item.by}."
+
+
+def _subject(plan: Plan, cell: CellFindings) -> tuple[bool, str]:
+    """A cell as the subject of a sentence, and whether it is singular: ``2 threads`` where the
+    factor is the name of what it counts, else ``n=2``."""
+    level = cell.parameters[plan.work] if plan.work else ""
+    if plan.work and _counts(plan.work, level) and level != 1:
+        return False, f"{level} {plan.work}"
+    return True, _own(plan, cell)
+
+
+def _counts(factor: str, level: Level) -> bool:
+    """Does the factor name what it counts: ``threads``, ``clients``?"""
+    is_plural = factor.isalpha() and factor.endswith("s") and not factor.endswith("ss")
+    return is_plural and len(factor) > 2 and isinstance(level, int)
+
+
+def _timed(cells: tuple[CellFindings, ...]) -> str:
+    """The indicator that speed-ups are by."""
+    measured = [cell.indicators for cell in cells if cell.indicators]
+    each = "seconds_per_operation"
+    return each if all(each in indicators for indicators in measured) else "wall_seconds"
 
 
 def _by(primary: str, cells: tuple[CellFindings, ...]) -> str:
-    """By what speed-ups are measured, where that is not what the study asks for."""
-    measured = [cell.indicators for cell in cells if cell.indicators]
-    each = "seconds_per_operation"
-    timed = each if all(each in indicators for indicators in measured) else "wall_seconds"
-    return "" if timed == primary else f" by {MEASURED[timed].label}"
+    """By what speed-ups are, where the study does not ask for a time."""
+    return "" if primary in _TIMES else f" by {MEASURED[_timed(cells)].label}"
 
 
 def _greatest(
-    plan: Plan, cells: tuple[CellFindings, ...], among: Among, by: str
+    plan: Plan,
+    cells: tuple[CellFindings, ...],
+    among: Among,
+    by: str,
+    best: tuple[BestFinding, ...],
 ) -> Iterator[_Greatest]:
-    compared = sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
+    compared = _compared(cells)
     for group, members in _groups(plan, cells).items():
         measured = [
             cell
@@ -185,14 +252,29 @@ def _greatest(
             continue
         ranking = sorted(measured, key=lambda cell: -cell.indicators["speedup"].value)
         # A setting leaves the best set by the same test: both say the same of it.
-        gain = next((cell for cell in ranking if _is_gain(cell, compared, among)), None)
+        gains = [cell for cell in ranking if _is_gain(cell, compared, among)]
+        # What is recommended is named, where it is as good as the greatest.
+        gain = next(
+            (cell for cell in gains if _is_recommended(cell, best)), next(iter(gains), None)
+        )
         # That none is faster is not said either where one of them is in doubt.
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
-        best = gain or next(doubted, ranking[0])
-        base = cells[best.index if best.base is None else best.base]
-        speedup = _judged(best, compared, among)
-        is_most = best is ranking[0]
-        yield _Greatest(group, best, base, gain is not None, is_most, by, speedup, compared)
+        most = gain or next(doubted, ranking[0])
+        base = cells[most.index if most.base is None else most.base]
+        yield _Greatest(group, most, base, gain is not None, by, _judged(most, compared, among))
+
+
+def _compared(cells: tuple[CellFindings, ...]) -> int:
+    """The speed-ups that an answer is chosen from."""
+    return sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
+
+
+def _is_recommended(cell: CellFindings, best: tuple[BestFinding, ...]) -> bool:
+    return any(
+        {**item.group, **item.recommended}.items() <= cell.parameters.items()
+        for item in best
+        if not item.doubt
+    )
 
 
 def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
@@ -216,54 +298,49 @@ def _same_conditions(plan: Plan, cell: CellFindings, cells: tuple[CellFindings, 
     return all(cell.parameters[name] == base[name] for name in plan.study.conditions)
 
 
-def _best(best: tuple[BestFinding, ...]) -> list[str]:
-    """The recommended setting of each group and over all cells; for many groups, first how often
-    each setting is recommended."""
-    each = [_recommendation(item, whole=len(best) > 1 and not item.group) for item in best]
-    # With conditions, the best of all settings counts, not the best level of the work factor alone.
-    chosen = max((len(item.factors) for item in best if item.group), default=0)
-    groups = [
-        item for item in best if item.group and len(item.factors) == chosen and not item.doubt
-    ]
-    if len(groups) <= GROUPS_NAMED:
-        return each
-    counts = Counter(describe(item.recommended) for item in groups)
-    chosen_settings = ", ".join(
-        f"{setting} under {count}" for setting, count in counts.most_common()
-    )
-    return [f"Of {len(groups)} conditions, run {chosen_settings}.", *each]
-
-
-def _recommendation(item: BestFinding, whole: bool) -> str:
-    place = (
-        f"With {describe(item.group)}: r" if item.group else "Over all cells: r" if whole else "R"
-    )
+def _use(plan: Plan, item: BestFinding, gain: _Greatest | None = None) -> str:
+    """The recommended setting of a best set, and which others are as good: ``Use 2; 4 and 8 are not
+    significantly better.`` The sentence on the ``gain`` stands before it, if there is one."""
+    by = "" if item.indicator in _TIMES else f" (by {item.label})"
     if item.doubt:
-        opening = place.removesuffix("r").removesuffix("R")
-        return (
-            f"{opening}{'n' if opening else 'N'}o setting is recommended by {item.label}, because "
-            f"{item.doubt}."
-        )
-    advice = f"{place}un {describe(item.recommended)}"
-    if len(item.settings) == 1:
-        return f"{advice}; by {item.label} it is the best of {item.compared} settings."
-    which = "the smallest" if len(item.factors) == 1 else "the one with the smallest levels"
-    decide = f"; {item.decide}" if item.decide else ""
-    return (
-        f"{advice}, {which} of {len(item.settings)} settings ({_settings(item)}) that cannot be "
-        f"distinguished from the best by {item.label}{decide}."
-    )
+        return f"No setting is recommended{by}: {item.doubt}."
+    members = sorted(item.settings, key=lambda setting: [*map(_order, setting.values())])
+    others = [_setting(plan, item, setting) for setting in members if setting != item.recommended]
+    name = _setting(plan, item, item.recommended)
+    noun = f" {plan.work}" if gain is None and not name.count("=") else ""
+    advice = f"Use {name}{noun}{by}"
+    # That no other setting is faster than this one was said.
+    is_said = gain is not None and not gain.is_gain and item.indicator in _TIMES
+    if not others or (
+        is_said and gain and item.recommended.items() <= gain.base.parameters.items()
+    ):
+        return f"{advice}."
+    is_short = len(others) <= SETTINGS_NAMED and len(item.factors) == 1
+    names = _listed(others) if is_short else format_count(len(others), "other")
+    return f"{advice}; {names} {'is' if len(others) == 1 else 'are'} not significantly better."
 
 
-def _settings(item: BestFinding) -> str:
-    """The members of a best set: ``threads 2, 4 and 8``."""
-    one = len(item.factors) == 1
-    names = [str(next(iter(s.values()))) if one else describe(s) for s in item.settings]
-    if len(names) > SETTINGS_NAMED:
-        names = [*names[: SETTINGS_NAMED - 1], f"{len(names) - SETTINGS_NAMED + 1} more"]
-    glue = ", " if one else "; "
-    text = f"{glue.join(names[:-1])} and {names[-1]}"
-    return f"{item.factors[0]} {text}" if one else text
+def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:
+    """A member of a best set: its level alone, where the factor names what it counts."""
+    levels = list(setting.items())
+    if len(levels) == 1 and levels[0][0] == plan.work and _counts(*levels[0]):
+        return str(levels[0][1])
+    return describe(setting)
+
+
+def _order(level: Level) -> tuple[bool, float, str]:
+    """Numbers by size, then words."""
+    return (True, 0.0, level) if isinstance(level, str) else (False, level, "")
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _uncapitalised(text: str) -> str:
+    """A sentence that follows a colon."""
+    first, _, _ = text.partition(" ")
+    return text[:1].lower() + text[1:] if first in _OPENINGS else text
 
 
 def _groups(plan: Plan, cells: tuple[CellFindings, ...]) -> dict[str, list[CellFindings]]:
@@ -293,12 +370,15 @@ def _own(plan: Plan, cell: CellFindings) -> str:
 
 
 def _base(plan: Plan, item: _Greatest) -> str:
-    """The base of a cell, with its levels that differ from those of the cell's group."""
+    """The base of a cell, with its levels that differ from those of the cell's group; its level
+    alone, where nothing else differs and the factor names what it counts."""
     other = {
         name: level
         for name, level in item.base.parameters.items()
         if name != plan.work and level != item.cell.parameters[name]
     }
+    if plan.work and not other and _counts(plan.work, item.base.parameters[plan.work]):
+        return str(item.base.parameters[plan.work])
     own = _own(plan, item.base)
     return f"{describe(other)} {own}" if plan.work and other else own
 
@@ -307,18 +387,14 @@ def _name(plan: Plan, parameters: dict[str, Level]) -> str:
     return describe(_varied(plan, parameters) or parameters)
 
 
-def _figure(estimate: Estimate) -> str:
+def _times(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f}×"
+
+
+def _interval(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.2f} (one trial, no interval)"
-    return f"{estimate.value:.2f} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
-
-
-def _wall(cell: CellFindings) -> str:
-    each = cell.indicators.get("seconds_per_operation")
-    if each is not None:
-        return f"{format_duration(each.value)} an operation"
-    wall = cell.indicators.get("wall_seconds")
-    return format_duration(wall.value) if wall else "not measured"
+        return " (one trial, no interval)"
+    return f" [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def _left_out(head: RunHead) -> list[str]:
@@ -366,10 +442,14 @@ def _has_interval(cell: CellFindings, primary: str) -> bool:
 
 def _imprecise(head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...]) -> list[str]:
     """Cells whose printed interval is wider than the precision asked for, though they got all their
-    trials; none where the number of trials was fixed."""
+    trials; none where the number of trials was fixed, or for a figure in doubt, which is said."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
-    ended = [cell for cell in cells if protocol.cells[cell.index].stop in _FOR_PRECISION]
+    ended = [
+        cell
+        for cell in cells
+        if protocol.cells[cell.index].stop in _FOR_PRECISION and not _is_in_doubt(cell, primary)
+    ]
     without = [cell for cell in ended if cell.trials and not _has_interval(cell, primary)]
     printed = [cell for cell in ended if _has_interval(cell, primary)]
     wide = [cell for cell in printed if round(_precision(cell, primary) - asked, 3) > 0]
@@ -418,9 +498,8 @@ def _doubtful(
     if aside:
         which = f"{format_count(len(aside), 'trial')} {'is' if len(aside) == 1 else 'are'}"
         found.append(
-            f"{which} in doubt because the machine was not quiet "
-            f"(first: {_name(plan, aside[0].parameters)}, {aside[0].detail}); the figures are "
-            "those of the quiet trials, or medians that so few do not move."
+            f"{which} in doubt because the machine was not quiet; the figures are those of the "
+            "quiet trials, or medians that so few do not move."
         )
     if in_doubt:
         worst = max(
@@ -430,11 +509,14 @@ def _doubtful(
         more = len(in_doubt) - 1
         are = "is" if more == 1 else "are"
         others = f", as {are} {format_count(more, 'other cell')}" if more else ""
+        begun = f"{_name(plan, worst.parameters)} is in doubt{others}"
+        if len(in_doubt) == len(cells) > 1:
+            begun = f"All {len(cells)} cells are in doubt"
+        cause = first.detail.partition(": ")[0]
         found.append(
-            f"{_name(plan, worst.parameters)} is in doubt{others}: the machine was not quiet "
-            f"during {worst.doubtful} of its {format_count(worst.trials, 'trial')} (first: "
-            f"{first.detail}), and too few others are left. Such figures have the mark ?; run "
-            "again on a quiet machine."
+            f"{begun}: the machine was not quiet during {worst.doubtful} of "
+            f"{format_count(worst.trials, 'trial')} of {_name(plan, worst.parameters)} ({cause}). "
+            "Such figures have the mark ?; run again on a quiet machine."
         )
     return found
 
@@ -459,12 +541,20 @@ def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
         )
     if plan.work_grows:
         notes.append(
-            "Speed-up is against the base cell of each group; efficiency is speed-up over the "
-            f"ratio of {plan.work}."
+            f"Speed-up is by {MEASURED[_timed(cells)].label}, against the base cell of each group; "
+            f"efficiency is speed-up over the ratio of {plan.work}."
         )
     elif plan.work:
         base = ", ".join(f"{name}={level}" for name, level in plan.study.base.items())
-        notes.append(f"Speed-up is against {base} at the same {plan.work}.")
+        notes.append(
+            f"Speed-up is by {MEASURED[_timed(cells)].label}, against {base} at the same "
+            f"{plan.work}."
+        )
+    if (compared := _compared(cells)) > 1:
+        notes.append(
+            f"The intervals of the answer hold for all {compared} speed-ups together, from which "
+            "it is chosen; so they are wider than those of the tables."
+        )
     return notes
 
 

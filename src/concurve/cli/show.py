@@ -9,6 +9,8 @@ import click
 from concurve.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from concurve.store import Store
     from concurve.store.rows import CampaignRow
 
@@ -19,7 +21,8 @@ Examples:
   concurve show last
   concurve show 20261121-0912 --json
   concurve show last --best-by cpu_seconds
-  concurve show last --models
+  concurve show last --claims
+  concurve show last --all
   concurve show java-threads
 """
 
@@ -33,36 +36,55 @@ Examples:
     metavar="INDICATOR",
     help="Indicator by which the best settings are named (default: the primary one).",
 )
-@click.option("--models", is_flag=True, help="Fit scaling models to the throughput.")
+@click.option("--claims", is_flag=True, help="Add the verdicts on the claims of the source.")
+@click.option("--published", is_flag=True, help="Add the published figures beside the new ones.")
+@click.option("--models", is_flag=True, help="Fit scaling models to the throughput, and add them.")
+@click.option("--rejected", is_flag=True, help="Add what was rejected or is in doubt, and why.")
+@click.option("--machine", is_flag=True, help="Add what is known of the machine.")
+@click.option("--all", "everything", is_flag=True, help="Add all of this, and every warning.")
 @options.db
-def verb(run: str, json: bool, best_by: str, models: bool, db: str | None) -> None:
+def verb(
+    run: str, json: bool, best_by: str, models: bool, everything: bool, db: str | None, **more: bool
+) -> None:
     """Print a run or a campaign as a table or as JSON."""
     from concurve.assemble import figures_of
     from concurve.cli.showing import show_run
+    from concurve.report.sections.run import ALL_TOPICS, Topic
     from concurve.store import Store
 
+    asked = {name for name, wanted in {**more, "models": models}.items() if wanted}
+    topics = ALL_TOPICS if everything else {Topic(name) for name in asked}
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     if campaign is not None:
-        _show_campaign(store, campaign, json, best_by, models)
+        options_of_runs = sorted(asked - {"models"} if json else asked)
+        if everything:
+            options_of_runs = ["all"]
+        _show_campaign(store, campaign, json, best_by, models, options_of_runs)
     elif json:
         from concurve.report.json.export import figures_to_json
 
         found = figures_of(store, store.find_run(run), best_by, models=models)
         print(figures_to_json(*found).decode())
     else:
-        show_run(store, run, best_by=best_by, models=models)
+        show_run(store, run, best_by=best_by, topics=topics)
 
 
 def _show_campaign(
-    store: Store, campaign: CampaignRow, json: bool, best_by: str, models: bool
+    store: Store,
+    campaign: CampaignRow,
+    json: bool,
+    best_by: str,
+    models: bool,
+    options_of_runs: Sequence[str],
 ) -> None:
     from concurve.errors import ConcurveError
 
-    if best_by or (models and not json):
+    if best_by or options_of_runs:
+        option = "--best-by" if best_by else f"--{options_of_runs[0]}"
         raise ConcurveError(
-            f"{campaign.id} is a campaign: {'--best-by' if best_by else '--models'} is for runs",
-            "concurve show RUN with it; concurve report CAMPAIGN has the models of all its runs",
+            f"{campaign.id} is a campaign: {option} is for runs",
+            "concurve show RUN with it; concurve report CAMPAIGN has the whole of all its runs",
         )
     if json:
         print(_campaign_json(store, campaign, models).decode())

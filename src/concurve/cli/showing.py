@@ -10,7 +10,10 @@ from concurve.cli.streams import say
 from concurve.report import terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from concurve.report.document import Document
+    from concurve.report.sections.run import Topic
     from concurve.store import Store
 
 
@@ -25,15 +28,19 @@ def print_document(document: Document, report: Path | None = None) -> None:
 
 
 def show_run(
-    store: Store, run: str, report: Path | None = None, best_by: str = "", models: bool = False
+    store: Store,
+    run: str,
+    report: Path | None = None,
+    best_by: str = "",
+    topics: Collection[Topic] = (),
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
-    ``models`` asks for scaling models."""
+    ``topics`` what is printed beside the answer and the table."""
     from concurve.assemble import figures_of
-    from concurve.report.sections.run import brief_run_document
+    from concurve.report.sections.run import Topic, brief_run_document
 
-    found = figures_of(store, store.find_run(run), best_by, models=models)
-    print_document(brief_run_document(*found), report)
+    found = figures_of(store, store.find_run(run), best_by, models=Topic.MODELS in topics)
+    print_document(brief_run_document(*found, topics=topics), report)
 
 
 def show_campaign(store: Store, campaign: str, report: Path | None = None) -> None:

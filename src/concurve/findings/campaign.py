@@ -79,11 +79,13 @@ class CampaignInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CampaignFindings(msgspec.Struct, Generic[RunT_co], frozen=True, kw_only=True):
-    """Everything that a view of a campaign shows. ``summary`` is for a reader who has a minute."""
+    """Everything that a view of a campaign shows. ``answers`` is what its studies say to its
+    question; ``summary`` is for a reader who has a minute."""
 
     campaign: CampaignInfo
     texts: CampaignTexts
     glossary: dict[str, str]
+    answers: tuple[Finding, ...]
     summary: tuple[Finding, ...]
     studies: tuple[StudyFindings[RunT_co], ...]
     deviations: tuple[Deviation, ...]

@@ -224,6 +224,8 @@ class Chart:
 
     ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
     ``wide`` charts hold several panels, or rows with long names, and need the full width.
+    ``curves`` are the labels of its curves, in the order of their colours, where a reader may hide
+    some. ``draw_other`` makes the same chart with the axes that ``other_axes`` names.
     """
 
     name: str
@@ -235,11 +237,19 @@ class Chart:
     label: str = ""
     anchor: str = ""
     detail: Detail | None = Detail.FULL
+    curves: tuple[str, ...] = ()
+    draw_other: Callable[[], Any] | None = None
+    other_axes: str = ""
 
     @cached_property
     def spec(self) -> Any:
         """The Altair chart."""
         return self.draw()
+
+    @cached_property
+    def other_spec(self) -> Any:
+        """The same with the other axes; ``None`` if there are none."""
+        return self.draw_other() if self.draw_other else None
 
 
 @dataclass(frozen=True)
@@ -273,16 +283,37 @@ class Collapsible:
 @dataclass(frozen=True)
 class Section:
     """Blocks below a heading. ``brief_title`` is the heading in a brief document, where it differs;
-    a section without a heading is only set apart."""
+    a section without a heading is only set apart. A ``folded`` section is for who asks for it: a
+    page shows its heading and its ``summary`` until the reader opens it."""
 
     title: str
     blocks: tuple[Block, ...]
     anchor: str = ""
     brief_title: str | None = None
     detail: Detail | None = None
+    folded: bool = False
+    summary: str = ""
 
 
-Block: TypeAlias = Paragraph | List | Facts | Table | Chart | Code | Caption | Collapsible | Section
+@dataclass(frozen=True)
+class Overview:
+    """What a reader with a minute reads: the answers, the chart that shows them, and ``beside`` it
+    why it is so and how sure it is."""
+
+    answers: tuple[Paragraph, ...]
+    chart: Chart | None
+    beside: tuple[Section, ...]
+    detail: Detail | None = None
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All of it in the order of reading."""
+        return (*self.answers, *([self.chart] if self.chart else []), *self.beside)
+
+
+Block: TypeAlias = (
+    Paragraph | List | Facts | Table | Chart | Code | Caption | Collapsible | Section | Overview
+)
 
 
 @dataclass(frozen=True)
@@ -318,7 +349,7 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
     """Blocks and those inside of them, in the order of reading."""
     for block in blocks:
         yield block
-        if isinstance(block, (Section, Collapsible)):
+        if isinstance(block, (Section, Collapsible, Overview)):
             yield from walk(block.blocks)
 
 

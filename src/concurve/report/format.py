@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import NamedTuple
 
@@ -200,6 +201,15 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {seconds_left} s"
     hours, minutes_left = divmod(minutes, 60)
     return f"{hours} h {minutes_left} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+def moment(text: str) -> str:
+    """A time in ISO 8601 to the minute: ``2026-11-21 09:30 UTC``; another text as it is."""
+    try:
+        when = datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return text
+    return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

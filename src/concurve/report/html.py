@@ -1,14 +1,16 @@
 """A document as one HTML page that opens offline: no request leaves it, no script is needed.
 
-The charts are static SVG. Their colours change with the reader's light or dark scheme by the
-style sheet alone; a few lines of script add tooltips and sort the table where scripts run.
+The charts are static SVG, with linear and with logarithmic axes. Their colours change with the
+reader's light or dark scheme by the style sheet alone. Where scripts run, a small one tells the
+figure of a mark under the pointer or the keyboard's focus, hides curves, changes the axes, and
+sorts tables.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import count, groupby
+from itertools import count, cycle, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concurve.report import format as fmt
@@ -25,6 +27,8 @@ DARK = {
     SOFT: "#a3a8b4",
     GRID: "#33363d",
 }
+# Charts are drawn for a narrow screen, and scaled up to this on a wide one.
+_SCALE_MAX = 1.45
 _PARAGRAPHS = {Tone.STRONG: "answer", Tone.SOFT: "remark", Tone.WARNING: "warning"}
 
 
@@ -59,6 +63,8 @@ def _environment() -> Environment:
         "percent": fmt.percent,
         "kind": lambda block: type(block).__name__,
         "picture": lambda chart: _picture(chart, next(numbers)),
+        "other_picture": lambda chart: _picture(chart, next(numbers), other_axes=True),
+        "colours": lambda labels: zip(labels, cycle(PALETTE)),
         "charts_together": _charts_together,
         "crossed": _crossed,
         "paragraph_class": lambda tone: _PARAGRAPHS.get(tone, "plain"),
@@ -83,20 +89,25 @@ def _crossed(table: Table) -> _Matrix:
     )
 
 
-def _picture(chart: Chart, number: int) -> Any:
+def _picture(chart: Chart, number: int, *, other_axes: bool = False) -> Any:
     """The SVG for a page with several charts: scalable, named, and with unique identifiers."""
     from markupsafe import Markup, escape
 
-    svg = to_svg(chart)
+    svg = to_svg(chart, other_axes=other_axes)
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)
     svg = svg.replace("url(#", f"url(#c{number}-").replace('href="#', f'href="#c{number}-')
+    # An empty layer is no symbol, so it has no name.
+    svg = re.sub(r'<g class="mark-symbol[^>]*/>', "", svg)
     opening = re.match(r'<svg[^>]*width="([\d.]+)"[^>]*viewBox="([^"]+)"[^>]*>', svg)
     if opening is None:
         return Markup(svg)
+    width = float(opening[1])
+    # Panels stay readable on a narrow screen, where they are scrolled.
+    least = f";min-width:{0.7 * width:.0f}px" if chart.wide else ""
     root = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{opening[2]}" '
-        f'style="max-width:{float(opening[1]):.0f}px;min-width:{0.7 * float(opening[1]):.0f}px" '
-        f'role="img" '
+        f'style="max-width:{_SCALE_MAX * width:.0f}px{least}" '
+        f'role="graphics-document" aria-roledescription="chart" '
         f'aria-label="{escape(chart.alternative)}">'
     )
     return Markup(root + svg[opening.end() :])

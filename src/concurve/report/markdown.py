@@ -19,6 +19,7 @@ from concurve.report.document import (
     List,
     Missing,
     Number,
+    Overview,
     Paragraph,
     Role,
     Section,
@@ -81,6 +82,8 @@ def _block(block: Block, depth: int) -> Iterator[str]:
                 if block.label
                 else (f"**{_text(block.title)}**")
             )
+        case Overview():
+            yield from _blocks(block.blocks, depth)
         case Collapsible():
             yield f"{_text(block.summary)}:"
             yield from _blocks(block.blocks, depth)

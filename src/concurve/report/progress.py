@@ -1,4 +1,5 @@
-"""The live line of a run: the next trial, the estimate of its cell so far, and the time left.
+"""The live line of a run: how much is done, the next trial, the estimate of its cell so far, and
+the time left.
 
 Drawing takes CPU time, and so does a thread that waits to draw: nothing happens here but
 inside the methods, which the protocol calls between trials. While a trial runs the line stands
@@ -31,7 +32,17 @@ _PLAIN_SECONDS_MAX = 10.0
 # lists them all.
 _SHOWN_OF_A_CAUSE = 3
 
+# A narrower terminal gets no bar.
+_WIDTH_OF_BAR = 60
+_BAR = 16
+
 _Cell = tuple[tuple[str, Level], ...]
+
+
+def _bar(done: int, planned: int) -> str:
+    """``████░░░░``: the trials that are done."""
+    full = min(_BAR, round(_BAR * done / planned)) if planned > 0 else 0
+    return "█" * full + "░" * (_BAR - full)
 
 
 class Progress:
@@ -71,8 +82,9 @@ class Progress:
         """A trial is about to run. Only this method draws the line."""
         cell = tuple(parameters.items())
         again = f", attempt {attempt + 1}" if attempt else ""
+        bar = f"{_bar(done, planned)} " if self._live and self._width() >= _WIDTH_OF_BAR else ""
         parts = [
-            f"[{done + 1:>{self._digits}}/{planned}]",
+            f"{bar}[{done + 1:>{self._digits}}/{planned}]",
             fmt.setting(parameters),
             f"trial {block + 1}{again}",
             self._estimates.get(cell, ""),

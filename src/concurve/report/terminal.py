@@ -31,6 +31,7 @@ from concurve.report.document import (
     List,
     Missing,
     Number,
+    Overview,
     Paragraph,
     Role,
     Section,
@@ -74,7 +75,6 @@ def lines(document: Document, width: int, report: str | None = None) -> Iterator
         yield from _block(block, width)
     if report:
         # One line whatever its length: a path that is broken cannot be opened.
-        yield Line()
         yield Line(f"report: {fmt.clean(report)}")
 
 
@@ -93,9 +93,7 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
                 said = Paragraph(item.text, item.tone) if isinstance(item, Text) else item
                 yield from _paragraph(said, width, indent)
         case Facts():
-            for name, value in block.pairs:
-                shown = value if isinstance(value, str) else "; ".join(value)
-                yield from say(Line(fmt.clean(f"{name}: {shown}")))
+            yield from _facts(block, width, indent)
         case Table():
             yield from _as_text(block, width) if block.as_text else _grid(block, width)
         case Chart():
@@ -104,6 +102,8 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
             yield from say(Line(fmt.clean(block.text)))
         case Caption():
             yield from say(Line(fmt.clean(f"{block.label} {block.title}".strip())))
+        case Overview():
+            yield from _blocks(block.blocks, width, indent)
         case Collapsible():
             yield from say(Line(f"{fmt.clean(block.summary)}:"))
             yield from _blocks(block.blocks, width, indent + _INDENT)
@@ -119,6 +119,12 @@ def _paragraph(item: Paragraph, width: int, indent: str) -> Iterator[Line]:
     lead = f"{item.lead}{item.after_lead} " if item.lead else ""
     line = Line(fmt.clean(f"{mark}{lead}{item.text}"), _STYLES[item.tone])
     yield from wrapped(line, width, indent)
+
+
+def _facts(block: Facts, width: int, indent: str) -> Iterator[Line]:
+    for name, value in block.pairs:
+        shown = value if isinstance(value, str) else "; ".join(value)
+        yield from wrapped(Line(fmt.clean(f"{name}: {shown}")), width, indent)
 
 
 def _lower(title: str) -> str:
@@ -197,12 +203,20 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
     named = [fmt.clean(column.name) for column in left_out if column.name]
     if named:
-        more = f" and {len(named) - _NAMES_MAX} more" if len(named) > _NAMES_MAX else ""
-        some = ", ".join(named[:_NAMES_MAX])
-        hint = f"left out here: {some}{more} (a wider terminal or --export-csv shows them)"
-        yield from wrapped(Line(hint, "dim"), width)
+        yield from wrapped(Line(_left_out(named, width), "dim"), width)
     legend = table.legend([item.column for item in shown]) if table.legend else ""
     yield from wrapped(Line(fmt.clean(legend), "dim"), width)
+
+
+def _left_out(names: Sequence[str], width: int) -> str:
+    """``not shown: efficiency, cpu_seconds and 45 more (--export-csv)``: as many names as fit on a
+    line."""
+    for some in range(min(len(names), _NAMES_MAX), 0, -1):
+        more = f" and {len(names) - some} more" if some < len(names) else ""
+        text = f"not shown: {', '.join(names[:some])}{more} (--export-csv)"
+        if cell_len(text) <= width:
+            return text
+    return f"{len(names)} more figures: --export-csv"
 
 
 def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
@@ -226,7 +240,11 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
     always = [_drawn(column) for column in others if not column.wanted]
     optional = sorted((c for c in others if c.wanted), key=lambda column: column.wanted)
     optional = [column for column in optional if _has_entries(column)]
-    first = [_drawn(optional[0])] if optional and not always else []
+    # The first of them is what the table is about: it stays, its heading cut where it must be.
+    room = max(width - _total(keys) - len(_GAP), int(width * (1 - _KEY_SHARE)))
+    first = [_narrow(_drawn(optional[0]), room)] if optional else []
+    if first and _total([*always, *first]) > width * (1 - _KEY_SHARE):
+        always = []
     least = _total([*always, *first])
     allowed = min(int(width * _KEY_SHARE), width - least - len(_GAP)) if least else width
     while keys and _total(keys) > max(allowed, 0):
@@ -246,6 +264,24 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
     left_out = optional[len(taken) :]
     place = {id(column): number for number, column in enumerate(table.columns)}
     return sorted([*shown, *taken], key=lambda d: place[id(d.column)]), keys_left_out, left_out
+
+
+def _narrow(drawn: _Drawn, size: int) -> _Drawn:
+    """A column no wider than its entries, or than ``size`` if they are narrower: its heading is
+    cut, and keeps its unit."""
+    if drawn.width <= size:
+        return drawn
+    heading, *texts = drawn.texts
+    left = min((cell_len(text) - cell_len(text.lstrip()) for text in texts), default=0)
+    texts = [text[left:].rstrip() for text in texts]
+    room = max([size, *map(cell_len, texts)])
+    title, bracket, unit = heading.strip().rpartition(" (")
+    title, unit = (title, bracket + unit) if title else (unit, "")
+    texts = [text + " " * (max(map(cell_len, texts)) - cell_len(text)) for text in texts]
+    return _Drawn(
+        drawn.column,
+        _right([cut(title, max(room - cell_len(unit), _KEY_WIDTH_MIN)) + unit, *texts]),
+    )
 
 
 def _has_entries(column: Column) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
+from concurve.analysis.campaign.answers import answers
 from concurve.analysis.campaign.deviations import deviations
 from concurve.analysis.campaign.summary import summary, summed
 from concurve.definition.study import Rules
@@ -44,6 +45,7 @@ def campaign_findings(
         campaign=_info(head, row),
         texts=head.campaign.texts,
         glossary=head.campaign.glossary,
+        answers=tuple(answers(studies)),
         summary=tuple(summary(head, studies, machine)),
         studies=studies,
         deviations=tuple(deviations(studies, machine)),

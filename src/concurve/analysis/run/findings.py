@@ -161,7 +161,6 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         change = level_change_of(tables, primary)
     depends = dependences(head.study, samples)
     said = (
-        *dependence_sentences(depends),
         *sentences(
             head,
             protocol,
@@ -172,6 +171,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             partial(speedup_among, plan, time_indicator(tables), samples),
             first,
         ),
+        *dependence_sentences(depends),
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )
     return Findings(

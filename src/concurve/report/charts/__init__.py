@@ -36,6 +36,19 @@ def charts(findings: Report) -> list[Chart]:
     return found
 
 
+def hero(findings: Report) -> Chart | None:
+    """The chart that shows the answer, with the recommended settings marked: the speed-up against
+    the work factor where it is by what the study asks for, else the primary indicator. ``None`` if
+    no cell has it."""
+    work = findings.work
+    if work is None or len(work.levels) < 2 or not _numeric(work):
+        return of_cells(findings, findings.primary, marks_best=True)
+    is_time = findings.primary in ("wall_seconds", "seconds_per_operation")
+    names = ("speedup", findings.primary) if is_time else (findings.primary, "speedup")
+    drawn = (against_work(findings, work, name, marks_best=True) for name in names)
+    return next((chart for chart in drawn if chart is not None), None)
+
+
 def _wanted(findings: Report) -> Iterator[str]:
     """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of
     a fixed duration all take equally long, and the high percentiles of latency."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from concurve.findings.cells import CellFindings
@@ -16,20 +17,23 @@ from concurve.report.charts.marks import (
     end_above_0,
     gaps,
     ideal_line,
+    is_recommended,
     point_of,
 )
 from concurve.report.charts.series import Series, alternative, capital, divided, file_name
-from concurve.report.charts.style import SOFT, signs, styled
+from concurve.report.charts.style import SOFT, recommended, signs, styled
 from concurve.report.document import Chart
 from concurve.terms import Factor
 
 _PANEL_COLUMNS = 3
-_CHART_SIZE = {"width": 560, "height": 300}
+_CHART_SIZE = {"width": 420, "height": 250}
 _PANEL_SIZE = {"width": 190, "height": 160}
 
 
 class _Subject(NamedTuple):
-    """The subject of a chart: an indicator with its unit, and its curves over the work factor."""
+    """The subject of a chart: an indicator with its unit, and its curves over the work factor.
+    ``log`` says whether its values have a logarithmic axis; ``None``: where their span asks for it.
+    """
 
     name: str
     label: str
@@ -39,6 +43,8 @@ class _Subject(NamedTuple):
     cells: Sequence[CellFindings]
     series: Sequence[Series]
     fitted: Fitted
+    marks_best: bool = False
+    log: bool | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -64,14 +70,18 @@ class _Marks(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def against_work(findings: Report, work: Factor, name: str) -> Chart | None:
-    """The chart; ``None`` if no cell has the indicator."""
+def against_work(
+    findings: Report, work: Factor, name: str, *, marks_best: bool = False
+) -> Chart | None:
+    """The chart; ``None`` if no cell has the indicator. ``marks_best``: recommended settings have a
+    ring."""
     cells = [cell for cell in findings.cells if name in cell.indicators]
     if not cells:
         return None
     series, remarks = divided(findings, work, cells)
-    subject = _subject(findings, work, name, cells, series)
+    subject = _subject(findings, work, name, cells, series)._replace(marks_best=marks_best)
     marks = _marks(findings, subject)
+    other = _with_other_axes(subject, marks)
     heading = f"{capital(subject.label)} against {fmt.clean(work.name)}"
     return Chart(
         name=file_name(f"{name}-by-{work.name}"),
@@ -80,7 +90,20 @@ def against_work(findings: Report, work: Factor, name: str) -> Chart | None:
         remarks=(*remarks, *marks.remarks),
         wide=len(subject.panels) > 1,
         draw=lambda: styled(_drawn(subject, marks)),
+        curves=tuple(subject.labels) if len(subject.labels) > 1 else (),
+        draw_other=(lambda: styled(_drawn(other, _marks(findings, other)))) if other else None,
+        other_axes="linear axes" if marks.log else "logarithmic axes",
     )
+
+
+def _with_other_axes(subject: _Subject, marks: _Marks) -> _Subject | None:
+    """The chart with logarithmic axes, or with linear ones if it has them; ``None`` where a value
+    is not above 0."""
+    values = [row["value"] for row in marks.rows if row.get("value") is not None]
+    if min(values) <= 0 or not subject.axis.can_be_log():
+        return None
+    axis = replace(subject.axis, log2=not marks.log)
+    return subject._replace(axis=axis, log=not marks.log)
 
 
 def _subject(
@@ -126,6 +149,7 @@ def _marks(findings: Report, subject: _Subject) -> _Marks:
     top = max(row.get("high", row["value"]) for row in [*points, *dots])
     relative = name in ("speedup", "efficiency")
     log = not relative and bottom > 0 and top / bottom > LOG_SPAN
+    log = log if subject.log is None else subject.log
     bottom = end_above_0(points, dots) if log else bottom
     curves = curve_rows(subject.fitted, name, subject.scale)
     if curves:
@@ -157,7 +181,10 @@ def _placed(
     points = [
         point_of(cell, name, scale, item)
         | {"x": axis.at(float(cell.parameters[subject.work.name]), offsets[item.label])}
-        | {"joined": (item.panel, item.label) not in subject.fitted}
+        | {
+            "joined": (item.panel, item.label) not in subject.fitted,
+            "best": subject.marks_best and is_recommended(findings, cell),
+        }
         for item in subject.series
         for cell in item.cells
     ]
@@ -234,4 +261,5 @@ def _layers(subject: _Subject, marks: _Marks) -> list[Any]:
         rows_where("datum.kind == 'point' && isValid(datum.value)")
         .mark_point(filled=True, size=38, opacity=1, clip=True)
         .encode(y=y, color=color, shape=shape, **texts),
+        *(recommended(rows_where("datum.best"), y) if subject.marks_best else []),
     ]

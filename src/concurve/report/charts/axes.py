@@ -37,6 +37,10 @@ class WorkAxis:
         wide = levels[0] > 0 and levels[-1] / levels[0] > LOG2_SPAN
         return cls(levels, powers or wide, max(levels[-1], ahead or levels[-1]))
 
+    def can_be_log(self) -> bool:
+        """Are all levels above 0?"""
+        return self.levels[0] > 0
+
     def at(self, level: float, offset: float, jitter: float | None = None) -> float:
         """The position of a mark: each curve has an offset of its own, so that no bar hides
         another.

@@ -9,9 +9,9 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.run import TrialFindings
 from concurve.report import format as fmt
 from concurve.report.charts.axes import LOG_SPAN, axis_title, scale_of
-from concurve.report.charts.marks import cut_intervals, dots_of, point_of
+from concurve.report.charts.marks import cut_intervals, dots_of, is_recommended, point_of
 from concurve.report.charts.series import Series, alternative, capital, file_name, row_labels
-from concurve.report.charts.style import PALETTE, styled
+from concurve.report.charts.style import INK, PALETTE, styled
 from concurve.report.document import Chart
 
 
@@ -26,15 +26,17 @@ class _Rows(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def of_cells(findings: TrialFindings, name: str) -> Chart | None:
+def of_cells(findings: TrialFindings, name: str, *, marks_best: bool = False) -> Chart | None:
     """A row a cell in level order: the value, its interval, and every trial. ``None`` if no cell
-    has the indicator."""
+    has the indicator. ``marks_best``: recommended settings have a ring."""
     cells = tuple(cell for cell in findings.cells if name in cell.indicators)
     if not cells:
         return None
     label = findings.indicator(name).label or name
     scale = scale_of(findings, name, cells)
     rows = _rows(findings, name, cells, scale)
+    for cell, point in zip(cells, rows.points, strict=True):
+        point["best"] = marks_best and is_recommended(findings, cell)
     title = f"{capital(label)} of each cell" if len(cells) > 1 else capital(label)
     return Chart(
         name=file_name(f"{name}-by-cell"),
@@ -91,6 +93,9 @@ def _drawn(rows: _Rows, label: str, scale: fmt.Scale) -> Any:
         of_points.mark_point(filled=True, size=60, opacity=1, color=PALETTE[0]).encode(
             x=x, description="text:N", tooltip="text:N"
         ),
+        of_points.transform_filter("datum.best")
+        .mark_point(filled=False, size=230, strokeWidth=1.6, stroke=INK, aria=False)
+        .encode(x=x),
     ]
     step = 26 if len(rows.series) <= 40 else 18
     return alt.layer(*layers).properties(width=480, height={"step": step})

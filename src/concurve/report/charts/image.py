@@ -8,11 +8,12 @@ from pathlib import Path
 from concurve.report.document import Chart
 
 
-def to_svg(chart: Chart) -> str:
-    """Static SVG, on its own or inline."""
+def to_svg(chart: Chart, *, other_axes: bool = False) -> str:
+    """Static SVG, on its own or inline; ``other_axes``: with the axes not shown at first."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(chart.spec.to_dict()))
+    spec = chart.other_spec if other_axes else chart.spec
+    return str(vl_convert.vegalite_to_svg(spec.to_dict()))
 
 
 def to_png(chart: Chart, scale: float = 2.0) -> bytes:

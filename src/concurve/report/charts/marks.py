@@ -26,8 +26,9 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
     figure = cell.indicators[name]
     shown = fmt.estimate(figure, scale)
     where = fmt.setting(cell.parameters)
-    span = f" ({shown.span})" if shown.span else ""
-    text = f"{where}: {fmt.with_unit(shown.value, shown.unit)}{span}, n = {figure.n}".lstrip(": ")
+    span = f" [{shown.low}, {shown.high}]" if shown.span else ""
+    value = fmt.with_unit(shown.value, shown.unit)
+    text = f"{where}: {value}{span}, {fmt.count(figure.n, 'trial')}".lstrip(": ")
     if figure.in_doubt:
         text += ", in doubt"
     point: dict[str, Any] = {
@@ -39,6 +40,17 @@ def point_of(cell: CellFindings, name: str, scale: fmt.Scale, series: Series) ->
     if figure.low is not None and figure.high is not None:
         point |= {"low": figure.low / scale.divisor, "high": figure.high / scale.divisor}
     return point
+
+
+def is_recommended(findings: Findings, cell: CellFindings) -> bool:
+    """Is it the recommended setting, of all cells or under its conditions?"""
+    known = [item for item in findings.best if not item.doubt]
+    most = max((len(item.factors) for item in known), default=0)
+    return any(
+        {**item.group, **item.recommended}.items() <= cell.parameters.items()
+        for item in known
+        if len(item.factors) == most
+    )
 
 
 def dots_of(

@@ -76,5 +76,19 @@ def signs(domain: list[str], labels: dict[str, Any]) -> tuple[Any, Any]:
     return color, shape
 
 
+def recommended(rows: Any, place: Any) -> list[Any]:
+    """A ring around each recommended setting, and its name; ``place`` is the other position."""
+    return [
+        rows.mark_point(
+            filled=False, size=230, strokeWidth=1.6, opacity=1, stroke=INK, shape="circle",
+            aria=False,
+        ).encode(y=place),
+        rows.mark_text(
+            text="recommended", align="left", baseline="bottom", dx=9, dy=-8, fontSize=12,
+            fontWeight=600, color=INK, aria=False,
+        ).encode(y=place),
+    ]  # fmt: skip
+
+
 def _taken(values: Sequence[str], domain: Sequence[str]) -> list[str]:
     return [values[number % len(values)] for number in range(len(domain))]

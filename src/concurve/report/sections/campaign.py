@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from concurve.findings.campaign import CampaignFindings, CampaignReport, StudyFindings
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
+from concurve.report.charts import hero
 from concurve.report.document import (
     Block,
     Caption,
@@ -26,6 +27,7 @@ from concurve.report.document import (
     List,
     Missing,
     Number,
+    Overview,
     Paragraph,
     Role,
     Section,
@@ -36,8 +38,9 @@ from concurve.report.document import (
     walk,
 )
 from concurve.report.sections.machine import described
+from concurve.report.sections.overview import limit, paragraph
 from concurve.report.sections.published import counts
-from concurve.report.sections.run import paragraph, sections
+from concurve.report.sections.run import sections
 from concurve.terms import TestCase
 
 PROTOCOL = (
@@ -125,7 +128,7 @@ def _document(
     took = f"{fmt.count(findings.trials, 'trial')} in {fmt.duration(findings.duration_seconds)}"
     facts = [Fact(campaign.name, Detail.BRIEF), Fact(campaign.id, Detail.BRIEF), Fact(took),
              Fact(campaign.effort), Fact(campaign.state, Detail.BRIEF),
-             Fact(campaign.started, Detail.FULL)]  # fmt: skip
+             Fact(fmt.moment(campaign.started), Detail.FULL)]  # fmt: skip
     if campaign.source:
         facts.append(Fact(f"after {campaign.source}", Detail.FULL))
     is_brief = detail is Detail.BRIEF
@@ -154,6 +157,7 @@ def _head(findings: CampaignFindings[Findings]) -> Iterator[Block]:
 
 
 def _brief(findings: CampaignFindings[Findings]) -> Iterator[Section]:
+    yield Section("", (List(tuple(map(paragraph, findings.answers))),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))
     yield Section("", (List(tuple(map(paragraph, findings.summary))),))
@@ -184,6 +188,7 @@ def _full(findings: CampaignReport) -> Iterator[Section]:
     texts, numbers = findings.texts, _Numbers()
     results = Section("Results", tuple(_results(findings, numbers)), "results")
     found = (
+        Section("The answer", (_overview(findings),), "answer"),
         Section("Management summary", tuple(_summary(findings)), "summary"),
         Section("Introduction and scope", (*_written(texts.introduction), *_written(texts.scope)),
                 "introduction"),
@@ -198,6 +203,20 @@ def _full(findings: CampaignReport) -> Iterator[Section]:
         Section("Run it again", (Code(findings.campaign.again),), "again"),
     )  # fmt: skip
     yield from (section for section in found if section.blocks)
+
+
+def _overview(findings: CampaignReport) -> Overview:
+    """The first sentence answers the question; the chart is that of the study that says it."""
+    first, *others = map(paragraph, findings.answers)
+    run = next((study.run for study in findings.studies if study.run is not None), None)
+    beside = []
+    if others:
+        beside.append(Section("On what it hangs", (List(tuple(others)),)))
+    limited = None if run is None else limit(run)
+    if limited is not None:
+        beside.append(limited)
+    chart = None if run is None else hero(run)
+    return Overview((first,), chart, tuple(beside))
 
 
 def _written(text: str) -> Iterator[Block]:
@@ -339,7 +358,11 @@ def _numbered(section: Section, name: str, numbers: _Numbers) -> Iterator[Block]
     """A section of a run, below the caption of its table instead of a heading."""
     inside = list(walk(section.blocks))
     title = f"{name}: {section.title[:1].lower()}{section.title[1:]}"
-    if any(isinstance(block, Caption) for block in inside):
+    if section.folded and section.summary:
+        said = " ".join(filter(None, (f"{section.title}:", section.summary)))
+        plain = replace(section, folded=False)
+        yield Collapsible(said, tuple(_numbered(plain, name, numbers)))
+    elif any(isinstance(block, Caption) for block in inside):
         yield from _with_numbers(section.blocks, name, numbers)
     elif any(isinstance(block, Table) for block in inside):
         yield numbers.caption(title)
@@ -358,6 +381,9 @@ def _with_numbers(blocks: Iterable[Block], name: str, numbers: _Numbers) -> Iter
             yield numbers.caption(block.title, block.label)
         elif isinstance(block, Chart):
             yield numbers.figure(block, name)
+        elif isinstance(block, Overview):
+            chart = numbers.figure(block.chart, name) if block.chart else None
+            yield replace(block, chart=chart)
         elif isinstance(block, (Collapsible, Section)):
             yield replace(block, blocks=tuple(_with_numbers(block.blocks, name, numbers)))
         else:

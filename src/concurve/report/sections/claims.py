@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from concurve.findings.claims import ClaimFinding
@@ -44,7 +45,19 @@ def brief(findings: Findings, explanation: Explanation | None = None) -> Section
         columns.append(Column("what limits it", limits, short="what limits it:"))
     tones = tuple(_TONES[claim.verdict] for claim in claims)
     table = Table(tuple(columns), tones, title="One row a claim.", as_text=True)
-    return Section("Claims of the source", (table, *_together(claims)), anchor="claims")
+    return Section(
+        "Claims of the source",
+        (table, *_together(claims)),
+        anchor="claims",
+        folded=True,
+        summary=counted(claims),
+    )
+
+
+def counted(claims: Sequence[ClaimFinding]) -> str:
+    """How many claims have each verdict: ``1 supported, 3 undecided``."""
+    found: Counter[str] = Counter(claim.verdict for claim in claims)
+    return ", ".join(f"{found[name]} {name}" for name in _TONES if found[name])
 
 
 def _together(claims: Sequence[ClaimFinding]) -> Iterator[Paragraph]:

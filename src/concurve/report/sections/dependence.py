@@ -35,7 +35,7 @@ def section(findings: Findings) -> Section | None:
                 Tone.SOFT,
             )
         )
-    return Section("What the ratios depend on", tuple(blocks), anchor="dependences")
+    return Section("What the ratios depend on", tuple(blocks), anchor="dependences", folded=True)
 
 
 def _table(items: Sequence[Dependence]) -> Table:

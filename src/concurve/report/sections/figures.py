@@ -12,7 +12,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
-from concurve.report.charts import charts
+from concurve.report.charts import charts, hero
 from concurve.report.document import (
     Cell,
     Column,
@@ -31,7 +31,7 @@ from concurve.report.document import (
 #: slow tail.
 DOUBT, UNEVEN = "?", "‡"
 _MARKS = {
-    DOUBT: f"{DOUBT} in doubt: the machine was not quiet, and too few other trials are left",
+    DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} trials at two levels, or some far worse: see the warnings",
 }
 
@@ -50,12 +50,22 @@ def full(findings: Findings) -> Section:
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
     table = _table(findings, [Column("trials", trials, Role.NUMBER)])
     missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
-    return Section("Figures", (*_throughout(findings), table, missing), anchor="figures")
+    notes = (
+        Paragraph(item.sentence, Tone.SOFT) for item in findings.sentences if item.kind == "note"
+    )
+    return Section(
+        "Figures",
+        (*_throughout(findings), table, missing, *notes),
+        anchor="figures",
+        folded=True,
+        summary=fmt.count(len(findings.cells), "cell"),
+    )
 
 
 def drawn(report: Report) -> Section | None:
-    """The charts side by side, and how to read them."""
-    found = charts(report)
+    """The charts that the overview does not show, side by side, and how to read them."""
+    first = hero(report)
+    found = [chart for chart in charts(report) if first is None or chart.name != first.name]
     if not found:
         return None
     known = confidence(report)
@@ -83,9 +93,9 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
         return ""
     numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
     marks = {mark for cell in numbers for mark in cell.mark}
-    parts = [f"figures are medians; ± is half the width of the {known} interval"]
+    parts = [f"medians; ± is half the {known} interval"]
     if any(cell.is_skewed for cell in numbers):
-        parts.append("(low to high) is that interval where it is lopsided")
+        parts = [f"medians; ± is half the {known} interval, (low to high) where lopsided"]
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
 
@@ -173,6 +183,9 @@ def _remarks(findings: Findings) -> Iterator[Paragraph]:
             remark = f"{cell.status}: {cell.note or cell.stop_reason}"
             settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
     for remark, where in settings.items():
+        if len(where) == len(findings.cells) > 1:
+            yield Paragraph(f"{remark} (all {len(where)} cells)", Tone.WARNING)
+            continue
         more = f" and {len(where) - _NAMED_MAX} more" if len(where) > _NAMED_MAX else ""
         text = f"{remark} ({'; '.join(where[:_NAMED_MAX])}{more})"
         yield Paragraph(text, Tone.WARNING)

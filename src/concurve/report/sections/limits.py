@@ -66,11 +66,12 @@ def section(report: Report) -> Section | None:
     chart = composition(explanation)
     cells: tuple[Block, ...] = tuple(_cells(explanation))
     curves = _curves(explanation)
+    folded = Collapsible(f"Each cell ({len(explanation.cells)})", cells)
     if curves is not None:
-        summary = f"Each cell ({len(explanation.cells)})"
-        cells = (curves, Collapsible(summary, cells))
-    blocks = [*([chart] if chart else []), *cells, *_remarks(explanation)]
-    return Section("What limits it", tuple(blocks), anchor="limits")
+        folded = Collapsible(f"Each curve, and each cell ({len(explanation.cells)})",
+                             (curves, *cells))  # fmt: skip
+    blocks = [*([chart] if chart else []), folded, *_remarks(explanation)]
+    return Section("Where the time goes", tuple(blocks), anchor="limits")
 
 
 def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Document:

@@ -16,7 +16,14 @@ _UNITS = {"bytes": "bytes", "seconds": "s", "ns": "ns"}
 
 def section(findings: Findings) -> Section:
     """Everything known of the machine."""
-    return Section("The machine", (described(findings.machine),), anchor="machine")
+    summary = str(findings.machine.get("cpu_model", ""))
+    return Section(
+        "The machine",
+        (described(findings.machine),),
+        anchor="machine",
+        folded=True,
+        summary=summary,
+    )
 
 
 def described(machine: Mapping[str, Any]) -> Block:

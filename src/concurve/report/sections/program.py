@@ -5,10 +5,7 @@ from __future__ import annotations
 from concurve.findings.run import Report
 from concurve.findings.workers import ProgramFact
 from concurve.report import format as fmt
-from concurve.report.document import Collapsible, Column, Role, Section, Table
-
-# At most this many facts are shown unfolded.
-_OPEN_MAX = 12
+from concurve.report.document import Column, Role, Section, Table
 
 
 def section(report: Report) -> Section | None:
@@ -22,8 +19,10 @@ def section(report: Report) -> Section | None:
         Column("in", [_where(fact) for fact in facts]),
     )
     table = Table(columns, title="One row a fact.")
-    shown = Collapsible(fmt.count(len(facts), "fact"), (table,), len(facts) <= _OPEN_MAX)
-    return Section("Facts that the program reported", (shown,), anchor="program")
+    summary = fmt.count(len(facts), "fact")
+    return Section(
+        "Facts that the program reported", (table,), anchor="program", folded=True, summary=summary
+    )
 
 
 def _where(fact: ProgramFact) -> str:

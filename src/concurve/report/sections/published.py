@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ _COUNTED: tuple[tuple[Agreement, str], ...] = (
     ("undecided", "undecided"),
     ("not comparable", "not comparable"),
 )
-_JUDGED = ("agrees", "differs", "undecided")
+_JUDGED: tuple[Agreement, ...] = ("agrees", "differs", "undecided")
 _TONES = {"agrees": Tone.GOOD, "differs": Tone.BAD, "undecided": Tone.WARNING}
 
 
@@ -54,7 +55,23 @@ def section(findings: Findings) -> Section | None:
         tuple(blocks),
         anchor="published",
         brief_title="Published figures, relative to their base",
+        folded=True,
+        summary=counts(summed(table.counts() for table in findings.published)),
     )
+
+
+def judged(tables: Iterable[PublishedTable]) -> str:
+    """How the figures that were held against ours compare, in words; empty if none was."""
+    found = summed(table.counts() for table in tables)
+    return counts({name: found[name] for name in _JUDGED if name in found})
+
+
+def summed(found: Iterable[Mapping[Agreement, int]]) -> dict[Agreement, int]:
+    """The sum of counts by agreement."""
+    total: Counter[Agreement] = Counter()
+    for counted in found:
+        total.update(counted)
+    return dict(total)
 
 
 def _brief(contents: PublishedTable) -> Iterator[Block]:

@@ -28,17 +28,24 @@ _OPEN_MAX = 12
 
 def section(findings: Findings) -> Section:
     """Causes and trials; in a brief report the causes."""
-    blocks = tuple(_blocks(findings))
-    return Section("What was rejected", blocks, anchor="rejected", brief_title="")
+    return Section(
+        "What was rejected",
+        tuple(_blocks(findings)),
+        anchor="rejected",
+        brief_title="",
+        folded=True,
+        summary=summary(findings),
+    )
+
+
+def summary(findings: Findings, *, with_doubts: bool = True) -> str:
+    """The trials rejected and in doubt, with their causes; empty if there are none."""
+    return "; ".join(_counted(findings, with_doubts))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
-    redone = Counter(item.cause for item in findings.rejects if not item.used)
-    doubted = Counter(item.cause for item in findings.rejects if item.used)
-    for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
-        if counter:
-            causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())
-            yield Paragraph(f"{fmt.count(counter.total(), 'trial')} {what}: {causes}")
+    for text in _counted(findings):
+        yield Paragraph(text)
     if not findings.rejects:
         yield Paragraph("Nothing: every trial was used.", detail=Detail.FULL)
         return
@@ -56,6 +63,16 @@ def _blocks(findings: Findings) -> Iterator[Block]:
         trials.append(Paragraph(f"and {more:,} more", Tone.SOFT))
     is_open = len(findings.rejects) <= _OPEN_MAX
     yield Collapsible("Each trial and its cause", tuple(trials), is_open, detail=Detail.FULL)
+
+
+def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
+    """``5 trials rejected: run_queue 3, foreign_cpu 2``."""
+    redone = Counter(item.cause for item in findings.rejects if not item.used)
+    doubted = Counter(item.cause for item in findings.rejects if item.used and with_doubts)
+    for counter, what in ((redone, "rejected"), (doubted, "in doubt")):
+        if counter:
+            causes = ", ".join(f"{cause} {number}" for cause, number in counter.most_common())
+            yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
 
 
 def _with_and_without(findings: Findings) -> Table:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from enum import Enum
 from typing import NamedTuple
 
 from concurve.findings.explanation import Explanation
-from concurve.findings.run import Finding, Findings, Report
+from concurve.findings.run import Findings, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -15,7 +17,6 @@ from concurve.report.document import (
     Detail,
     Document,
     Fact,
-    List,
     Paragraph,
     Section,
     Tone,
@@ -27,13 +28,25 @@ from concurve.report.sections import (
     figures,
     limits,
     machine,
+    overview,
     program,
     published,
     rejected,
     scaling,
 )
 
-_TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
+
+class Topic(Enum):
+    """What a brief report leaves out unless it is asked for."""
+
+    CLAIMS = "claims"
+    PUBLISHED = "published"
+    MODELS = "models"
+    MACHINE = "machine"
+    REJECTED = "rejected"
+
+
+ALL_TOPICS = frozenset(Topic)
 
 
 class Part(NamedTuple):
@@ -44,25 +57,6 @@ class Part(NamedTuple):
     in_campaign: bool = True
 
 
-def answers(findings: Findings) -> Section | None:
-    """The sentences; in a brief report with what became of a run that is not complete."""
-    blocks = []
-    if findings.sentences:
-        blocks.append(List(tuple(map(paragraph, findings.sentences))))
-    run = findings.run
-    if run.state != "complete" and run.reason:
-        item = Paragraph(run.reason, Tone.WARNING, lead=run.state)
-        blocks.append(List((item,), detail=Detail.BRIEF))
-    if not blocks:
-        return None
-    return Section("Findings", tuple(blocks), anchor="findings", brief_title="")
-
-
-def paragraph(item: Finding) -> Paragraph:
-    """A sentence with its tone."""
-    return Paragraph(item.sentence, _TONES[item.kind])
-
-
 def _again(report: Report) -> Section:
     """How to run it again."""
     return Section("Run it again", (Code(report.run.again),), anchor="again")
@@ -70,33 +64,59 @@ def _again(report: Report) -> Section:
 
 #: The sections of a full report in their order.
 FULL = (
-    Part(answers),
+    Part(overview.section),
+    Part(figures.drawn),
+    Part(limits.section),
+    Part(figures.full),
     Part(claims.section),
     Part(dependence.section),
     Part(published.section),
-    Part(figures.drawn),
     Part(scaling.section),
-    Part(limits.section),
-    Part(figures.full),
+    Part(program.section),
     Part(rejected.section, in_campaign=False),
     Part(machine.section, in_campaign=False),
-    Part(program.section),
     Part(_again, in_campaign=False),
 )
 
 
 def brief_sections(
-    findings: Findings, models: Sequence[ScalingFinding], explanation: Explanation | None
+    findings: Findings,
+    models: Sequence[ScalingFinding],
+    explanation: Explanation | None,
+    topics: Collection[Topic],
 ) -> Iterator[Section | None]:
-    """The sections of a brief report in their order, the table first. They take the figures of the
-    cells: nothing else is read for them, unless it was asked for."""
-    yield figures.brief(findings)
-    yield answers(findings)
-    yield claims.brief(findings, explanation)
-    yield dependence.section(findings)
-    yield published.section(findings)
-    yield scaling.brief(models)
-    yield rejected.section(findings)
+    """The sections of a brief report in their order. They take the figures of the cells: nothing
+    else is read for them, unless it was asked for."""
+    yield overview.answers(findings)
+    table = figures.brief(findings)
+    said = overview.warnings(findings, all_of_them=set(topics) >= ALL_TOPICS)
+    yield replace(table, blocks=(*table.blocks, *said))
+    if Topic.CLAIMS in topics:
+        yield claims.brief(findings, explanation)
+        yield dependence.section(findings)
+    if Topic.PUBLISHED in topics:
+        yield published.section(findings)
+    if Topic.MODELS in topics:
+        yield scaling.brief(models)
+    if Topic.REJECTED in topics:
+        yield rejected.section(findings)
+    if Topic.MACHINE in topics:
+        yield machine.section(findings)
+    if not topics:
+        yield _more(findings)
+
+
+def _more(findings: Findings) -> Section:
+    """What else there is, and how to read it."""
+    there = []
+    if findings.claims:
+        there.append(f"--claims ({claims.counted(findings.claims)})")
+    if findings.published:
+        found = published.judged(findings.published)
+        there.append(f"--published ({found})" if found else "--published")
+    there += ["--models", "--machine", "--all"]
+    text = f"concurve show {findings.run.id} {', '.join(there)}"
+    return Section("", (Paragraph(text, Tone.SOFT, lead="more"),))
 
 
 def run_document(report: Report) -> Document:
@@ -108,10 +128,12 @@ def brief_run_document(
     findings: Findings,
     models: Sequence[ScalingFinding] = (),
     explanation: Explanation | None = None,
+    topics: Collection[Topic] = (),
 ) -> Document:
-    """The brief report of a run, with scaling models and what limits the cells of its claims where
-    these were asked for."""
-    return _document(findings, brief_sections(findings, models, explanation), Detail.BRIEF)
+    """The brief report of a run, with the topics that were asked for; for these the scaling models
+    and what limits the cells of its claims."""
+    found = brief_sections(findings, models, explanation, topics)
+    return _document(findings, found, Detail.BRIEF)
 
 
 def sections(report: Report, *, in_campaign: bool = False) -> Iterator[Section | None]:
@@ -123,7 +145,7 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
     run = findings.run
     took = f"{fmt.count(run.trials, 'trial')} in {fmt.duration(run.duration_seconds)}"
     facts = [Fact(run.study, Detail.BRIEF), Fact(run.id, Detail.BRIEF), Fact(took),
-             Fact(run.effort), Fact(run.started, Detail.FULL)]  # fmt: skip
+             Fact(run.effort), Fact(fmt.moment(run.started), Detail.FULL)]  # fmt: skip
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
     if findings.source:

@@ -25,7 +25,7 @@ from concurve.report.document import (
 GROUPS_IN_SENTENCES = 8
 _NO_CAUSE = (
     "The parameters of a model describe the shape of a curve: contention and coherency are their "
-    "names, no causes. The causes are named under “What limits it”."
+    "names, no causes. The causes are named under “Where the time goes”."
 )
 
 
@@ -47,7 +47,7 @@ def brief(found: Sequence[ScalingFinding]) -> Section | None:
     blocks = [sentences, *([more] if more.items else [])]
     table = [_table(found)] if len(found) > 1 else []
     how = Paragraph(_subject(found), Tone.SOFT, detail=Detail.FULL)
-    return Section("Scaling models", (*blocks, *table, how), anchor="models")
+    return Section("Scaling models", (*blocks, *table, how), anchor="models", folded=True)
 
 
 def _sentences(found: Sequence[ScalingFinding]) -> Iterator[Paragraph]:

@@ -1,25 +1,100 @@
 "use strict";
-// Tooltips: every mark of a chart that describes itself.
+// Charts: a mark says its figure under the pointer or the focus; arrow keys lead from mark to mark;
+// buttons hide curves and change the axes.
 (() => {
   const tip = document.createElement("div");
   tip.id = "tip";
   tip.hidden = true;
+  tip.setAttribute("role", "status");
   document.body.append(tip);
-  const show = (event) => {
-    const mark = event.target.closest && event.target.closest(".chart [aria-label][aria-roledescription]");
-    const text = mark && /point|circle|symbol/.test(mark.getAttribute("aria-roledescription"))
-      ? mark.getAttribute("aria-label") : "";
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    const x = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
-    const y = event.clientY + 18 + tip.offsetHeight > innerHeight
-      ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18;
-    tip.style.left = `${Math.max(x, 4)}px`;
-    tip.style.top = `${y}px`;
+
+  const marksOf = (root) => [...root.querySelectorAll("[aria-label][aria-roledescription]")].filter(
+    (mark) => /point|circle|symbol|bar/.test(mark.getAttribute("aria-roledescription"))
+      && mark.getAttribute("role") === "graphics-symbol");
+  const isMark = (node) => node.dataset && node.dataset.mark === "";
+  const show = (mark, x, y) => {
+    tip.textContent = mark.getAttribute("aria-label");
+    tip.hidden = false;
+    const left = Math.min(x + 14, innerWidth - tip.offsetWidth - 8);
+    const top = y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18;
+    tip.style.left = `${Math.max(left, 4)}px`;
+    tip.style.top = `${Math.max(top, 4)}px`;
   };
-  document.addEventListener("pointermove", show);
-  document.addEventListener("pointerdown", show);
+  const hide = () => { tip.hidden = true; };
+
+  document.querySelectorAll("figure").forEach((figure) => {
+    const pictures = [...figure.querySelectorAll("svg.chart")];
+    pictures.forEach((picture) => marksOf(picture).forEach((mark, number) => {
+      mark.dataset.mark = "";
+      mark.setAttribute("tabindex", number ? "-1" : "0");
+    }));
+    const shown = () => pictures.flatMap((picture) =>
+      picture.closest("[hidden]") ? [] : [...picture.querySelectorAll("[data-mark]")]
+        .filter((mark) => !mark.classList.contains("off")));
+
+    const point = (event) => {
+      const mark = event.target.closest && event.target.closest("[data-mark]");
+      if (mark) show(mark, event.clientX, event.clientY); else hide();
+    };
+    figure.addEventListener("pointermove", point);
+    figure.addEventListener("pointerdown", point);
+    figure.addEventListener("pointerleave", hide);
+    figure.addEventListener("focusin", (event) => {
+      if (!isMark(event.target)) return;
+      const box = event.target.getBoundingClientRect();
+      show(event.target, box.right, box.bottom);
+    });
+    figure.addEventListener("focusout", hide);
+    figure.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") hide();
+      if (!isMark(event.target)) return;
+      const all = shown(), at = all.indexOf(event.target);
+      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
+        Home: 0, End: all.length - 1 }[event.key];
+      if (to === undefined || !all[to]) return;
+      event.preventDefault();
+      event.target.setAttribute("tabindex", "-1");
+      all[to].setAttribute("tabindex", "0");
+      all[to].focus();
+    });
+
+    const tools = figure.querySelector(".tools");
+    if (!tools) return;
+    tools.hidden = false;
+    tools.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      const pressed = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(pressed));
+      if (button.classList.contains("axes")) {
+        figure.querySelectorAll(".scroll").forEach((box) => {
+          box.hidden = box.classList.contains("other") !== pressed;
+        });
+      } else {
+        const colour = button.dataset.colour;
+        pictures.forEach((picture) => picture
+          .querySelectorAll(`.mark-symbol [fill="${colour}"], .mark-symbol [stroke="${colour}"],`
+            + `.mark-line [stroke="${colour}"], .mark-rule [stroke="${colour}"],`
+            + `.mark-area [fill="${colour}"]`)
+          .forEach((mark) => { if (!mark.closest(".role-legend")) mark.classList.toggle("off", !pressed); }));
+      }
+      // The focus must be able to enter the chart again.
+      const marks = shown();
+      if (marks.length && !marks.some((mark) => mark.getAttribute("tabindex") === "0")) {
+        marks[0].setAttribute("tabindex", "0");
+      }
+    });
+  });
+})();
+
+// Paper shows what is folded.
+(() => {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    opened.forEach((details) => { details.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((details) => { details.open = false; }));
 })();
 
 // Sorting: a click on a heading sorts, another turns round, a third restores the order.

@@ -1,0 +1,62 @@
+"""The page of a report: how soon Chromium paints one of 5,000 trials, and its size."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from measuring.estimates import median
+from measuring.figures import Bound, Figure, MissingToolError
+from measuring.running import scratch
+from measuring.showing import alone
+from synthetic_run import fill
+
+from concurve.exports import export_run
+from concurve.store import Store
+
+PAINTED_SECONDS_MAX = 1.0
+CELLS, REPEATS = 50, 100
+_PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => entry.startTime)"
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """The page is written once, and opened afresh each time."""
+    browser_file = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if browser_file is None:
+        raise MissingToolError("no Chromium: apt-get install chromium")
+    cells, repeats = (10, 5) if quick else (CELLS, REPEATS)
+    with scratch() as folder:
+        page = folder / "report.html"
+        fill(folder / "bench.db", cells, repeats)
+        store = Store(str(folder / "bench.db"))
+        page.write_bytes(export_run(store, store.find_run("last"), "html"))
+        seconds = list(_painted(page, browser_file, times=2 if quick else 7))
+        size = page.stat().st_size
+    yield Figure(
+        f"first paint of {cells * repeats:,} trials",
+        f"first contentful paint in Chromium, median of {len(seconds)}; page of {size:,} bytes",
+        median(seconds, "s"),
+        Bound(high=PAINTED_SECONDS_MAX),
+    )
+
+
+def _painted(page: Path, browser_file: str, times: int) -> Iterator[float]:
+    """Seconds from the request of the page to its first content."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=browser_file, args=["--no-sandbox"])
+        for _ in range(times):
+            tab = browser.new_page(viewport={"width": 1200, "height": 800})
+            tab.goto(page.as_uri())
+            tab.wait_for_function(f"{_PAINT}.length > 0")
+            yield float(tab.evaluate(_PAINT)[0]) / 1000
+            tab.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    sys.exit(alone(figures, __doc__))

@@ -1,0 +1,160 @@
+"""How the levels of a factor compare with the one that a study names as its base, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from concurve.estimate import Estimate
+from concurve.findings.cells import CellFindings
+from concurve.planning.plan import Plan, describe
+from concurve.terms import Level
+
+#: With more levels than this, each is no longer compared in a sentence.
+LEVELS_NAMED = 6
+
+# A smaller ratio than this is none that matters between two designs.
+_ALIKE = 1.05
+# An interval whose ends differ by more than this factor says nothing.
+_TELLING_MAX = 1000.0
+
+Among = Callable[[int, int], Estimate | None]
+"""A cell, and among how many its speed-up is one → the speed-up with an interval that holds for
+all of them."""
+
+
+class _Compared(NamedTuple):
+    """A cell's speed-up over its base cell, and where: the levels of the other factors."""
+
+    where: str
+    speedup: Estimate
+    verdict: Literal["faster", "slower", "open", "in doubt"]
+
+
+def factor_of(plan: Plan) -> str:
+    """The factor whose base level the study names, if it is a single one and none that counts as
+    concurrency; else empty."""
+    names = [name for name in plan.study.base if name != plan.work]
+    is_compared = len(names) == 1 == len(plan.study.base)
+    levels = {cell.parameters[names[0]] for cell in plan.cells} if is_compared else set()
+    return names[0] if 1 < len(levels) <= LEVELS_NAMED + 1 else ""
+
+
+def sentences(
+    plan: Plan, cells: Sequence[CellFindings], among: Among, by: str = ""
+) -> Iterator[str]:
+    """A sentence for each other level: ``mode=b is faster than mode=a in all 3 settings, …``."""
+    factor = factor_of(plan)
+    if not factor:
+        return
+    base = plan.study.base[factor]
+    rows: dict[Level, list[CellFindings]] = {}
+    for cell in cells:
+        level = cell.parameters[factor]
+        if level != base and cell.base is not None and "speedup" in cell.indicators:
+            rows.setdefault(level, []).append(cell)
+    number = sum(map(len, rows.values()))
+    for level, group in rows.items():
+        found = [_compared(plan, factor, cell, among, number) for cell in group]
+        yield _said(f"{factor}={level}", f"{factor}={base}", found, by)
+
+
+def _compared(plan: Plan, factor: str, cell: CellFindings, among: Among, number: int) -> _Compared:
+    speedup = among(cell.index, number) or cell.indicators["speedup"]
+    where = {
+        name: level
+        for name, level in cell.parameters.items()
+        if name != factor and any(other.parameters[name] != level for other in plan.cells)
+    }
+    verdict: Literal["faster", "slower", "open", "in doubt"] = "open"
+    if cell.indicators["speedup"].in_doubt:
+        verdict = "in doubt"
+    elif speedup.low is not None and speedup.low > 1:
+        verdict = "faster"
+    elif speedup.high is not None and speedup.high < 1:
+        verdict = "slower"
+    return _Compared(describe(where) if where else "", speedup, verdict)
+
+
+def _said(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
+    if len(found) == 1:
+        return _single(own, base, found[0], by)
+    faster = [item for item in found if item.verdict == "faster"]
+    slower = [item for item in found if item.verdict == "slower"]
+    doubted = sum(item.verdict == "in doubt" for item in found)
+    settings = f"{len(found)} settings"
+    doubt = f" {doubted} of {settings} are in doubt: the machine was not quiet." if doubted else ""
+    if faster and slower:
+        return (
+            f"It depends: {own} is faster than {base} in {len(faster)} of {settings} (most: "
+            f"{_at(max(faster, key=_value))}) and slower in {len(slower)} (most: "
+            f"{_at(min(slower, key=_value))}){by}.{doubt}"
+        )
+    if faster or slower:
+        some, word = (faster, "faster") if faster else (slower, "slower")
+        if len(some) == len(found):
+            least, most = min(some, key=_value), max(some, key=_value)
+            return (
+                f"{own} is {word} than {base} in all {settings}{by}: {_at(least)} to {_at(most)}."
+            )
+        most = max(some, key=_value) if faster else min(some, key=_value)
+        return (
+            f"{own} is {word} than {base} in {len(some)} of {settings}{by}, most with {_at(most)}; "
+            f"in no other is the difference significant.{doubt}"
+        )
+    return _undecided(own, base, found, by) + doubt
+
+
+def _undecided(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
+    """Neither is significantly faster anywhere."""
+    settings = f"{len(found)} settings"
+    if all(item.verdict == "in doubt" for item in found):
+        return f"Whether {own} or {base} is faster cannot be said."
+    span = f"{_at(min(found, key=_value))} to {_at(max(found, key=_value))}"
+    if all(map(_is_alike, found)):
+        return f"{own} is as fast as {base} in all {settings}{by}, within 5 %: {span}."
+    return (
+        f"Whether {own} or {base} is faster cannot be said: in none of {settings} do they differ "
+        f"significantly{by}: {span}."
+    )
+
+
+def _is_alike(item: _Compared) -> bool:
+    """Is the whole interval within 5 % of 1?"""
+    low, high = item.speedup.low, item.speedup.high
+    return (
+        item.verdict != "in doubt"
+        and low is not None
+        and high is not None
+        and low >= 1 / _ALIKE
+        and high <= _ALIKE
+    )
+
+
+def _single(own: str, base: str, item: _Compared, by: str) -> str:
+    figure = f"{item.speedup.value:.2f}×{_interval(item.speedup)}"
+    if item.verdict == "in doubt":
+        return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
+    if item.verdict == "open":
+        if _is_alike(item):
+            return f"{own} is as fast as {base}{by}, within 5 %: {figure}."
+        return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
+    return f"{own} is {figure} as fast as {base}{by}."
+
+
+def _at(item: _Compared) -> str:
+    """``1.40× [1.10, 1.80] (clients=32)``."""
+    where = f" ({item.where})" if item.where else ""
+    return f"{item.speedup.value:.2f}×{_interval(item.speedup)}{where}"
+
+
+def _interval(figure: Estimate) -> str:
+    if figure.low is None or figure.high is None:
+        return ""
+    if figure.low <= 0 or figure.high / figure.low > _TELLING_MAX:
+        return " (too few trials for a useful interval)"
+    return f" [{figure.low:.2f}, {figure.high:.2f}]"
+
+
+def _value(item: _Compared) -> float:
+    return item.speedup.value

@@ -1,0 +1,141 @@
+"""The page in a real browser: accessible, interactive, offline."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from concurve.report.html import to_html
+from concurve.report.sections.run import run_document
+from tests.report import samples
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+]
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The file of a sample's page, written once."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def file(name: str) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(to_html(run_document(samples.ALL[name]())), encoding="utf-8")
+        return path
+
+    return file
+
+
+@pytest.fixture
+def opened(browser: Browser, written: Callable[[str], Path]) -> Iterator[Open]:
+    """Opens a sample's page; a request or an error of its script fails the test."""
+    tabs: list[Page] = []
+    wrong: list[str] = []
+
+    def open_page(name: str, width: int = 1200, scheme: str = "light") -> Page:
+        size = {"width": width, "height": 800}
+        tab = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+        tab.on("request", lambda request: wrong.append(request.url))
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        address = written(name).as_uri()
+        tab.goto(address)
+        wrong.remove(address)
+        tabs.append(tab)
+        return tab
+
+    yield open_page
+    for tab in tabs:
+        tab.close()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [("judged", 1200, "light"), ("judged", 400, "dark"), ("troubled", 1200, "dark"),
+     ("text_factor", 400, "light")],
+)  # fmt: skip
+def test_axe_finds_no_violation(name: str, width: int, scheme: str, opened: Open) -> None:
+    page = opened(name, width, scheme)
+    assert_accessible(page)
+    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true })")
+    assert_accessible(page)
+
+
+def assert_accessible(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert not found, [(item["id"], item["nodes"][0]["html"][:200]) for item in found]
+
+
+@pytest.mark.parametrize("name", ["judged", "thread_scaling", "troubled"])
+def test_the_first_screen_holds_the_answer_and_its_chart(name: str, opened: Open) -> None:
+    page = opened(name)
+    for part in (".overview figure svg.chart >> nth=0", ".overview .beside > * >> nth=0"):
+        box = page.locator(part).bounding_box()
+        assert box is not None
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 800, (part, box)
+
+
+@pytest.mark.parametrize("name", ["judged", "thread_scaling", "text_factor"])
+def test_a_phone_scrolls_in_one_direction_only(name: str, opened: Open) -> None:
+    page = opened(name, 400)
+    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_mark_says_its_figure_under_the_pointer_and_the_focus(opened: Open) -> None:
+    page = opened("thread_scaling")
+    tip = page.locator("#tip")
+    marks = page.locator(".overview [data-mark]:visible")
+    marks.nth(1).hover(force=True)
+    assert tip.inner_text() == "cpus=1 threads=2: 0.970 [0.920, 1.021], 5 trials"
+    marks.first.focus()
+    first = tip.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert tip.is_visible() and tip.inner_text() != first
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_curves_can_be_hidden_and_axes_changed(opened: Open) -> None:
+    page = opened("thread_scaling")
+    figure = page.locator(".overview figure")
+    before = figure.locator("[data-mark]:visible").count()
+    figure.get_by_role("button", name="cpus 1").click()
+    assert figure.locator("[data-mark]:visible").count() == before / 2
+    figure.get_by_role("button", name="cpus 1").click()
+    assert figure.locator("[data-mark]:visible").count() == before
+    shown = figure.locator("svg.chart:visible")
+    assert "logarithmic" not in shown.inner_html()
+    figure.get_by_role("button", name="Logarithmic axes").click()
+    assert shown.count() == 1 and "logarithmic" in shown.inner_html()
+
+
+def test_paper_shows_what_is_folded(opened: Open) -> None:
+    page = opened("judged")
+    fact = page.get_by_text("Example 3000 @ 2.40GHz").last
+    assert not fact.is_visible()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert fact.is_visible()
+    assert page.locator(".tools").first.is_hidden()

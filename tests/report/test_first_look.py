@@ -1,0 +1,98 @@
+"""What a reader with a minute sees: the answer first, and all of it on one screen."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from concurve.findings.run import Report
+from concurve.report.document import Chart, Section, walk
+from concurve.report.sections.run import brief_run_document, run_document
+from concurve.report.terminal import lines
+from concurve.store import Store
+from tests.analysis.test_quiet import run_with
+from tests.helpers.made import made_run
+from tests.report import samples
+
+#: A terminal of the usual size has 24 to 40 lines; the prompt and the command take some.
+LINES_MAX = 30
+
+
+def amdahl(n: str) -> float:
+    return 0.1 + 1.0 / float(n)
+
+
+def uneven(n: str) -> float:
+    """Small gains: many settings cannot be told apart."""
+    return 1.0 + 0.001 * float(n)
+
+
+#: Sweeps over one factor: made of quiet trials, of noisy ones, and of many levels.
+SWEEPS = {
+    "quiet": (amdahl, 0.01, (1, 2, 4, 8)),
+    "noisy": (amdahl, 0.4, (1, 2, 4, 8, 16)),
+    "flat": (uneven, 0.05, (1, 2, 4, 8, 16, 32)),
+    "many": (amdahl, 0.05, (1, 2, 3, 4, 6, 8, 12, 16)),
+}
+
+
+def sweep(name: str) -> Report:
+    seconds, cv, levels = SWEEPS[name]
+    return made_run(Store(), seconds, cv=cv, threads=levels)
+
+
+def shown(report: Report, width: int) -> list[str]:
+    return [line.plain for line in lines(brief_run_document(report), width, "report.html")]
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_a_sweep_fits_on_a_screen(name: str) -> None:
+    text = shown(sweep(name), 80)
+    assert len(text) <= LINES_MAX, "\n".join(text)
+
+
+@pytest.mark.parametrize("name", ["thread_scaling", "judged"])
+def test_a_study_fits_on_a_screen(name: str) -> None:
+    text = shown(samples.ALL[name](), 80)
+    assert len(text) <= LINES_MAX, "\n".join(text)
+
+
+@pytest.mark.parametrize("name", [*SWEEPS, *samples.ALL])
+def test_the_answer_comes_first(name: str) -> None:
+    report = sweep(name) if name in SWEEPS else samples.ALL[name]()
+    answers = [item.sentence for item in report.sentences if item.kind == "answer"]
+    if answers:
+        text = " ".join(line.strip() for line in shown(report, 200))
+        table = text.find("----")
+        assert 0 <= text.find(answers[0][:40]) < table
+
+
+@pytest.mark.parametrize("name", ["quiet", "noisy", "flat"])
+@pytest.mark.parametrize("width", [40, 45, 50, 60])
+def test_a_narrow_terminal_keeps_the_primary_figure(name: str, width: int) -> None:
+    report = sweep(name)
+    text = shown(report, width)
+    assert all(cell_len(line) <= width for line in text)
+    joined = "\n".join(text)
+    for cell in report.cells:
+        value = cell.indicators[report.primary].value
+        assert any(f"{value:.{digits}g}"[:3] in joined for digits in (2, 3, 4)), (value, joined)
+
+
+def test_the_page_begins_with_the_answer_and_its_chart() -> None:
+    document = run_document(sweep("quiet"))
+    first = document.blocks[0]
+    assert isinstance(first, Section)
+    inside = list(walk(first.blocks))
+    charts = [block for block in inside if isinstance(block, Chart)]
+    assert [chart.name for chart in charts] == ["speedup-by-threads"]
+    assert all(chart.name != charts[0].name for block in document.blocks[1:]
+               for chart in walk((block,)) if isinstance(chart, Chart))  # fmt: skip
+
+
+def test_a_study_on_a_busy_machine_fits_too() -> None:
+    """Every figure is in doubt, and every cell has a remark."""
+    busy = run_with({"1": 24, "2": 24}, slower=1.6)
+    text = shown(busy, 80)
+    assert len(text) <= LINES_MAX - 6, "six rows more would still fit\n" + "\n".join(text)
+    assert any("in doubt" in line for line in text)
