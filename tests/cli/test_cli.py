@@ -409,7 +409,7 @@ def test_a_regex_that_never_matches_stops_at_the_first_trial(lab: Lab) -> None:
     done = lab.run("sweep", *QUICK, "--extract", r"rate=rate: (\d+)", "--",
                    "sh", "-c", "echo run >> ran; echo speed 5")  # fmt: skip
     assert done.returncode == 5
-    assert "--extract rate: 'rate: (" in done.stderr
+    assert "figure rate: 'rate: (" in done.stderr
     assert "speed 5" in done.stderr and "try: " in done.stderr
     assert (lab.folder / "ran").read_text() == "run\n", "once"
 

@@ -187,7 +187,7 @@ REFUSALS = {
     MINIMAL.replace("threads = [1, 2]", "effort = [1, 2]").replace("{threads}", "{effort}"): (
         "factor 'effort' is a built-in name", "another name"),
     MINIMAL + "[[indicators]]\nname = 'x'\npattern = '(unclosed'\n": (
-        "--extract x: '(unclosed' is no regular expression", "--extract"),
+        "indicators x: '(unclosed' is no regular expression of RE2", "rate="),
     MINIMAL + "[[indicators]]\nname = 'x'\npattern = 'rate'\n": ("'rate' has no group", "(\\d+)"),
     MINIMAL + "[[claims]]\nid = 'c'\nkind = 'speedup'\n": ("claims 'c': no says", "says"),
     MINIMAL + "[hooks]\nsetup = 'echo {nowhere}'\n": (

@@ -10,7 +10,8 @@ import pytest
 
 from concurve.definition.measured import INDICATORS
 from concurve.definition.study import Extract
-from concurve.readings.measures import MissedExtractError, is_probed, measure
+from concurve.readings.extraction import MissedExtractError
+from concurve.readings.measures import is_probed, measure
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine

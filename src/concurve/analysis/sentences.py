@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.definition.measured import MEASURED
-from concurve.definition.units import format_count, format_duration
+from concurve.analysis.ground import EACH, Speed
+from concurve.definition.units import format_count, format_duration, format_quantity
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
@@ -45,11 +45,14 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    speed: Speed | None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, then notes on how to read
     them."""
     plan = protocol.plan
-    answers = [*_answers(plan, head.study.primary, cells, among), *_best(best)]
+    answers = [*_best(best)]
+    if speed is not None:
+        answers[:0] = _answers(plan, head.study.primary, cells, among, speed)
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
@@ -77,16 +80,19 @@ class _Greatest(NamedTuple):
     is_gain: bool
     is_most: bool
     by: str
+    speed: Speed
 
     @property
     def speedup(self) -> Estimate:
         return self.cell.indicators["speedup"]
 
 
-def _answers(plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
+def _answers(
+    plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among, speed: Speed
+) -> list[str]:
     """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
     greatest of all, and how many groups have none."""
-    found = list(_greatest(plan, cells, among, _by(primary, cells)))
+    found = list(_greatest(plan, cells, among, speed, _by(primary, speed)))
     if len(found) > GROUPS_NAMED:
         return _of_many(plan, found)
     answers = []
@@ -124,7 +130,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
         f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
-        f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
+        f"{_base(plan, item)}{item.by} ({_base_figure(item)}), the greatest speed-up"
         f"{'' if item.is_most else ' that is significant'}."
     )
 
@@ -145,20 +151,17 @@ def _withheld(plan: Plan, item: _Greatest) -> str:
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
     return (
-        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_wall(item.base)})."
+        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_base_figure(item)})."
     )
 
 
-def _by(primary: str, cells: tuple[CellFindings, ...]) -> str:
+def _by(primary: str, speed: Speed) -> str:
     """By what speed-ups are measured, where that is not what the study asks for."""
-    measured = [cell.indicators for cell in cells if cell.indicators]
-    each = "seconds_per_operation"
-    timed = each if all(each in indicators for indicators in measured) else "wall_seconds"
-    return "" if timed == primary else f" by {MEASURED[timed].label}"
+    return "" if speed.indicator.name == primary else f" by {speed.indicator.label}"
 
 
 def _greatest(
-    plan: Plan, cells: tuple[CellFindings, ...], among: Among, by: str
+    plan: Plan, cells: tuple[CellFindings, ...], among: Among, speed: Speed, by: str
 ) -> Iterator[_Greatest]:
     compared = sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
     for group, members in _groups(plan, cells).items():
@@ -176,7 +179,7 @@ def _greatest(
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
         best = gain or next(doubted, ranking[0])
         base = cells[best.index if best.base is None else best.base]
-        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
+        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by, speed)
 
 
 def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
@@ -291,12 +294,16 @@ def _figure(estimate: Estimate) -> str:
     return f"{estimate.value:.2f} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def _wall(cell: CellFindings) -> str:
-    each = cell.indicators.get("seconds_per_operation")
-    if each is not None:
-        return f"{format_duration(each.value)} an operation"
-    wall = cell.indicators.get("wall_seconds")
-    return format_duration(wall.value) if wall else "not measured"
+def _base_figure(item: _Greatest) -> str:
+    """What the base was measured at."""
+    info = item.speed.indicator
+    figure = item.base.indicators.get(info.name)
+    if figure is None:
+        return "not measured"
+    if item.speed.is_rate:
+        return format_quantity(figure.value, info.unit)
+    each = " an operation" if info.name == EACH else ""
+    return f"{format_duration(figure.value)}{each}"
 
 
 def _left_out(head: RunHead) -> list[str]:
