@@ -157,6 +157,11 @@ def study_of(case: Case) -> Study:
 
 def run_of(case: Case, store: Store, seed: int = 1) -> TrialFindings:
     """What a complete run of a case says."""
-    head = new_head(study_of(case), "quick", seed, "concurve sweep …")
+    return run_study(study_of(case), case, store, seed)
+
+
+def run_study(study: Study, case: Case, store: Store, seed: int = 1) -> TrialFindings:
+    """What a complete run of a study says, of which a case is the program."""
+    head = new_head(study, "quick", seed, "concurve sweep …")
     Runner(head, store, PlantedEngine(case, seed), clock=FakeClock(0.001)).start()
     return trial_findings_of(store, store.find_run(head.id))

@@ -142,7 +142,7 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [
         item.sentence
         for item in sentences(
-            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None, None
+            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None
         )
     ]
     assert any(

@@ -57,6 +57,10 @@ class Speed(NamedTuple):
     indicator: IndicatorInfo
     is_rate: bool
 
+    def by(self, primary: str) -> str:
+        """`` by wall time``; empty where this is what the study asks for."""
+        return "" if self.indicator.name == primary else f" by {self.indicator.label}"
+
 
 class Ground(NamedTuple):
     """``indicator``: by which settings are compared. ``doubt``: why none is recommended.
@@ -99,7 +103,7 @@ def ground_of(
     speed = _speed(head, known, counted, unequal, directed)
     if unequal is None:
         return Ground(asked, "", speed, _scaled(head, plan))
-    follows = asked.name == WALL or (asked.name in _OF_WALL and not counted)
+    follows = asked.name in (WALL, "run_seconds") or (asked.name in _OF_WALL and not counted)
     if not follows:
         return Ground(asked, "", speed)
     if best_by:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from concurve.analysis.ground import EACH, Speed
-from concurve.definition.units import format_count, format_duration, format_quantity
+from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
@@ -45,14 +44,12 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
-    speed: Speed | None,
+    by: str = "",
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, then notes on how to read
-    them."""
+    them. ``by`` says by what speed-ups are measured, where that is not what the study asks for."""
     plan = protocol.plan
-    answers = [*_best(best)]
-    if speed is not None:
-        answers[:0] = _answers(plan, head.study.primary, cells, among, speed)
+    answers = [*_answers(plan, by, cells, among), *_best(best)]
     warnings = [
         *_left_out(head),
         *_unfinished(head, protocol, state),
@@ -80,19 +77,16 @@ class _Greatest(NamedTuple):
     is_gain: bool
     is_most: bool
     by: str
-    speed: Speed
 
     @property
     def speedup(self) -> Estimate:
         return self.cell.indicators["speedup"]
 
 
-def _answers(
-    plan: Plan, primary: str, cells: tuple[CellFindings, ...], among: Among, speed: Speed
-) -> list[str]:
+def _answers(plan: Plan, by: str, cells: tuple[CellFindings, ...], among: Among) -> list[str]:
     """For each group of the other factors, the greatest speed-up and its cell; for many groups, the
     greatest of all, and how many groups have none."""
-    found = list(_greatest(plan, cells, among, speed, _by(primary, speed)))
+    found = list(_greatest(plan, cells, among, by))
     if len(found) > GROUPS_NAMED:
         return _of_many(plan, found)
     answers = []
@@ -130,7 +124,7 @@ def _of_many(plan: Plan, found: list[_Greatest]) -> list[str]:
 def _gain(plan: Plan, item: _Greatest) -> str:
     return (
         f"{_own(plan, item.cell)} is {_figure(item.speedup)} times as fast as "
-        f"{_base(plan, item)}{item.by} ({_base_figure(item)}), the greatest speed-up"
+        f"{_base(plan, item)}{item.by} ({_wall(item.base)}), the greatest speed-up"
         f"{'' if item.is_most else ' that is significant'}."
     )
 
@@ -151,17 +145,12 @@ def _withheld(plan: Plan, item: _Greatest) -> str:
 
 def _no_gain(plan: Plan, item: _Greatest) -> str:
     return (
-        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_base_figure(item)})."
+        f"no cell is significantly faster than {_base(plan, item)}{item.by} ({_wall(item.base)})."
     )
 
 
-def _by(primary: str, speed: Speed) -> str:
-    """By what speed-ups are measured, where that is not what the study asks for."""
-    return "" if speed.indicator.name == primary else f" by {speed.indicator.label}"
-
-
 def _greatest(
-    plan: Plan, cells: tuple[CellFindings, ...], among: Among, speed: Speed, by: str
+    plan: Plan, cells: tuple[CellFindings, ...], among: Among, by: str
 ) -> Iterator[_Greatest]:
     compared = sum(cell.index != cell.base and "speedup" in cell.indicators for cell in cells)
     for group, members in _groups(plan, cells).items():
@@ -179,7 +168,7 @@ def _greatest(
         doubted = (cell for cell in ranking if cell.indicators["speedup"].in_doubt)
         best = gain or next(doubted, ranking[0])
         base = cells[best.index if best.base is None else best.base]
-        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by, speed)
+        yield _Greatest(group, best, base, gain is not None, best is ranking[0], by)
 
 
 def _is_gain(cell: CellFindings, compared: int, among: Among) -> bool:
@@ -294,16 +283,12 @@ def _figure(estimate: Estimate) -> str:
     return f"{estimate.value:.2f} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def _base_figure(item: _Greatest) -> str:
-    """What the base was measured at."""
-    info = item.speed.indicator
-    figure = item.base.indicators.get(info.name)
-    if figure is None:
-        return "not measured"
-    if item.speed.is_rate:
-        return format_quantity(figure.value, info.unit)
-    each = " an operation" if info.name == EACH else ""
-    return f"{format_duration(figure.value)}{each}"
+def _wall(cell: CellFindings) -> str:
+    each = cell.indicators.get("seconds_per_operation")
+    if each is not None:
+        return f"{format_duration(each.value)} an operation"
+    wall = cell.indicators.get("wall_seconds")
+    return format_duration(wall.value) if wall else "not measured"
 
 
 def _left_out(head: RunHead) -> list[str]:
@@ -435,6 +420,8 @@ def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
             f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; run_seconds "
             "includes the start-up."
         )
+    if not any("speedup" in cell.indicators for cell in cells):
+        return notes
     if plan.work_grows:
         notes.append(
             "Speed-up is against the base cell of each group; efficiency is speed-up over the "
