@@ -60,8 +60,9 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
     two = (("n", "1,2"), ("m", "1,2"))
+    assert choose_work(study_of("m", parameters=two)) is None, "nothing uses them"
     with pytest.raises(StudyError, match=r"which parameter counts workers .*: n or m\?") as asked:
-        study_of("m", parameters=two)
+        study_of("m", "{n}", "{m}", parameters=two)
     assert "--work n" in asked.value.remedy and "--work none" in asked.value.remedy
     assert choose_work(study_of("m", parameters=two, work="none")) is None
     assert choose_work(study_of("m", parameters=two, work="m")) == "m"

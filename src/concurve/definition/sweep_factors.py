@@ -94,6 +94,6 @@ def _is_control(study: Study, factor: str) -> bool:
 
 
 def _is_only(study: Study, factor: str, ends: tuple[str, ...]) -> bool:
-    """Is it used, and in such places only?"""
+    """Is it used in such places only? So is one that nothing uses: it changes nothing."""
     places = [item.place for item in texts(study) if factor in placeholders(item.text)]
-    return bool(places) and all(place.endswith(ends) for place in places)
+    return all(place.endswith(ends) for place in places)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import msgspec
+
 from concurve.analysis.ground import Speed
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples, is_doubtful
+from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
@@ -38,7 +41,7 @@ def cell_findings(
     tables, primary = chosen.tables, head.study.primary
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
-    absent = _absent(first, head.study.target)
+    absent = _absent(first, head.study)
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
@@ -100,8 +103,12 @@ def _status(state: CellState, protocol: Protocol) -> CellStatus:
     return "ok" if len(state.used) >= protocol.rules.repeats_min else "partial"
 
 
-def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
-    return dict(measure(first, target).absent) if first else {}
+def _absent(first: TrialRecord | None, study: Study) -> dict[str, str]:
+    if first is None:
+        return {}
+    # A trial that went wrong may lack figures that others have.
+    extracts = (msgspec.structs.replace(extract, optional=True) for extract in study.extracts)
+    return dict(measure(first, study.target, tuple(extracts)).absent)
 
 
 def _derived(
