@@ -622,13 +622,13 @@ def test_studies_machine_and_version(lab: Lab) -> None:
     assert checked.returncode == 0, checked.stderr
     assert re.search(r"^(ok|!!|--)  CPUs", checked.stdout, re.MULTILINE)
     facts = json.loads(lab.run("machine", "check", "--json").stdout)
-    assert set(facts) == {"machine", "probes"}
+    assert set(facts) == {"machine", "load", "probes"}
     assert facts["machine"]["cpus_allowed"] == sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(
     "verb", ["", "sweep", "run", "resume", "studies", "runs", "show", "report", "export",
-             "machine check"]
+             "machine check", "doctor"]
 )  # fmt: skip
 def test_help_begins_with_an_example(lab: Lab, verb: str) -> None:
     done = lab.run(*verb.split(), "--help")

@@ -34,6 +34,7 @@ def one(text: str) -> Extraction:
         (r"x=(\d+):lower", r"(\d+)", "", "lower"),
         (r"x=(\d+):B:neither", r"(\d+)", "B", "neither"),
         (r"x=share (\d+):%:lower", r"share (\d+)", "%", "lower"),
+        (r"x=(\d+) naps:1", r"(\d+) naps", "1", "neither"),
         # Colons of the pattern.
         (r"x=at: (\d+)", r"at: (\d+)", "", "neither"),
         (r"x=at: (\d+):s:lower", r"at: (\d+)", "s", "lower"),

@@ -20,9 +20,9 @@ HELP = """Measure a command over all combinations of its parameters' levels.
 \b
 Examples:
   concurve sweep -P threads 1.. -- ./renderer --threads {threads}
-  concurve sweep -P clients 1..64*2 --extract pgbench -- pgbench -c {clients} -T 2
+  concurve sweep -P n 1..64*2 --extract pgbench -- pgbench -c {n} -T 2
   concurve sweep -P n 1..64*2 -P cpus 1,2 --cpus {cpus} -- ./mine {n}
-  concurve sweep -P n 50%,100% --extract 'rate=(\\d+) req/s:1/s:higher' -- ./bench {n}
+  concurve sweep -P n 1,2 --extract 'r=(\\d+) req/s:1/s:higher' -- ./bench {n}
 
 {NAME} in the command, in --cpus, --nice, --policy, --env, --background and the hooks is
 replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials run in

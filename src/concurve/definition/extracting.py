@@ -27,8 +27,8 @@ Direction = Literal["lower", "higher", "neither"]
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
-#: A unit has a letter, or is %: the minutes of a time such as 12:00 are none.
-_UNIT = re.compile(r"(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
+#: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none.
+_UNIT = re.compile(r"1|(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
 
 EXAMPLE = r"--extract 'rate=(\d+) req/s:1/s:higher'"
 

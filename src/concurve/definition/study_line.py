@@ -30,7 +30,7 @@ from concurve.definition.study import (
     Study,
 )
 from concurve.definition.study_check import check
-from concurve.definition.sweep_factors import roles_of
+from concurve.definition.sweep_factors import NONE, roles_of
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level
@@ -103,7 +103,8 @@ def sweep_study(
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
     roles = roles_of(study, work, conditions, cpus)
-    study = msgspec.structs.replace(study, work=roles.work, conditions=roles.conditions)
+    counted = roles.work if roles.work or work == NONE else None
+    study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
     check(study, Origins(COMMAND_LINE))
     return study
 
