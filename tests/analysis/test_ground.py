@@ -115,3 +115,10 @@ def test_settings_are_recommended_under_each_condition(store: Store) -> None:
     assert all(best.recommended == {"n": 4} for best in found.best)
     said = " ".join(item.sentence for item in found.sentences)
     assert "Run n=1 mode" not in said and "Over all cells" not in said
+
+
+def test_units_of_work_are_named_where_the_work_scales(store: Store) -> None:
+    found = run_of(case_of("the work grows, and that is said"), store)
+    assert any("one unit of work (--work scales)" in item.sentence for item in found.sentences)
+    cells = {cell.parameters["n"]: cell.indicators["speedup"].value for cell in found.cells}
+    assert cells[2] == pytest.approx(2, rel=0.02) and cells[8] == pytest.approx(2, rel=0.02)

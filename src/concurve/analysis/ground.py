@@ -40,8 +40,10 @@ _OF_WALL = (WALL, "run_seconds", "rate_per_second", "rate_per_worker")
 _COUNTS_EQUAL = 0.01
 #: As much for work that is the product of a printed rate and the wall time, whose noises add up.
 _WORK_EQUAL = 0.10
-#: Wall times are constant if they differ by no more than this share,
+#: Wall times are constant if they differ by no more than this share, or by no more than the middle
+#: half of the trials of a cell do, up to the second one,
 _CONSTANT = 0.05
+_CONSTANT_MOST = 0.25
 #: and a figure moves if it differs by this share at least, and by so many times as much as they do.
 _MOVES = 0.10
 _MOVES_TIMES = 4.0
@@ -105,7 +107,7 @@ def ground_of(
         return Ground(asked, "", speed, _scaled(head, plan))
     follows = asked.name in (WALL, "run_seconds") or (asked.name in _OF_WALL and not counted)
     if not follows:
-        return Ground(asked, "", speed)
+        return Ground(asked, "", speed, _scaled(head, plan))
     if best_by:
         return Ground(asked, f"{unequal.says}, so it compares no settings", speed)
     if unequal.kind == "counted":
@@ -180,7 +182,7 @@ def _printed(
     for info in rates:
         work = [_work(table, info.name) for table in measured]
         if _spread(work) >= _WORK_EQUAL:
-            return _of_rate(info, walls, work)
+            return _of_rate(info, measured, walls, work)
     return None if rates else _moving(measured, walls, _figures(head, measured, known))
 
 
@@ -195,8 +197,10 @@ def _rates(
     ]
 
 
-def _of_rate(info: IndicatorInfo, walls: Sequence[float], work: Sequence[float]) -> _Unequal:
-    if _spread(walls) <= _CONSTANT:
+def _of_rate(
+    info: IndicatorInfo, measured: Sequence[Table], walls: Sequence[float], work: Sequence[float]
+) -> _Unequal:
+    if _is_constant(measured, walls):
         return _fixed_time(info, walls)
     says = (
         f"the cells did different amounts of work ({info.label} times wall time differs by "
@@ -209,9 +213,9 @@ def _moving(
     measured: Sequence[Table], walls: Sequence[float], figures: Sequence[IndicatorInfo]
 ) -> _Unequal | None:
     """A fixed time: a figure moves, and the wall time does not."""
-    constant = _spread(walls)
-    if constant > _CONSTANT:
+    if not _is_constant(measured, walls):
         return None
+    constant = _spread(walls)
     for info in figures:
         moved = _spread(_centres(measured, info.name))
         if moved >= max(_MOVES, _MOVES_TIMES * constant):
@@ -238,6 +242,8 @@ def _growing(plan: Plan, tables: Sequence[Table]) -> _Unequal | None:
         level, least = plan.workers(cell), plan.workers(plan.cells[cell.base])
         if not level or not least or level <= least:
             continue
+        if not (own.used.get(WALL) and base.used.get(WALL)):
+            continue  # skipped, or not measured yet
         if not (own.used.get("cpu_seconds") and base.used.get("cpu_seconds")):
             return None
         cpu = _quotient(own, base, "cpu_seconds")
@@ -375,6 +381,19 @@ def _work(table: Table, rate: str) -> float:
     """How much was done: rate × wall time, trial by trial, since their noises belong together."""
     rates, walls = table.by_block(rate), table.by_block(WALL)
     return centre([rates[block] * walls[block] for block in rates.keys() & walls.keys()] or [0.0])
+
+
+def _is_constant(measured: Sequence[Table], walls: Sequence[float]) -> bool:
+    """Are the wall times of the cells the same within their noise?"""
+    noise = max(_scatter(table.used[WALL]) for table in measured)
+    return _spread(walls) <= max(_CONSTANT, min(noise, _CONSTANT_MOST))
+
+
+def _scatter(values: Sequence[float]) -> float:
+    """By which share the middle half of some values spreads."""
+    ordered = sorted(values)
+    cut = len(ordered) // 4
+    return _spread(ordered[cut : len(ordered) - cut])
 
 
 def _quotient(own: Table, base: Table, name: str) -> float:
