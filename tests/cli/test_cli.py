@@ -414,6 +414,7 @@ def test_levels_that_follow_from_the_cpus_are_planned(lab: Lab) -> None:
         "sweep", "-P", "threads", "1..1x", *QUICK, "--dry-run", "--", "echo", "{threads}"
     )
     assert done.returncode == 0, done.stderr
+    assert "figure  wall_seconds (s, lower is better); threads counts workers" in done.stdout
     assert f"threads={cpus}\n" in done.stdout and f"threads={cpus + 1}\n" not in done.stdout
 
 
