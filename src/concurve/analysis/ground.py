@@ -225,8 +225,8 @@ def _moving(
 
 def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
     says = (
-        f"the program runs for a fixed time ({format_duration(centre(list(walls)))} in every cell, "
-        f"while {info.label} differs)"
+        f"the program seems to run for a fixed time ({format_duration(centre(list(walls)))} in "
+        f"every cell, while {info.label} differs)"
     )
     return _Unequal("fixed time", says, info.name)
 
