@@ -25,6 +25,7 @@ def verb() -> None:
     import time
 
     from concurve.cli.machine import load_item, print_items
+    from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
     from concurve.host import doctor
     from concurve.host.load import load_over
@@ -33,8 +34,8 @@ def verb() -> None:
 
     facts = describe_machine()
     load = load_over(LOOK_SECONDS, time.sleep)
-    print("What it grants")
+    tell("What it grants")
     print_items(doctor.grants(facts))
     print_items(sources(LocalEngine().probes()))
-    print("How quiet it is, and how to quieten it")
+    tell("How quiet it is, and how to quieten it")
     print_items([load_item(load), *doctor.quieting(facts)])

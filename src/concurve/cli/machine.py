@@ -71,7 +71,9 @@ def load_item(load: Load) -> Item:
 
 def print_items(items: list[Item]) -> None:
     """A line for each item, and one for its remedy."""
+    from concurve.cli.streams import tell
+
     for item in items:
-        print(f"{item.mark}  {item.name:<24} {item.says}")
+        tell(f"{item.mark}  {item.name:<24} {item.says}")
         if item.remedy:
-            print(f"    {'':<24}→ {item.remedy}")
+            tell(f"    {'':<24}→ {item.remedy}")

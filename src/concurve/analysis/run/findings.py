@@ -176,6 +176,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             best,
             partial(speedup_among, plan, ground.speed, samples),
             ground.speed.by(head.study.primary) if ground.speed else "",
+            first,
         ),
         *ground.said,
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
