@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from concurve import exports
 from concurve.analysis.comparison import compare_runs
@@ -25,6 +25,7 @@ from concurve.findings.best import BestFinding
 from concurve.findings.comparison import Comparison
 from concurve.findings.explanation import Explanation
 from concurve.findings.run import TrialFindings
+from concurve.host.granted import granted_cpus
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import draw_seed, new_head
 from concurve.measuring.laboratory import Runner
@@ -129,7 +130,10 @@ def sweep(
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
     extracts: Sequence[str] = (),
+    primary: str | None = None,
     work: str | None = None,
+    work_amount: Literal["fixed", "scales"] | None = None,
+    conditions: Sequence[str] = (),
     effort: str = "normal",
     seed: int | None = None,
     repeats: str | int | None = None,
@@ -139,18 +143,20 @@ def sweep(
 ) -> Run:
     """Measure a command over all combinations of its parameters' levels; as ``concurve sweep``.
 
-    Levels are a sequence, or a text such as ``"1..64*2"``.
+    Levels are a sequence, or a text such as ``"1..64*2"``. ``work_amount`` is ``"scales"`` where
+    each worker brings its own work, ``"fixed"`` where all cells do the same.
 
     Raises:
         ConcurveError: the command or the machine does not allow it, or the run failed.
     """
-    for name, given in (("command", command), ("background", background), ("extracts", extracts)):
+    for name, given in (("command", command), ("background", background), ("extracts", extracts),
+                        ("conditions", conditions)):  # fmt: skip
         if isinstance(given, str):
             raise StudyError(f"{name}: a text instead of a list of texts", f"[{given!r}]")
     study = sweep_study(
         command,
         [(name, _levels_text(name, levels)) for name, levels in parameters.items()],
-        len(allowed_cpus()),
+        granted_cpus(),
         controls=ControlsTemplate(
             cpus=_text(cpus),
             nice=_text(nice),
@@ -160,7 +166,10 @@ def sweep(
         hooks=hooks,
         background=background,
         extracts=extracts,
+        primary=primary,
         work=work,
+        work_amount=work_amount,
+        conditions=conditions,
         rules=rules_from_options(_text(repeats), None, timeout, max_time),
     )
     return _measure(study, effort, seed, db)

@@ -354,7 +354,11 @@ def test_another_indicator_may_decide(store: Store) -> None:
     run = made_run(store, float, n=(1, 2, 3)).run.id
     by_rate = findings_of(store, store.find_run(run), "rate_per_second").best_overall
     assert by_rate is not None and by_rate.recommended == {"n": 1}, "a higher rate is better"
-    assert findings_of(store, store.find_run(run), "threads_peak").best == (), "no direction"
+    with pytest.raises(RunError, match="higher or lower threads_peak is better") as refused:
+        findings_of(store, store.find_run(run), "threads_peak")
+    assert "--best-by threads_peak:lower" in refused.value.remedy
+    by_peak = findings_of(store, store.find_run(run), "threads_peak:lower").best_overall
+    assert by_peak is not None and by_peak.indicator == "threads_peak"
     with pytest.raises(RunError, match="no trial has the indicator 'speed'"):
         findings_of(store, store.find_run(run), "speed")
 

@@ -379,8 +379,33 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "no command": (2, ("-P", "n", "1"), ("COMMAND",)),
     "a store that is a folder": (4, ("--db", ".", "--", "true"), ("unable to open", "--db")),
     "too many cells": (
-        2, ("-P", "a", "1..9999", "-P", "b", "1..9999", "--", "echo", "{a}{b}"),
+        2, ("-P", "a", "1..9999", "-P", "threads", "1..9999", "--", "echo", "{a}{threads}"),
         ("99980001 combinations",)),
+    "two parameters that may count workers": (
+        2, ("-P", "a", "1,2", "-P", "b", "1,2", "--", "echo", "{a}{b}"),
+        ("which parameter counts workers", "a or b?", "--work a", "--work none")),
+    "a tool that is not known": (
+        2, ("--extract", "pgbnch", "--", "true"), ("neither NAME=REGEX nor a tool", "'pgbench'?")),
+    "a pattern of another dialect": (
+        2, ("--extract", "a=(?=b)(c)", "--", "true"), ("RE2", "look-around")),
+    "a figure of a role that is not there": (
+        2, ("--extract", r"load.a=(\d)", "--", "true"), 
+        ("--extract load.a: no role 'load'", "target")),
+    "a primary figure without a direction": (
+        2, ("--extract", r"a=(\d)", "--primary", "a", "--", "true"),
+        ("--primary 'a'", "--primary a:higher, or --primary a:lower")),
+    "a condition that is no parameter": (
+        2, ("-P", "n", "1,2", "--condition", "mode", "--", "echo", "{n}"),
+        ("'mode' is no factor",)),
+    "two amounts of work": (
+        2, ("-P", "n", "1,2", "--work", "scales", "--work", "fixed", "--", "echo", "{n}"),
+        ("only one of them",)),
+    "levels that end below their start": (
+        2, ("-P", "n", "9999..", "--", "echo", "{n}"), ("CPUs granted", "begins at 9999")),
+    "a bad time to wait": (
+        2, ("--wait-quiet", "soon", "--", "true"), ("--wait-quiet: 'soon'", "4m")),
+    "a wait for a command that does not exist": (
+        2, ("--wait-quiet", "5m", "--", "no-such-program"), ("no-such-program", "try: ")),
 }  # fmt: skip
 
 
@@ -393,6 +418,81 @@ def test_a_sweep_is_refused_before_anything_runs(lab: Lab, name: str) -> None:
     for words in says:
         assert words in said
     assert not (lab.folder / "ran").exists()
+
+
+def test_levels_that_follow_from_the_cpus_are_planned(lab: Lab) -> None:
+    cpus = len(os.sched_getaffinity(0))
+    done = lab.run(
+        "sweep", "-P", "threads", "1..1x", *QUICK, "--dry-run", "--", "echo", "{threads}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "figure  wall_seconds (s, lower is better); threads counts workers" in done.stdout
+    assert f"threads={cpus}\n" in done.stdout and f"threads={cpus + 1}\n" not in done.stdout
+
+
+def test_a_tool_is_read_and_its_figure_is_primary(lab: Lab) -> None:
+    output = "printf 'latency average = 2.5 ms\\ntps = %s00.5 (excluding)\\n' {n}"
+    export = sweep(lab, "-P", "n", "1,2", "--extract", "pgbench", "--", "sh", "-c", output)
+    assert export["best"]["indicator"] == "tps"
+    figures = [cell["indicators"] for cell in export["cells"]]
+    assert [figure["tps"]["value"] for figure in figures] == [100.5, 200.5]
+    assert figures[0]["latency_seconds"] == {**figures[0]["latency_seconds"], "value": 0.0025,
+                                             "unit": "s"}  # fmt: skip
+    assert figures[1]["speedup"]["value"] == pytest.approx(200.5 / 100.5)
+    assert "failed_transactions" in export["cells"][0]["absent"], "this output does not have it"
+
+
+def test_other_parameters_are_conditions_and_runs_are_shown_by_their_study(lab: Lab) -> None:
+    done = lab.run("sweep", "-P", "n", "1,2", "-P", "mode", "a,b", *QUICK, "--name", "modes", "--",
+                   "echo", "{n}", "{mode}")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "n counts workers" in done.stderr and "each level of mode" in done.stderr
+    shown = json.loads(lab.run("show", "modes", "--json").stdout)
+    groups = [item["group"] for item in shown["best_by_condition"]]
+    assert groups == [{"mode": "a"}, {"mode": "b"}]
+    for name in ("old", "new"):
+        lab.run("sweep", "-P", "n", "1", *QUICK, "--name", name, "--", "echo", "{n}")
+    compared = lab.run("compare", "old", "new", "--json")
+    assert compared.returncode == 0, compared.stderr
+    said = lab.run("show", "mode")
+    assert said.returncode == 4 and "no run 'mode'" in said.stderr
+
+
+def test_what_the_machine_grants_and_its_load(lab: Lab) -> None:
+    done = lab.run("doctor")
+    assert done.returncode == 0, done.stderr
+    for words in ("What it grants", "CPU quota", "load now", "frequency governor", "cgroup"):
+        assert words in done.stdout
+    assert "load now" in lab.run("machine", "check").stdout
+    load = json.loads(lab.run("machine", "check", "--json").stdout)["load"]
+    assert 0 <= load["foreign"] <= 1 and isinstance(load["processes"], list)
+
+
+def test_a_figure_of_another_role_is_read(lab: Lab) -> None:
+    (lab.folder / "roles.toml").write_text("""
+[study]
+name = "roles"
+question = "What does the client print?"
+[factors]
+n = [1, 2]
+[[roles]]
+name = "client"
+command = ["echo", "client rate {n}"]
+[[roles]]
+name = "target"
+command = ["echo", "target rate 9"]
+[[indicators]]
+name = "client.rate"
+pattern = 'rate (\\d+)'
+unit = "1/s"
+better = "higher"
+[[indicators]]
+use = ["wall_seconds"]
+""")
+    done = lab.run("run", "roles.toml", *QUICK)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(lab.run("show", "roles", "--json").stdout)
+    assert [cell["indicators"]["client.rate"]["value"] for cell in shown["cells"]] == [1.0, 2.0]
 
 
 def test_bytes_that_are_no_text_are_refused(lab: Lab) -> None:
@@ -421,7 +521,7 @@ def test_a_regex_that_never_matches_stops_at_the_first_trial(lab: Lab) -> None:
     done = lab.run("sweep", *QUICK, "--extract", r"rate=rate: (\d+)", "--",
                    "sh", "-c", "echo run >> ran; echo speed 5")  # fmt: skip
     assert done.returncode == 5
-    assert "--extract rate: 'rate: (" in done.stderr
+    assert "figure rate: 'rate: (" in done.stderr
     assert "speed 5" in done.stderr and "try: " in done.stderr
     assert (lab.folder / "ran").read_text() == "run\n", "once"
 
@@ -535,13 +635,13 @@ def test_studies_machine_and_version(lab: Lab) -> None:
     assert checked.returncode == 0, checked.stderr
     assert re.search(r"^(ok|!!|--)  CPUs", checked.stdout, re.MULTILINE)
     facts = json.loads(lab.run("machine", "check", "--json").stdout)
-    assert set(facts) == {"machine", "probes"}
+    assert set(facts) == {"machine", "load", "probes"}
     assert facts["machine"]["cpus_allowed"] == sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(
     "verb", ["", "sweep", "run", "resume", "studies", "runs", "show", "report", "export",
-             "machine check"]
+             "machine check", "doctor"]
 )  # fmt: skip
 def test_help_begins_with_an_example(lab: Lab, verb: str) -> None:
     done = lab.run(*verb.split(), "--help")

@@ -82,3 +82,29 @@ def test_no_levels_and_booleans_are_refused() -> None:
         resolve_levels([True], 2, "factors, n")
     with pytest.raises(StudyError, match="is not finite"):
         resolve_levels([1.0, float("nan")], 2, "factors, n")
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus", "levels"),
+    [
+        ("1..", 1, (1, 2)),
+        ("1..", 2, (1, 2, 4)),
+        ("1..", 6, (1, 2, 4, 6, 8, 12)),
+        ("1..", 64, (1, 2, 4, 8, 16, 32, 64, 128)),
+        ("1..1x", 6, (1, 2, 4, 6)),
+        ("1..4x", 2, (1, 2, 4, 8)),
+        ("1..2x", 3, (1, 2, 3, 4, 6)),
+        ("1..0.5x", 8, (1, 2, 4)),
+        ("3..", 4, (3, 4, 6, 8)),
+        ("1..2x,100", 2, (1, 2, 4, 100)),
+    ],
+)
+def test_levels_follow_from_the_cpus(text: str, cpus: int, levels: tuple[int, ...]) -> None:
+    assert parse_levels(text, cpus, "-P n") == levels
+
+
+@pytest.mark.parametrize("text", ["9..", "0..", "0..2x", "1.5..", "-1..", "8..1x", "1..0.1x"])
+def test_open_ranges_that_have_no_levels_are_refused(text: str) -> None:
+    with pytest.raises(StudyError, match="range") as refused:
+        parse_levels(text, 4, "-P n")
+    assert refused.value.remedy

@@ -187,7 +187,7 @@ REFUSALS = {
     MINIMAL.replace("threads = [1, 2]", "effort = [1, 2]").replace("{threads}", "{effort}"): (
         "factor 'effort' is a built-in name", "another name"),
     MINIMAL + "[[indicators]]\nname = 'x'\npattern = '(unclosed'\n": (
-        "--extract x: '(unclosed' is no regular expression", "--extract"),
+        "indicators x: '(unclosed' is no regular expression of RE2", "rate="),
     MINIMAL + "[[indicators]]\nname = 'x'\npattern = 'rate'\n": ("'rate' has no group", "(\\d+)"),
     MINIMAL + "[[claims]]\nid = 'c'\nkind = 'speedup'\n": ("claims 'c': no says", "says"),
     MINIMAL + "[hooks]\nsetup = 'echo {nowhere}'\n": (
@@ -234,3 +234,24 @@ def test_an_unknown_study_gets_a_guess() -> None:
     assert refused.value.remedy == "did you mean 'thread-scaling'?"
     with pytest.raises(StudyError, match=r"one of .*thread-scaling"):
         find_study("zzz", 2)
+
+
+def test_a_figure_of_another_role_and_the_amount_of_work() -> None:
+    text = MINIMAL + (
+        "[[roles]]\nname = 'load'\ncommand = ['true']\n"
+        "[[indicators]]\nname = 'load.tps'\npattern = 'tps=(\\d+)'\nbetter = 'higher'\n"
+        "[protocol]\nwork_amount = 'scales'\n"
+    )
+    study = parse_study(text, 2, "s.toml")
+    assert study.extracts == (Extract(name="load.tps", pattern=r"tps=(\d+)", role="load"),)
+    assert (study.primary, study.work_amount) == ("load.tps", "scales")
+    assert parse_study(MINIMAL, 2, "s.toml").work_amount == "", "the same work, as ever"
+    for wrong, says in (
+        (text.replace("name = 'load.tps'", "name = 'laod.tps'"), "laod.tps"),
+        (text.replace("'scales'", "'grows'"), "work_amount"),
+        (text.replace("command = ['true']\n[[ind", "command = ['true']\ncopies = 2\n[[ind"),
+         "indicators load.tps: role load starts several copies"),
+    ):  # fmt: skip
+        with pytest.raises(StudyError) as refused:
+            parse_study(wrong, 2, "s.toml")
+        assert says in str(refused.value)

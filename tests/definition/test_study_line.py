@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from concurve.definition.controls import ControlsTemplate
-from concurve.definition.study import Extract, Hooks, Study, choose_work, unused_factors
+from concurve.definition.study import Hooks, Study, choose_work, unused_factors
 from concurve.definition.study_line import (
     parse_base,
     parse_environment,
-    parse_extract,
     parse_repeats,
     rules_from_options,
     sweep_study,
@@ -61,7 +60,11 @@ def test_a_command_without_parameters_is_a_study_of_one_cell() -> None:
 def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(study_of("m", parameters=(("n", "1,2"),))) == "n", "the only numeric one"
     two = (("n", "1,2"), ("m", "1,2"))
-    assert choose_work(study_of("m", parameters=two)) is None, "not named, so not guessed"
+    assert choose_work(study_of("m", parameters=two)) is None, "nothing uses them"
+    with pytest.raises(StudyError, match=r"which parameter counts workers .*: n or m\?") as asked:
+        study_of("m", "{n}", "{m}", parameters=two)
+    assert "--work n" in asked.value.remedy and "--work none" in asked.value.remedy
+    assert choose_work(study_of("m", parameters=two, work="none")) is None
     assert choose_work(study_of("m", parameters=two, work="m")) == "m"
     zero = study_of("m", parameters=(("n", "0,1"),))
     assert choose_work(zero) is None, "nothing is a multiple of none"
@@ -79,28 +82,14 @@ def test_a_parameter_that_nothing_mentions_is_seen() -> None:
     assert unused_factors(study_of("mine", parameters=(("threads", "1,2"),))) == ["threads"]
 
 
-@pytest.mark.parametrize(
-    ("text", "extract"),
-    [
-        (r"rate=(\d+)", Extract(name="rate", pattern=r"(\d+)")),
-        (r"rate=(\d+) req/s:1/s", Extract(name="rate", pattern=r"(\d+) req/s", unit="1/s")),
-        (r"t=took (\d+) ms:ms", Extract(name="t", pattern=r"took (\d+) ms", unit="ms")),
-        (r"t=at: (\d+)", Extract(name="t", pattern=r"at: (\d+)")),
-        (r"t=x=(\d+)", Extract(name="t", pattern=r"x=(\d+)")),
-        (r"t=(?:a|b): (\d+)", Extract(name="t", pattern=r"(?:a|b): (\d+)")),
-    ],
-)
-def test_extracts(text: str, extract: Extract) -> None:
-    assert parse_extract(text) == extract
-
-
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
-    "no name": ({"extracts": (r"(\d+)",)}, "not NAME=REGEX"),
+    "no name": ({"extracts": (r"(\d+)",)}, "neither NAME=REGEX nor a tool"),
     "no pattern": ({"extracts": ("rate=",)}, "not NAME=REGEX"),
     "no group": ({"extracts": ("rate=rate",)}, "has no group"),
     "bad regex": ({"extracts": ("rate=(",)}, "no regular expression"),
     "twice": ({"extracts": (r"a=(\d)", r"a=(\d)")}, "'a' is named twice"),
-    "own name": ({"extracts": (r"wall_seconds=(\d)",)}, "'wall_seconds' is named twice"),
+    "own name": (
+        {"extracts": (r"wall_seconds=(\d)",)}, "a figure that is always measured"),
     "background count": ({"background": ("many",)}, "no number of competitors"),
     "background key": ({"background": ("2@color=red",)}, "'color=red' is no setting"),
     "background part": ({"background": ("2@nice=1,7",)}, "'7' is no setting"),

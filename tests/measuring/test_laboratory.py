@@ -185,7 +185,9 @@ RATE = Extract(name="rate", pattern=r"rate=(\d+)", unit="1/s")
 
 
 def test_an_extract_that_never_matches_stops_at_once(store: Store) -> None:
-    with pytest.raises(RunError, match=r"--extract rate: .* matched no number") as refused:
+    with pytest.raises(
+        RunError, match=r"figure rate: .* matched no number in the output of role target"
+    ) as refused:
         runner_of(store, FakeEngine(stdout="speed: 5"), extracts=(RATE,)).start()
     assert "speed: 5" in refused.value.what, "what there was instead"
     assert store.count(store.find_run("last").id) == 0

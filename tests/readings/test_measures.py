@@ -10,7 +10,8 @@ import pytest
 
 from concurve.definition.measured import INDICATORS
 from concurve.definition.study import Extract
-from concurve.readings.measures import MissedExtractError, is_probed, measure
+from concurve.readings.extraction import MissedExtractError
+from concurve.readings.measures import is_probed, measure
 from concurve.wire import decode_record
 from concurve.wire.record import Output, PhaseRecord, TrialRecord, Usage
 from concurve.wire.report import IndicatorLine
@@ -166,3 +167,28 @@ def test_probes_read_cpu_times_and_counts_and_not_times_or_what_a_program_says()
     assert all(is_probed(name) for name in probed)
     own_clock = ["wall_seconds", "speedup", "seconds_per_operation", "load.latency_ns_p99"]
     assert not any(is_probed(name) for name in own_clock)
+
+
+def test_figures_are_read_out_of_any_role_and_optional_ones_may_be_missing() -> None:
+    target = record_of(SPEC, 2.0).roles[0]
+    client = msgspec.structs.replace(target, name="client", stdout=Output(bytes=5, head="tps=7"))
+    record = msgspec.structs.replace(record_of(SPEC, 2.0), roles=(target, client))
+    tps = Extract(name="client.tps", pattern=r"tps=(\d+)", unit="1/s", role="client")
+    found = measure(record, "target", (tps,))
+    assert (found.values["client.tps"], found.units["client.tps"]) == (7.0, "1/s")
+    with pytest.raises(MissedExtractError):
+        measure(record, "target", (msgspec.structs.replace(tps, role=""),))
+    missing = msgspec.structs.replace(tps, role="", optional=True)
+    assert measure(record, "target", (missing,)).absent["client.tps"]
+    gone = msgspec.structs.replace(tps, role="other")
+    assert measure(record, "target", (gone,)).absent["client.tps"] == "the trial had no role other"
+
+
+def test_each_worker_is_a_unit_of_work_where_the_work_scales() -> None:
+    record = record_of(SPEC, 2.0)
+    figures = measure(record, "target", work_level=4, work_amount="scales").values
+    assert (figures["rate_per_second"], figures["seconds_per_operation"]) == (2.0, 0.5)
+    counted = with_role(record, indicators=(IndicatorLine("operations", 100.0),))
+    figures = measure(counted, "target", work_level=4, work_amount="scales").values
+    assert figures["rate_per_second"] == 50.0, "what is counted comes first"
+    assert "seconds_per_operation" not in measure(record, "target", work_level=4).values

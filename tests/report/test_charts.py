@@ -12,7 +12,8 @@ from concurve.report.charts import charts
 from concurve.report.charts.image import to_svg
 from concurve.store import Store
 from concurve.terms import Factor, Level
-from tests.helpers.made import made_run
+from tests.helpers.made import figures_alone, made_run
+from tests.helpers.meant import CASES, run_of
 from tests.report import samples
 
 
@@ -92,3 +93,14 @@ def test_names_of_factors_that_leave_no_room_for_levels_stand_above_them() -> No
     assert labels[:2] == ["on, on, on", "on, on, off"]
     assert len(labels) == 8
     assert ", ".join(long) in spec
+
+
+def test_each_figure_that_is_extracted_has_its_chart() -> None:
+    case = next(case for case in CASES if case.name == "fixed time")
+    latency = r"latency=average = ([0-9.]+) ms:ms:lower"
+    options = {"extracts": (*case.options["extracts"], latency)}
+    drawn = charts(figures_alone(run_of(case._replace(options=options), Store())))
+    names = [chart.name for chart in drawn]
+    assert names[0].startswith("tps")
+    assert sum(name.startswith("latency") for name in names) == 1
+    assert len(set(names)) == len(names)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from concurve.analysis import against_base
 from concurve.analysis.against_base import Among
-from concurve.definition.measured import MEASURED
+from concurve.analysis.ground import WALL, Speed
 from concurve.definition.units import format_count, format_duration
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
@@ -50,15 +50,16 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    speed: Speed | None = None,
     first: TrialRecord | None = None,
 ) -> list[Finding]:
     """First the answers, then the warnings that make them doubtful, those that matter most first,
-    then notes on how to read them."""
+    then notes on how to read them. ``speed`` is what speed-ups are measured by."""
     plan = protocol.plan
-    by = _by(head.study.primary, cells)
+    by = speed.by(head.study.primary) if speed else ""
     answers, further = _answers(plan, list(_greatest(plan, cells, among, by, best)), best)
     # A speed-up by wall time says nothing where the study asks for another figure.
-    if not by or _timed(cells) != "wall_seconds":
+    if speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
     warnings = [
@@ -70,7 +71,7 @@ def sentences(
         *_imprecise(head, protocol, cells),
         *_refused(first),
     ]
-    notes = [*further, *_notes(plan, cells)]
+    notes = [*further, *_notes(plan, cells, speed)]
     return [
         *(Finding(kind="answer", sentence=text) for text in answers),
         *(Finding(kind="warning", sentence=text) for text in warnings),
@@ -220,18 +221,6 @@ def _counts(factor: str, level: Level) -> bool:
     """Does the factor name what it counts: ``threads``, ``clients``?"""
     is_plural = factor.isalpha() and factor.endswith("s") and not factor.endswith("ss")
     return is_plural and len(factor) > 2 and isinstance(level, int)
-
-
-def _timed(cells: tuple[CellFindings, ...]) -> str:
-    """The indicator that speed-ups are by."""
-    measured = [cell.indicators for cell in cells if cell.indicators]
-    each = "seconds_per_operation"
-    return each if all(each in indicators for indicators in measured) else "wall_seconds"
-
-
-def _by(primary: str, cells: tuple[CellFindings, ...]) -> str:
-    """By what speed-ups are, where the study does not ask for a time."""
-    return "" if primary in _TIMES else f" by {MEASURED[_timed(cells)].label}"
 
 
 def _greatest(
@@ -532,23 +521,24 @@ def _is_in_doubt(cell: CellFindings, primary: str) -> bool:
     return figure is not None and figure.in_doubt
 
 
-def _notes(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+def _notes(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -> list[str]:
     notes = []
     if any(_has_start_up(cell) for cell in cells):
         notes.append(
             f"Times are those of the phase '{MEASURE_PHASE}' that the program marked; run_seconds "
             "includes the start-up."
         )
+    if speed is None or not any("speedup" in cell.indicators for cell in cells):
+        return notes
     if plan.work_grows:
         notes.append(
-            f"Speed-up is by {MEASURED[_timed(cells)].label}, against the base cell of each group; "
+            f"Speed-up is by {speed.indicator.label}, against the base cell of each group; "
             f"efficiency is speed-up over the ratio of {plan.work}."
         )
     elif plan.work:
         base = ", ".join(f"{name}={level}" for name, level in plan.study.base.items())
         notes.append(
-            f"Speed-up is by {MEASURED[_timed(cells)].label}, against {base} at the same "
-            f"{plan.work}."
+            f"Speed-up is by {speed.indicator.label}, against {base} at the same {plan.work}."
         )
     if (compared := _compared(cells)) > 1:
         notes.append(

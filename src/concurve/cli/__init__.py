@@ -13,6 +13,7 @@ import click
 
 from concurve.cli import (
     compare,
+    doctor,
     explain,
     export,
     fit,
@@ -43,7 +44,7 @@ Examples:
 
 VERBS = (
     sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, load,
-    monitor, machine,
+    monitor, machine, doctor,
 )  # fmt: skip
 
 

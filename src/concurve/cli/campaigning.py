@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from concurve.cli.measuring import Choices
+from concurve.cli.measuring import Choices, wait_as_asked
 from concurve.cli.showing import note, show_campaign
 from concurve.definition.campaign import (
     Campaign,
@@ -51,6 +51,7 @@ def measure_campaign(campaign: Campaign, names: Sequence[str] | None, choices: C
     head = new_campaign_head(chosen, choices.effort, seed, again_line(seed), version)
     total, of_all = len(chosen.studies), len(campaign.studies)
     counted = f"{total} studies" if total == of_all else f"{total} of {of_all} studies"
+    wait_as_asked(choices.wait_quiet)
     note(f"campaign {head.id}: {chosen.name}, {counted}, effort {head.effort}, seed {seed}")
     _measure(head, store, files, resume=False)
 

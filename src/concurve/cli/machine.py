@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from concurve.host.load import Load
+    from concurve.host.machine_check import Item
+
+#: How long the load is looked at.
+LOOK_SECONDS = 1.0
 
 HELP = """Describe this host and what it grants.
 
@@ -30,20 +39,41 @@ def verb() -> None:
 )
 @click.option("--json", is_flag=True, help="Print the facts as JSON.")
 def check(json: bool) -> None:
-    """Print what was found, one line each."""
+    """Print what was found, one line each; the load of the machine over one second."""
+    import time
+
     import msgspec
 
-    from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
+    from concurve.host.load import load_over
     from concurve.host.machine import describe_machine
     from concurve.host.machine_check import inspect
 
     facts, probes = describe_machine(), LocalEngine().probes()
+    load = load_over(LOOK_SECONDS, time.sleep)
     if json:
-        both = msgspec.json.encode({"machine": facts, "probes": probes})
-        print(msgspec.json.format(both).decode())
+        found = {"machine": facts, "load": load._asdict(), "probes": probes}
+        print(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
-    for item in inspect(facts, probes):
+    print_items([load_item(load), *inspect(facts, probes)])
+
+
+def load_item(load: Load) -> Item:
+    """The present load, judged as a trial under it would be."""
+    from concurve.host.machine_check import Item
+    from concurve.measuring.quiet import disturbance
+
+    if says := disturbance(load):
+        remedy = "end these processes, or wait: concurve sweep --wait-quiet 5m …"
+        return Item("!!", "load now", says, remedy)
+    return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
+
+
+def print_items(items: list[Item]) -> None:
+    """A line for each item, and one for its remedy."""
+    from concurve.cli.streams import tell
+
+    for item in items:
         tell(f"{item.mark}  {item.name:<24} {item.says}")
         if item.remedy:
             tell(f"    {'':<24}→ {item.remedy}")

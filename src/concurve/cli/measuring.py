@@ -11,12 +11,16 @@ from concurve.cli.showing import note, show_run
 from concurve.definition.study import Study, unused_factors, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
+from concurve.definition.units import parse_duration
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError
 from concurve.exports import Format, check_writable, write_run
+from concurve.host.machine import allowed_cpus
 from concurve.measuring.heads import again_line, draw_seed, new_head
-from concurve.measuring.laboratory import Runner
+from concurve.measuring.laboratory import Runner, check_plan
+from concurve.measuring.quiet import wait_quiet
 from concurve.planning.forecast import forecast, shortfall
+from concurve.planning.plan import plan_of
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead
@@ -52,10 +56,17 @@ class Choices(Exports, frozen=True, kw_only=True):
     precision: str | None = None
     timeout: str | None = None
     max_time: str | None = None
+    wait_quiet: str | None = None
     seed: int | None = None
     dry_run: bool = False
     java: str | None = None
     db: str | None = None
+
+
+def wait_as_asked(wait: str | None) -> None:
+    """Wait for a quiet machine, if ``--wait-quiet`` asks for it."""
+    if wait is not None:
+        wait_quiet(parse_duration(wait, "--wait-quiet"), note)
 
 
 def measure_study(study: Study, choices: Choices) -> None:
@@ -74,7 +85,12 @@ def measure_study(study: Study, choices: Choices) -> None:
 
         print_plan(study, choices.effort, seed, store)
         return
-    measure(new_head(study, choices.effort, seed, again_line(seed)), store, files)
+    head = new_head(study, choices.effort, seed, again_line(seed))
+    if choices.wait_quiet is not None:
+        # What cannot run is refused at once, and not after the wait.
+        check_plan(plan_of(head), LocalEngine(), allowed_cpus())
+    wait_as_asked(choices.wait_quiet)
+    measure(head, store, files)
 
 
 def measure(head: RunHead, store: Store, files: dict[Format, Path], resume: bool = False) -> None:

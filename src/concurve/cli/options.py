@@ -56,6 +56,12 @@ protocol: Callable[[F], F] = together(
     click.option("--timeout", metavar="TIME", help="Limit of one trial, e.g. 90s."),
     max_time,
     click.option(
+        "--wait-quiet",
+        metavar="TIME",
+        help="Wait at most so long for a quiet machine before the first trial, e.g. 5m; end "
+        "without a trial if it does not become quiet.",
+    ),
+    click.option(
         "--seed",
         type=click.IntRange(min=0),
         help="Seed of the order of trials (default: drawn, and recorded).",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurve.cli.streams import tell
 from concurve.definition.campaign import Campaign
-from concurve.definition.study import Study
+from concurve.definition.measured import better_of
+from concurve.definition.study import Study, choose_work
 from concurve.definition.units import format_count, format_duration
 from concurve.host.machine import allowed_cpus
 from concurve.measuring.packaged import command
@@ -35,6 +36,7 @@ def print_plan(study: Study, effort: str, seed: int, store: Store) -> None:
     tell(f"precision  {_precision(plan, expected)}")
     if short := shortfall(plan, expected):
         tell(f"note    {short}")
+    tell(f"figure  {_figure(study)}")
     tell(f"base    {'; '.join(_bases(plan))}")
     for item in left_out:
         tell(f"left out  {item.factor}={item.level}: {item.says}")
@@ -91,6 +93,17 @@ def _controls(controls: Controls) -> str:
         priority = f":{controls.policy.priority}" if controls.policy.priority else ""
         shown.append(f"policy={controls.policy.class_}{priority}")
     return " ".join(shown)
+
+
+def _figure(study: Study) -> str:
+    """The figure by which a setting is recommended, and under what."""
+    better = better_of(study, study.primary)
+    facts = [study.primary_unit, "" if better == "neither" else f"{better} is better"]
+    said = f"{study.primary} ({', '.join(filter(None, facts))})".removesuffix(" ()")
+    work = choose_work(study)
+    workers = f"; {work} counts workers" if work else ""
+    under = f"; under each {' and '.join(study.conditions)}" if study.conditions else ""
+    return f"{said}{workers}{under}"
 
 
 def _bases(plan: Plan) -> list[str]:

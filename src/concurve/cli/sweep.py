@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from concurve.cli import options
 
+if TYPE_CHECKING:
+    from concurve.definition.study import Study
+
+#: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
+TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "fio", "k6", "jmh",
+         "jmh-time", "criterion", "google-benchmark")  # fmt: skip
+
 HELP = """Measure a command over all combinations of its parameters' levels.
 
 \b
 Examples:
-  concurve sweep -P threads 1,2,4,8 -- ./renderer --threads {threads}
+  concurve sweep -P threads 1.. -- ./renderer --threads {threads}
+  concurve sweep -P n 1..64*2 --extract pgbench -- pgbench -c {n} -T 2
   concurve sweep -P n 1..64*2 -P cpus 1,2 --cpus {cpus} -- ./mine {n}
-  concurve sweep -P n 50%,100% --extract 'rate=(\\d+) req/s:1/s' -- ./bench {n}
+  concurve sweep -P n 1,2 --extract 'r=(\\d+) req/s:1/s:higher' -- ./bench {n}
 
 {NAME} in the command, in --cpus, --nice, --policy, --env, --background and the hooks is
 replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials run in
@@ -36,8 +44,8 @@ fresh processes, interleaved in randomised blocks; every trial is stored before 
     nargs=2,
     multiple=True,
     metavar="NAME LEVELS",
-    help="A parameter and its levels: 1,2,4 or 1..16 or 1..64*2 or 50%,100%. Repeatable: all "
-    "combinations.",
+    help="A parameter and its levels: 1,2,4 or 1..16 or 1..64*2 or 50%,100%; 1.. doubles up to "
+    "twice the CPUs granted, 1..4x up to four times. Repeatable: all combinations.",
 )
 @click.option(
     "--cpus",
@@ -76,13 +84,32 @@ fresh processes, interleaved in randomised blocks; every trial is stored before 
     "--extract",
     "extracts",
     multiple=True,
-    metavar="NAME=REGEX[:unit]",
-    help="Read a figure out of the output (group 1). Repeatable.",
+    metavar="NAME=REGEX[:unit[:higher|lower]] | TOOL",
+    help="Read a figure out of the output (group 1), and say which direction is better; "
+    "ROLE.NAME=… reads the output of another role. Or the figures of a TOOL: "
+    f"{', '.join(TOOLS)}. Repeatable.",
+)
+@click.option(
+    "--primary",
+    metavar="NAME[:higher|lower]",
+    help="Figure by which a setting is recommended, and whose precision sets the number of trials "
+    "(default: that of the TOOL, the first rate of which more is better, or the wall time).",
 )
 @click.option(
     "--work",
+    "work",
+    multiple=True,
+    metavar="NAME | scales | fixed",
+    help="Parameter that counts workers (default: threads and the like, or the only one that may; "
+    "none: none does). scales: each worker brings its own work. fixed: all cells do the same work.",
+)
+@click.option(
+    "--condition",
+    "conditions",
+    multiple=True,
     metavar="NAME",
-    help="Parameter that counts as concurrency (default: threads and the like, or the only one).",
+    help="Parameter whose levels are met, not chosen: a setting is recommended under each of them "
+    "(default: all but the workers and the controls; none: none is). Repeatable.",
 )
 @click.option(
     "--base",
@@ -107,7 +134,9 @@ def verb(
     check: str | None,
     background: tuple[str, ...],
     extracts: tuple[str, ...],
-    work: str | None,
+    primary: str | None,
+    work: tuple[str, ...],
+    conditions: tuple[str, ...],
     base: str | None,
     name: str | None,
     **common: Any,
@@ -117,19 +146,43 @@ def verb(
     from concurve.definition import study_line
     from concurve.definition.controls import ControlsTemplate
     from concurve.definition.study import Hooks
-    from concurve.host.machine import allowed_cpus
+    from concurve.host.granted import granted_cpus
 
+    names = [name for name, _ in parameters]
+    counted, amount = study_line.split_work(work, names)
     study = study_line.sweep_study(
         command,
         parameters,
-        len(allowed_cpus()),
+        granted_cpus(),
         controls=ControlsTemplate(cpus=cpus, nice=nice, policy=policy),
         env=study_line.parse_environment(env),
         hooks=Hooks(setup=setup, prepare=prepare, conclude=conclude, cleanup=cleanup, check=check),
         background=background,
         extracts=extracts,
-        work=work,
+        primary=primary,
+        work=counted,
+        work_amount=amount,
+        conditions=conditions,
         base_text=base,
         name=name,
     )
+    _tell(study, counted, conditions)
     measure_study(study, Choices(**common))
+
+
+def _tell(study: Study, work: str | None, conditions: tuple[str, ...]) -> None:
+    """Say what was taken for workers and for conditions where several parameters could be."""
+    from concurve.cli.showing import note
+    from concurve.definition.study import choose_work
+
+    found = choose_work(study)
+    if len(study.factors) < 2 or not found:
+        return
+    if work is None:
+        note(f"note: {found} counts workers (--work NAME names another one, --work none no one)")
+    if study.conditions and not conditions:
+        names = ", ".join(study.conditions)
+        note(
+            f"note: a setting is recommended under each level of {names} "
+            "(--condition none: levels are chosen among, too)"
+        )

@@ -1,7 +1,8 @@
 """Levels of a factor, as written in a study or on the command line.
 
 An item is a number, a word, a range ``1..16``, a range with a step ``1..16+3`` or a factor
-``1..64*2``, or a share of the machine's CPUs ``50%``.
+``1..64*2``, a share of the machine's CPUs ``50%``, or a range whose end and levels follow from
+those CPUs: ``1..`` and ``1..2x``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from concurve.terms import Level
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])(\d+(?:\.\d+)?))?")
+_CHOSEN = re.compile(rf"({_NUMBER})\.\.(?:(\d+(?:\.\d+)?)x)?")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 LEVELS_MAX = 10_000
 
-EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200%"
+EXAMPLE = "for example 1,2,4,8 or 1..16 or 1..64*2 or 50%,100%,200% or 1.. (up to the CPUs)"
+
+#: An open range goes on to so many times the CPUs: beyond them the speed-up should end.
+_BEYOND = Decimal(2)
 
 
 def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
@@ -78,9 +83,28 @@ def _expand(item: Level, cpus: int, where: str) -> list[Level]:
         if float(match[1]) <= 0:
             raise StudyError(f"{where}: {item} of the CPUs is none", "a share above 0: 50%,100%")
         return [max(1, round(float(match[1]) * cpus / 100))]
+    if match := _CHOSEN.fullmatch(item):
+        return _chosen(Decimal(match[1]), Decimal(match[2] or _BEYOND), cpus, item, where)
     if match := _RANGE.fullmatch(item):
         return _range(Decimal(match[1]), Decimal(match[2]), match[3] or "+", match[4], item, where)
     return [_scalar(item)]
+
+
+def _chosen(first: Decimal, times: Decimal, cpus: int, item: str, where: str) -> list[Level]:
+    """Levels that double from the first one to so many times the CPUs, with the number of CPUs and
+    the end among them."""
+    last = int(times * cpus)
+    if first < 1 or first != first.to_integral_value():
+        raise StudyError(f"{where}: range {item!r} does not begin with a count", "1.. or 1..2x")
+    if last < first:
+        raise StudyError(
+            f"{where}: range {item!r} ends at {last}, {times} times the {cpus} CPUs granted, and "
+            f"begins at {first}",
+            f"a lower start, or an end in numbers: {first}..{2 * first}",
+        )
+    doubled = (int(first) << step for step in range(last.bit_length()))
+    wanted = {level for level in (*doubled, cpus, last) if first <= level <= last}
+    return [*sorted(wanted)]
 
 
 def _range(

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+#: Where the options of ``concurve sweep`` come from.
+COMMAND_LINE = "command line"
+
 _PATH = re.compile(r"(\w+)(?:\[(\d+)\]|\.([\w-]+(?:\.[\w-]+)?))?")
 
 
@@ -19,6 +22,11 @@ class Origins(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.own
+
+    @property
+    def is_command_line(self) -> bool:
+        """Is the study that of a command line, so that its parts are options?"""
+        return self.own == COMMAND_LINE
 
     def of(self, table: str, name: str = "") -> str:
         """The file of an entry: ``of("roles", "target")``, ``of("effort", "quick.repeats")``."""

@@ -56,11 +56,19 @@ class Factor(_Frozen, frozen=True):
 
 
 class Extract(_Frozen, frozen=True):
-    """A figure read out of a role's output: group 1 of the last match of ``pattern``."""
+    """A figure read out of a role's output: the number in the last match of ``pattern``, or the sum
+    over all matches (:mod:`~concurve.readings.extraction`).
+
+    ``role`` is the role whose output is read, the measured one if empty; the figure of another role
+    is named after it: ``load.tps``. ``optional``: an output without it is no error.
+    """
 
     name: str
     pattern: str
     unit: str = ""
+    role: str = ""
+    combine: Literal["last", "sum"] = "last"
+    optional: bool = False
 
 
 class Role(_Frozen, frozen=True):
@@ -170,7 +178,10 @@ class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
     what they need, such as a server that is not installed. ``simulation``: the figures come
     from a clock of the program's own, so a trial counts on any machine, and the cells of a block
     share their draws (``{block_seed}``), so ratios are taken block by block. ``level_parts`` has
-    the parts of the levels of a factor; stored data call it ``meanings``.
+    the parts of the levels of a factor; stored data call it ``meanings``. ``work_amount`` says
+    whether all cells do the same work (``fixed``), or each unit of the work factor brings its own
+    (``scales``); ``unknown``: nobody said, so a run in which the work seems to grow recommends
+    nothing by its time. Empty, it is the same work.
     """
 
     name: str
@@ -185,6 +196,7 @@ class Study(_Frozen, frozen=True, rename={"level_parts": "meanings"}):
     indicators: tuple[Indicator, ...] = DEFAULT_INDICATORS
     claims: tuple[Claim, ...] = ()
     work: str | None = None
+    work_amount: Literal["", "fixed", "scales", "unknown"] = ""
     base: dict[str, Level] = {}
     conditions: tuple[str, ...] = ()
     optional: dict[str, tuple[Level, ...]] = {}
@@ -235,9 +247,9 @@ def with_java(study: Study, java: str) -> Study:
 def choose_work(study: Study) -> str | None:
     """The factor that counts as concurrency: the one named, else a numeric one with a usual name,
     else the only one if its levels are numbers above 0, and it is more than a priority or a number
-    of competitors."""
-    if study.work:
-        return study.work
+    of competitors. A ``work`` that is empty says that none does."""
+    if study.work is not None:
+        return study.work or None
     numeric = [
         factor.name
         for factor in study.factors

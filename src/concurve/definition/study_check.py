@@ -11,10 +11,12 @@ import msgspec
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
+from concurve.definition.patterns import compiled
 from concurve.definition.study import (
     BUILT_IN,
     EFFORTS,
     OF_TRIAL,
+    Extract,
     Role,
     Study,
     Text,
@@ -43,6 +45,7 @@ def check(study: Study, where: Origins) -> None:
         StudyError: names the place and the remedy.
     """
     _check_encoding(study, where)
+    _check_roles_of_extracts(study, where)
     _check_names(study, where)
     known = [factor.name for factor in study.factors] + list(BUILT_IN)
     check_parts(study.level_parts, _all_levels(study), where)
@@ -97,7 +100,11 @@ def _check_names(study: Study, where: Origins) -> None:
     for kind, table, names in (
         ("factor", "factors", [factor.name for factor in study.factors]),
         ("role", "roles", [role.name for role in study.roles]),
-        ("extracted figure", "indicators", [extract.name for extract in study.extracts]),
+        (
+            "extracted figure",
+            "indicators",
+            [_own_name(item.name, study) for item in study.extracts],
+        ),
         ("indicator", "indicators", [_own_name(item.name, study) for item in study.indicators]),
         ("claim", "claims", [claim.id for claim in study.claims]),
     ):
@@ -153,21 +160,36 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
+def _check_roles_of_extracts(study: Study, where: Origins) -> None:
+    roles = {role.name: role for role in study.roles}
+    for extract in study.extracts:
+        place = _extract_place(extract, where)
+        if extract.role and extract.role not in roles:
+            raise StudyError(f"{place}: no role {extract.role!r}", _near(extract.role, list(roles)))
+        if extract.role and roles[extract.role].copies != "1":
+            raise StudyError(
+                f"{place}: role {extract.role} starts several copies, each with an output",
+                "a role of one copy",
+            )
+
+
 def _check_extracts(study: Study, where: Origins) -> None:
     for extract in study.extracts:
-        place = f"{where.of('indicators', extract.name)}: --extract {extract.name}"
+        place = _extract_place(extract, where)
         try:
-            pattern = re.compile(extract.pattern, re.MULTILINE)
-        except re.error as error:
-            raise StudyError(
-                f"{place}: {extract.pattern!r} is no regular expression: {error}",
-                r"for example --extract 'rate=(\d+) req/s'",
-            ) from error
-        if pattern.groups < 1:
+            groups = compiled(extract.pattern).groups
+        except StudyError as error:
+            raise StudyError(f"{place}: {error.what}", error.remedy) from error
+        if groups < 1:
             raise StudyError(
                 f"{place}: {extract.pattern!r} has no group",
                 r"parentheses around the figure: 'took (\d+) ms'",
             )
+
+
+def _extract_place(extract: Extract, where: Origins) -> str:
+    option = "--extract" if where.is_command_line else "indicators"
+    return f"{where.of('indicators', extract.name)}: {option} {extract.name}"
 
 
 def _check_efforts(study: Study, where: Origins) -> None:
@@ -240,7 +262,7 @@ def _check_after(
 
 def _check_work_and_base(study: Study, where: Origins) -> None:
     factors = {factor.name: factor.levels for factor in study.factors}
-    if study.work is not None:
+    if study.work:
         if study.work not in factors:
             raise StudyError(
                 f"{where.of('protocol', 'work')}: work {study.work!r} is no factor",

@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from concurve.definition.controls import ControlsTemplate
+from concurve.definition.extracting import (
+    Extraction,
+    parse_extract,
+    parse_named_direction,
+    primary_of,
+)
 from concurve.definition.levels import parse_levels
-from concurve.definition.origins import Origins
+from concurve.definition.measured import MEASURED
+from concurve.definition.origins import COMMAND_LINE, Origins
 from concurve.definition.study import (
     DEFAULT_RULES,
     EFFORTS,
     Effort,
-    Extract,
     Factor,
     Hooks,
     Indicator,
@@ -24,13 +30,16 @@ from concurve.definition.study import (
     Study,
 )
 from concurve.definition.study_check import check
+from concurve.definition.sweep_factors import NONE, roles_of
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level
 
-WHERE = "command line"
+#: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
+AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
 
-_UNIT = re.compile(r"[A-Za-zµ%/·²³0-9]{1,16}")
+_WALL = Indicator(name="wall_seconds", better="lower", unit="s")
+_RATE = Indicator(name="rate_per_second", better="higher", unit="1/s")
 
 
 def sweep_study(
@@ -43,14 +52,18 @@ def sweep_study(
     hooks: Hooks | None = None,
     background: Sequence[str] = (),
     extracts: Sequence[str] = (),
+    primary: str | None = None,
     work: str | None = None,
+    work_amount: Literal["fixed", "scales"] | None = None,
+    conditions: Sequence[str] = (),
     base_text: str | None = None,
     rules: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Study:
     """A study of one command over a full factorial of parameters.
 
-    ``cpus`` is what levels such as ``50%`` refer to; ``rules`` overrides fields of
+    ``cpus`` is what levels such as ``50%`` refer to; ``work_amount`` says whether each worker
+    brings its own work or all cells do the same; ``rules`` overrides fields of
     :class:`~concurve.definition.study.Rules` in every effort. The texts are those of the options of
     ``concurve sweep``.
 
@@ -60,7 +73,7 @@ def sweep_study(
     if not command:
         raise StudyError("no command to measure", "concurve sweep -P threads 1,2,4 -- ./mine …")
     program = Path(command[0]).name
-    parsed = tuple(parse_extract(text) for text in extracts)
+    found = [item for text in extracts for item in parse_extract(text)]
     factors = tuple(
         Factor(name=factor, levels=parse_levels(levels, cpus, f"-P {factor}"))
         for factor, levels in parameters
@@ -84,35 +97,71 @@ def sweep_study(
             for effort in EFFORTS
         },
         hooks=hooks or Hooks(),
-        extracts=parsed,
-        indicators=(
-            Indicator(name="wall_seconds", better="lower", unit="s"),
-            *(Indicator(name=extract.name, unit=extract.unit) for extract in parsed),
-        ),
-        work=work,
+        extracts=tuple(item.extract for item in found),
+        indicators=_indicators(found, primary, work_amount),
+        work_amount=work_amount or "unknown",
         base=parse_base(base_text, {factor.name: factor.levels for factor in factors}),
     )
-    check(study, Origins(WHERE))
+    roles = roles_of(study, work, conditions, cpus)
+    counted = roles.work if roles.work or work == NONE else None
+    study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)
+    check(study, Origins(COMMAND_LINE))
     return study
 
 
-def parse_extract(text: str) -> Extract:
-    """``rate=([0-9.]+) req/s:1/s`` → name, pattern and unit.
+def _indicators(
+    found: Sequence[Extraction], primary: str | None, work_amount: str | None
+) -> tuple[Indicator, ...]:
+    """The indicators of a sweep, the primary one first: the one that is named, else the primary
+    figure of a tool, else the first throughput that is extracted, else the rate of the operations
+    that are counted, else the wall time."""
+    extracted = [item.indicator for item in found]
+    if primary is not None:
+        first = _named_primary(primary, extracted)
+    elif name := primary_of(found):
+        first = next(item for item in extracted if item.name == name)
+    elif work_amount == "scales" or any(item.name == "operations" for item in extracted):
+        first = _RATE
+    else:
+        first = _WALL
+    return (first, *(item for item in (_WALL, *extracted) if item.name != first.name))
 
-    What follows the last colon is the unit if it looks like one.
+
+def _named_primary(text: str, extracted: Sequence[Indicator]) -> Indicator:
+    name, better = parse_named_direction(text)
+    measured = MEASURED.get(name)
+    known = next((item for item in extracted if item.name == name), None)
+    if known is None and measured is not None:
+        known = Indicator(name=name, unit=measured.unit, better=measured.better)
+    known = known or Indicator(name=name)
+    if better != "neither":
+        known = msgspec.structs.replace(known, better=better)
+    if known.better == "neither":
+        raise StudyError(
+            f"--primary {text!r}: whether higher or lower is better is not known",
+            f"--primary {name}:higher, or --primary {name}:lower",
+        )
+    return known
+
+
+def split_work(
+    texts: Sequence[str], parameters: Sequence[str]
+) -> tuple[str | None, Literal["fixed", "scales"] | None]:
+    """The texts of ``--work`` as the parameter that counts workers, and the amount of work. A
+    parameter that is called as an amount is a parameter.
 
     Raises:
-        StudyError: no name or no pattern.
+        StudyError: two texts of the same kind.
     """
-    name, equals, pattern = text.partition("=")
-    if not equals or not name or not pattern:
-        raise StudyError(
-            f"--extract {text!r}: not NAME=REGEX[:unit]", r"--extract 'rate=(\d+) req/s:1/s'"
-        )
-    head, colon, unit = pattern.rpartition(":")
-    if colon and head and _UNIT.fullmatch(unit):
-        return Extract(name=name, pattern=head, unit=unit)
-    return Extract(name=name, pattern=pattern)
+    amounts = [amount for amount in AMOUNTS if amount in texts and amount not in parameters]
+    names = [text for text in texts if text not in amounts]
+    for given in (names, amounts):
+        if len(given) > 1:
+            raise StudyError(
+                f"--work {' and --work '.join(given)}: only one of them can be true",
+                "one parameter, and scales or fixed",
+            )
+    return names[0] if names else None, amounts[0] if amounts else None
 
 
 def parse_environment(texts: Sequence[str]) -> dict[str, str]:

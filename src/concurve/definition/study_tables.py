@@ -87,6 +87,7 @@ class ProtocolTable(RulesTable, frozen=True):
     """``[protocol]``: how to measure."""
 
     work: str | None = None
+    work_amount: Literal["", "fixed", "scales"] = ""
     base: dict[str, Level] = {}
     conditions: list[str] = []
     optional: dict[str, list[Level] | str] = {}
@@ -190,7 +191,12 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         },
         hooks=domain.Hooks(**msgspec.structs.asdict(file.hooks)),
         extracts=tuple(
-            domain.Extract(name=item.name, pattern=item.pattern, unit=item.unit)
+            domain.Extract(
+                name=item.name,
+                pattern=item.pattern,
+                unit=item.unit,
+                role=_role_of(item.name, file),
+            )
             for item in file.indicators
             if item.pattern is not None
         ),
@@ -203,6 +209,7 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
             _claim(claim, where.of("claims", str(claim.get("id")))) for claim in file.claims
         ),
         work=file.protocol.work,
+        work_amount=file.protocol.work_amount,
         base=file.protocol.base,
         conditions=tuple(file.protocol.conditions),
         optional={
@@ -216,6 +223,12 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         simulation=file.protocol.simulation,
         test_case=_test_case(file.test_case, where),
     )
+
+
+def _role_of(indicator: str, file: File) -> str:
+    """The role whose output holds the figure ``load.tps``; empty for the measured one."""
+    role, dot, _ = indicator.partition(".")
+    return role if dot and role in [item.name for item in file.roles] else ""
 
 
 def _test_case(table: TestCaseTable | None, where: Origins) -> TestCase | None:

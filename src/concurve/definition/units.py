@@ -21,7 +21,14 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h)?\s*")
 _TIMES = {*_SECONDS, "sec", "secs", "second", "seconds", "msec", "usec", "nsec", "millis",
           "milliseconds", "microseconds", "nanoseconds", "min", "minutes", "hours"}  # fmt: skip
 
-_RATE_NAME = re.compile(r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput")
+#: Prefixes of 1000 and of 1024.
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+             "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
+_SHORT_TIMES = {"ps": 1e-12, "min": 60.0, "sec": 1.0, "msec": 1e-3, "usec": 1e-6, "nsec": 1e-9}
+
+_RATE_NAME = re.compile(
+    r"per_(second|worker|sec|minute|s)\b|_rate\b|\brate\b|throughput|^([trq]ps|iops)$"
+)
 _RATE_UNIT = re.compile(
     r"/\s*(s|sec|second|ms|min|minute|h)$|\bper (second|sec|minute)$"
     r"|^(Hz|[kKMG]?[bB]ps|[trq]ps|QPS|TPS|IOPS)$"
@@ -39,6 +46,21 @@ def is_rate(name: str, unit: str) -> bool:
     if unit:
         return bool(_RATE_UNIT.search(unit))
     return bool(_RATE_NAME.search(name.rpartition(".")[2]))
+
+
+def in_base_unit(unit: str) -> float | None:
+    """How many seconds, bytes, or operations (also a second) one of this unit is: ``ms`` 0.001,
+    ``KiB`` 1024, ``M`` 1,000,000, ``ops/ms`` 1000, ``ns/op`` 1e-9; ``None`` for another unit.
+    ``m`` is a minute."""
+    times = {**_SECONDS, **_SHORT_TIMES}
+    if unit in times:
+        return times[unit]
+    count, slash, time = unit.partition("/")
+    if slash and time == "op" and count in times:
+        return times[count]
+    if slash and count == "ops" and time in times:
+        return 1 / times[time]
+    return None if slash else _PREFIXES.get(unit.removesuffix("B"))
 
 
 def parse_duration(text: str | float, where: str) -> float:

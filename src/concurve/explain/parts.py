@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.definition.study import Extract, Study
-from concurve.readings.measures import NO_CLIENTS, MissedExtractError, extracted
+from concurve.readings.extraction import MissedExtractError, extracted
+from concurve.readings.measures import NO_CLIENTS
 from concurve.wire.record import RoleRecord, TrialRecord
 
 _CLIENTS = ("load", "client")
@@ -79,7 +80,7 @@ def _reported(role: RoleRecord, extracts: Sequence[Extract]) -> list[float]:
     if lines:
         return lines[-1:]
     for extract in extracts:
-        if extract.name == "operations":
+        if extract.name == "operations" and not extract.role:
             try:
                 return [extracted(extract, role)]
             except MissedExtractError:

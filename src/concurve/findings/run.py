@@ -71,7 +71,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
-    study or the command line asked for by name, the primary one included."""
+    study or the command line asked for by name, the primary one included; ``extracted`` those that
+    are read out of the output."""
 
     run: RunInfo
     question: str
@@ -80,6 +81,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     primary: str
     indicators: tuple[IndicatorInfo, ...]
     asked: tuple[str, ...] = ()
+    extracted: tuple[str, ...] = ()
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
     rejects: tuple[Reject, ...]

@@ -45,14 +45,18 @@ def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
         _quota(facts),
         _autogroup(facts, absent),
     ]  # fmt: skip
-    items += [
+    return [*items, *sources(probes)]
+
+
+def sources(probes: dict[str, Any]) -> list[Item]:
+    """The sources of measurement that the kernel grants."""
+    return [
         Item("ok", name, f"granted: {_GIVES[name]}" if name in _GIVES else "granted")
         if probe.get("granted")
         else Item("--", name, str(probe.get("reason", "not granted")))
         for name, probe in probes.items()
         if isinstance(probe, dict)
     ]
-    return items
 
 
 def _processor(facts: dict[str, Any]) -> Item:

@@ -10,7 +10,8 @@ from concurve.measuring.hooks import shell
 from concurve.planning.plan import Cell, Plan, describe
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE, Contamination
 from concurve.readings.contamination import judge as judge_machine
-from concurve.readings.measures import NOTHING_DONE, MissedExtractError, is_probed, measure
+from concurve.readings.extraction import MissedExtractError
+from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.store.rows import Verdict
 from concurve.wire.record import TrialRecord
 
@@ -93,7 +94,9 @@ class Judge:
 
     def _figures(self, cell: Cell, record: TrialRecord) -> dict[str, float]:
         study = self.plan.study
-        measures = measure(record, study.target, study.extracts, self.plan.workers(cell))
+        measures = measure(
+            record, study.target, study.extracts, self.plan.workers(cell), study.work_amount
+        )
         self.matched.update(extract.name for extract in study.extracts)
         absent = study.primary not in measures.values
         if absent and measures.absent.get(study.primary) != NOTHING_DONE:
@@ -104,19 +107,23 @@ class Judge:
                 f"the primary indicator {study.primary} is absent: {reason}",
                 f"did you mean {near[0]!r}?"
                 if near
-                else "another first [[indicators]] entry, or a program that reports it",
+                else "--primary NAME of another one (in a study file, another first "
+                "[[indicators]] entry), or a program that reports it",
             )
         return measures.values
 
     def _missed(self, cell: Cell, missed: MissedExtractError) -> Judgement:
         name, pattern = missed.extract.name, missed.extract.pattern
-        detail = f"--extract {name}: {pattern!r} matched no number in the output"
+        role = missed.extract.role or self.plan.study.target
+        detail = f"figure {name}: {pattern!r} matched no number in the output of role {role}"
+        if missed.reason:
+            detail += f": {missed.reason}"
         if name in self.matched:
             return Judgement("program_error", None, "no match", detail, {})
         raise self._error(
             cell,
             f"{detail}; its end was: {missed.excerpt!r}",
-            "a pattern with one group around the figure; try it with grep -P",
+            "a pattern with one group around the figure, in the dialect of RE2",
         )
 
     def _check(self, cell: Cell, record: TrialRecord, value: float) -> Judgement | None:

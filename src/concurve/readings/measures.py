@@ -12,6 +12,7 @@ import re
 from typing import NamedTuple
 
 from concurve.definition.study import Extract
+from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.fairness_measures import fairness_figures
 from concurve.readings.thread_measures import thread_figures
 from concurve.terms import IndicatorInfo
@@ -66,33 +67,40 @@ class Measures(NamedTuple):
     absent: dict[str, str]
 
 
-class MissedExtractError(Exception):
-    """An ``--extract`` pattern matched nothing in a trial's output."""
-
-    def __init__(self, extract: Extract, excerpt: str) -> None:
-        self.extract = extract
-        self.excerpt = excerpt
-        super().__init__(extract.name)
-
-
 def measure(record: TrialRecord, target: str, extracts: tuple[Extract, ...] = (),
-            work_level: float | None = None) -> Measures:  # fmt: skip
-    """All figures of a trial.
+            work_level: float | None = None, work_amount: str = "") -> Measures:  # fmt: skip
+    """All figures of a trial. Where the work scales (``work_amount``) and no operations are
+    reported, the work level counts as operations.
 
     Raises:
-        MissedExtractError: a pattern matched nothing in the target's output.
+        MissedExtractError: a pattern matched nothing in the output of its role.
     """
     result = Measures({}, {}, {})
     for role in record.roles:
         _role_figures(role, "" if role.name == target else f"{role.name}.", result)
     result.values.update(cpu_figures(record))
-    main = record.role(target)
-    if main is not None:
-        for extract in extracts:
-            result.values[extract.name] = extracted(extract, main)
-            result.units[extract.name] = extract.unit
-        _rates(result, _operations(result, record, target), work_level)
+    for extract in extracts:
+        _extract(extract, record.role(extract.role or target), result)
+    if record.role(target) is not None:
+        operations = _operations(result, record, target)
+        if operations is None and work_amount == "scales":
+            operations = work_level  # each worker brings a unit of work
+        _rates(result, operations, work_level)
     return result
+
+
+def _extract(extract: Extract, role: RoleRecord | None, result: Measures) -> None:
+    """Add a figure of a role's output; without one, the reason for an optional figure."""
+    if role is None:
+        result.absent[extract.name] = f"the trial had no role {extract.role}"
+        return
+    result.units[extract.name] = extract.unit
+    try:
+        result.values[extract.name] = extracted(extract, role)
+    except MissedExtractError:
+        if not extract.optional:
+            raise
+        result.absent[extract.name] = "the output does not have it"
 
 
 def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
@@ -205,30 +213,3 @@ def cpu_info(name: str) -> IndicatorInfo | None:
         label=f"CPU {match[1]} busy",
         note="share of the trial's time, by whatever program; ticks of /proc/stat",
     )
-
-
-def extracted(extract: Extract, role: RoleRecord) -> float:
-    """Group 1 of the last match in standard output, else in standard error.
-
-    Raises:
-        MissedExtractError: no match, or the group is no finite number.
-    """
-    pattern = re.compile(extract.pattern, re.MULTILINE)
-    for output in (role.stdout, role.stderr):
-        # An empty group is no figure: (.*) also matches the empty text at the end.
-        found = [match[1] for match in pattern.finditer(output.text()) if match[1]]
-        if found:
-            figure = _number(found[-1])
-            if figure is not None:
-                return figure
-            break
-    text = role.stdout.text().strip() or role.stderr.text().strip()
-    raise MissedExtractError(extract, text[-200:])
-
-
-def _number(text: str) -> float | None:
-    try:
-        figure = float(text.replace(",", ""))
-    except ValueError:
-        return None
-    return figure if math.isfinite(figure) else None

@@ -27,7 +27,7 @@ def check_study(study: Study, effort: str) -> None:
         if not given:
             raise ValueError(f"factor {name!r} has no levels")
     named = {"base": study.base, "conditions": study.conditions}
-    if study.work is not None:
+    if study.work:
         named["work"] = (study.work,)
         if not all(isinstance(level, int | float) for level in levels.get(study.work, ())):
             raise ValueError(f"work {study.work!r} has levels that are no numbers")

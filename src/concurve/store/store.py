@@ -187,7 +187,8 @@ class Store(Database):
         ]
 
     def find_run(self, name: str) -> RunRow:
-        """A run by its id, the start of its id, or ``last``.
+        """A run by its id, the start of its id, ``last``, or the name of its study: the newest
+        run of that study.
 
         Raises:
             StoreError: none or several fit.
@@ -203,13 +204,15 @@ class Store(Database):
         if found:
             ids = ", ".join(row.id for row in found[:5])
             raise StoreError(f"{len(found)} runs begin with {name!r}: {ids}", "a longer id")
+        if named := [row for row in rows if row.study == name]:
+            return named[-1]
         if self.find_campaign(name) is not None:
             raise StoreError(
                 f"{name!r} is a campaign, not a run", f"concurve runs {name} lists its runs"
             )
         raise StoreError(
             f"no run {name!r} among the {len(rows)} in {self.shown()}",
-            "concurve runs lists them; --db names another store",
+            "concurve runs lists them, by id and study; --db names another store",
         )
 
     def trials(self, run: str) -> list[TrialRow]:

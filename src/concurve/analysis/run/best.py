@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.analysis.ground import Ground
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
 from concurve.definition.units import format_count, format_share
-from concurve.errors import RunError
 from concurve.findings.best import BestFinding
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
@@ -19,7 +19,6 @@ from concurve.stats.best import BestSet, best_set, gap
 from concurve.stats.blocks import Blocks
 from concurve.stats.centre import staged
 from concurve.stats.power import TOO_COARSE
-from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 
 #: A smaller relative difference between two settings is not relevant in practice.
@@ -189,27 +188,20 @@ def _only(names: Sequence[str], parameters: Mapping[str, Level]) -> dict[str, Le
 
 
 def best_of(
-    head: RunHead,
     plan: Plan,
     protocol: Protocol,
     tables: Sequence[Table],
-    infos: tuple[IndicatorInfo, ...],
-    best_by: str,
+    ground: Ground,
     quiet: Sequence[Table] | None = None,
 ) -> tuple[BestFinding, ...]:
-    """The best settings by an indicator, cells that were skipped left out. Where many
-    trials of a figure are not in ``quiet``, the tables of the quiet trials alone, the finding is
-    withheld."""
-    name = best_by or head.study.primary
-    have = {known for table in tables for known in table.used}
-    if best_by and best_by not in have:
-        raise RunError(
-            f"run {head.id}: no trial has the indicator {best_by!r}",
-            f"one of {', '.join(sorted(have)) or 'none yet'}",
-        )
-    info = next((info for info in infos if info.name == name), IndicatorInfo(name=name, label=name))
+    """The best settings by the ground of a run, cells that were skipped left out. The finding is
+    withheld where the ground is in doubt, and where many trials of a figure are not in ``quiet``,
+    the tables of the quiet trials alone."""
+    info, name = ground.indicator, ground.indicator.name
     columns = _columns(protocol, tables, name)
     found = best_settings(plan, columns, info, _resolutions(tables, columns, name))
+    if ground.doubt:
+        return tuple(_in_doubt(item, ground.doubt) for item in found)
     if quiet is None:
         return found
     alone = _columns(protocol, quiet, name)
@@ -241,9 +233,8 @@ def _withheld(found: BestFinding, in_doubt: Sequence[Mapping[str, Level]]) -> Be
     if not compared:
         return found
     settings = "a setting has" if len(compared) == 1 else f"{len(compared)} settings have"
-    return msgspec.structs.replace(
-        found,
-        doubt=f"the machine was not quiet: {settings} too few quiet trials",
-        decide="",
-        trials=None,
-    )
+    return _in_doubt(found, f"the machine was not quiet: {settings} too few quiet trials")
+
+
+def _in_doubt(found: BestFinding, why: str) -> BestFinding:
+    return msgspec.structs.replace(found, doubt=why, decide="", trials=None)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import msgspec
+
+from concurve.analysis.ground import Speed
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import MissingError, Samples, is_doubtful
+from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
 from concurve.planning.plan import Cell, Plan
@@ -28,6 +32,7 @@ def cell_findings(
     every: Sequence[Table],
     samples: Samples,
     infos: tuple[IndicatorInfo, ...],
+    speed: Speed | None,
     first: TrialRecord | None,
     head: RunHead,
 ) -> tuple[CellFindings, ...]:
@@ -36,8 +41,7 @@ def cell_findings(
     tables, primary = chosen.tables, head.study.primary
     staged = is_staged(plan.rules)
     units = {info.name: info.unit for info in infos}
-    absent = _absent(first, head.study.target)
-    timed = time_indicator(tables)
+    absent = _absent(first, head.study)
     cells = []
     for cell in plan.cells:
         table, state = tables[cell.index], protocol.cells[cell.index]
@@ -46,7 +50,7 @@ def cell_findings(
             partial(
                 _centre, table, chosen.quiet[cell.index] if chosen.quiet else None, units, staged
             ),
-            _derived(plan, cell, tables, timed, samples),
+            _derived(plan, cell, tables, speed, samples),
         )
         everything = table.every.get(primary, [])
         in_use = every[cell.index].used.get(primary, [])
@@ -99,31 +103,27 @@ def _status(state: CellState, protocol: Protocol) -> CellStatus:
     return "ok" if len(state.used) >= protocol.rules.repeats_min else "partial"
 
 
-def _absent(first: TrialRecord | None, target: str) -> dict[str, str]:
-    return dict(measure(first, target).absent) if first else {}
-
-
-def time_indicator(tables: Sequence[Table]) -> str:
-    """The one indicator whose ratios are the speed-ups of a run: the time per operation where all
-    measured cells have it, else the wall time."""
-    measured = [table.used for table in tables if table.used]
-    each = "seconds_per_operation"
-    return each if measured and all(each in used for used in measured) else "wall_seconds"
+def _absent(first: TrialRecord | None, study: Study) -> dict[str, str]:
+    if first is None:
+        return {}
+    # A trial that went wrong may lack figures that others have.
+    extracts = (msgspec.structs.replace(extract, optional=True) for extract in study.extracts)
+    return dict(measure(first, study.target, tuple(extracts)).absent)
 
 
 def _derived(
-    plan: Plan, cell: Cell, tables: Sequence[Table], timed: str, samples: Samples
+    plan: Plan, cell: Cell, tables: Sequence[Table], speed: Speed | None, samples: Samples
 ) -> dict[str, Estimate]:
     """Speed-up and efficiency against the base cell, block by block. None in a simulation: they
-    would be those of the simulator. No efficiency if each base cell has the same concurrency as the
-    cells that are compared with it."""
-    if plan.study.simulation:
+    would be those of the simulator; and none where nothing compares the cells. No efficiency if
+    each base cell has the same concurrency as the cells that are compared with it."""
+    if plan.study.simulation or speed is None:
         return {}
     if cell.index == cell.base:
-        n = len(tables[cell.index].used.get(timed, ()))
+        n = len(tables[cell.index].used.get(speed.indicator.name, ()))
         speedup = Estimate(value=1.0, low=1.0, high=1.0, n=n) if n else None
     else:
-        speedup = _ratio(samples, plan.cells[cell.base], cell, timed)
+        speedup = _ratio(samples, plan.cells[cell.base], cell, speed)
     if speedup is None:
         return {}
     derived = {"speedup": scaled(speedup, 1.0, "×")}
@@ -134,20 +134,25 @@ def _derived(
 
 
 def speedup_among(
-    plan: Plan, timed: str, samples: Samples, index: int, comparisons: int
+    plan: Plan, speed: Speed | None, samples: Samples, index: int, comparisons: int
 ) -> Estimate | None:
     """The speed-up of a cell with the interval that holds where it is the greatest of so many
-    (Bonferroni); ``timed`` is the run's :func:`time_indicator`."""
+    (Bonferroni)."""
+    if speed is None:
+        return None
     cell = plan.cells[index]
     confidence = 1 - 0.05 / comparisons
-    return _ratio(samples, plan.cells[cell.base], cell, timed, confidence)
+    return _ratio(samples, plan.cells[cell.base], cell, speed, confidence)
 
 
 def _ratio(
-    samples: Samples, base: Cell, cell: Cell, timed: str, confidence: float = 0.95
+    samples: Samples, base: Cell, cell: Cell, speed: Speed, confidence: float = 0.95
 ) -> Estimate | None:
+    """How many times as fast as its base a cell is: a time over the cell's, or a rate over the
+    base's."""
+    top, bottom = (cell, base) if speed.is_rate else (base, cell)
     try:
-        return samples.ratio(base.parameters, cell.parameters, timed, confidence)
+        return samples.ratio(top.parameters, bottom.parameters, speed.indicator.name, confidence)
     except MissingError:
         return None
 

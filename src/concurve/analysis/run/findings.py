@@ -15,8 +15,9 @@ import msgspec
 from concurve.analysis.dependence import dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
 from concurve.analysis.doubt import claims_in_doubt, published_in_doubt
+from concurve.analysis.ground import ground_of
 from concurve.analysis.run.best import best_of
-from concurve.analysis.run.cells import cell_findings, speedup_among, time_indicator
+from concurve.analysis.run.cells import cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.run_samples import samples_of
@@ -114,10 +115,11 @@ def _figures(run: str, trials: Sequence[TrialRow]) -> FigureTable:
 def findings_of(store: Store, row: RunRow, best_by: str = "") -> Findings:
     """What the figures of a run say, cell by cell.
 
-    ``best_by`` names the indicator by which settings are best, if not the primary one.
+    ``best_by`` names the indicator by which settings are best, if not the primary one; one without
+    a better direction of its own is given with it, as in ``tps:higher``.
 
     Raises:
-        RunError: no trial has that indicator.
+        RunError: no trial has that indicator, or which direction is better is not known.
     """
     run = stored_run(store, row)
     return analyse(run, _first_record(store, run), best_by)
@@ -150,9 +152,12 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         picked = picked.with_resolutions(indicators)
     tables, every = picked.tables, stored.tables
     rejects = _rejects(plan, protocol)
-    best = best_of(head, plan, protocol, tables, indicators, best_by, picked.quiet)
+    ground = ground_of(head, plan, tables, indicators, best_by)
+    best = best_of(plan, protocol, tables, ground, picked.quiet)
     samples = samples_of(head, plan, protocol, tables, indicators, picked.quiet)
-    cells = cell_findings(plan, protocol, picked, every, samples, indicators, first, head)
+    cells = cell_findings(
+        plan, protocol, picked, every, samples, indicators, ground.speed, first, head
+    )
     change = None
     if not head.study.simulation:
         primary = head.study.primary
@@ -168,10 +173,12 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
             rejects,
             stored.row.state,
             best,
-            partial(speedup_among, plan, time_indicator(tables), samples),
+            partial(speedup_among, plan, ground.speed, samples),
+            ground.speed,
             first,
         ),
         *dependence_sentences(depends),
+        *ground.said,
         *shape_sentences(plan, cells, change, indicators, head.study.primary),
     )
     return Findings(
@@ -184,6 +191,7 @@ def analyse(stored: StoredRun, first: TrialRecord | None, best_by: str = "") -> 
         ),
         primary=head.study.primary,
         asked=tuple(item.name for item in head.study.indicators),
+        extracted=tuple(extract.name for extract in head.study.extracts),
         indicators=indicators,
         cells=cells,
         sentences=tuple(sorted(said, key=lambda finding: _KINDS.index(finding.kind))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurve.analysis.ground import REPORTED
 from concurve.analysis.run.tables import Table
 from concurve.definition.measured import INDICATORS, MEASURED, fairness_info
 from concurve.planning.plan import Plan
@@ -38,7 +39,7 @@ def indicator_infos(
                 better=asked.better
                 if asked and asked.better != "neither"
                 else (base.better if base else "neither"),
-                note=base.note if base else "reported by the program",
+                note=base.note if base else REPORTED,
             )
         )
     return tuple(infos)

@@ -27,7 +27,10 @@ def charts(findings: Report) -> list[Chart]:
         wanted = dict.fromkeys(_wanted(findings))
         drawn = (against_work(findings, work, name) for name in wanted)
     else:
-        drawn = (of_cells(findings, name) for name in dict.fromkeys((findings.primary,)))
+        drawn = (
+            of_cells(findings, name)
+            for name in dict.fromkeys((findings.primary, *findings.extracted))
+        )
     found = [chart for chart in drawn if chart is not None]
     if findings.shares is not None:
         from concurve.report.charts.workers import bars
@@ -50,9 +53,11 @@ def hero(findings: Report) -> Chart | None:
 
 
 def _wanted(findings: Report) -> Iterator[str]:
-    """The indicators to draw. If the time of an operation counts, also its CPU time, since runs of
-    a fixed duration all take equally long, and the high percentiles of latency."""
+    """The indicators to draw, with each that was extracted. If the time of an operation counts,
+    also its CPU time, since runs of a fixed duration all take equally long, and the high
+    percentiles of latency."""
     yield from (findings.primary, *_of_models(findings), "speedup", "efficiency")
+    yield from findings.extracted
     if findings.primary == "seconds_per_operation":
         yield "cpu_seconds_per_operation"
         yield from (name for name in findings.asked if name.endswith("latency_ns_p99"))

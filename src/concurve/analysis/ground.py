@@ -1,0 +1,401 @@
+"""By which indicator the settings of a run are compared.
+
+Wall time compares settings that do the same work. Two kinds of programs do not: those that run for
+a fixed time and print how much they did (``pgbench -T 2``, ``wrk -d 2s``), and those in which each
+worker brings its own work. Both are recognised by what they count, by what they print, and by
+their CPU time; then wall time is never the ground of a recommendation, and no speed-up follows
+from it. Decision 33 says why these signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from concurve.definition.extracting import extract_option, parse_named_direction
+from concurve.definition.measured import MEASURED, fairness_info
+from concurve.definition.units import format_duration, format_share, is_rate
+from concurve.errors import RunError
+from concurve.findings.run import Finding
+from concurve.planning.plan import Plan
+from concurve.stats.centre import centre
+from concurve.store.run_head import RunHead
+from concurve.terms import IndicatorInfo
+
+if TYPE_CHECKING:
+    from concurve.analysis.run.tables import Table
+
+#: What the description of an indicator says that the program printed or reported.
+REPORTED = "reported by the program"
+
+WALL = "wall_seconds"
+EACH = "seconds_per_operation"
+
+#: Indicators that follow from the wall time alone where no operations are counted.
+_OF_WALL = (WALL, "run_seconds", "rate_per_second", "rate_per_worker")
+
+#: Cells whose counts of operations differ by more than this share did unequal work.
+_COUNTS_EQUAL = 0.01
+#: As much for work that is the product of a printed rate and the wall time, whose noises add up.
+_WORK_EQUAL = 0.10
+#: Wall times are constant if they differ by no more than this share, or by no more than the middle
+#: half of the trials of a cell do, up to the second one,
+_CONSTANT = 0.05
+_CONSTANT_MOST = 0.25
+#: and a figure moves if it differs by this share at least, and by so many times as much as they do.
+_MOVES = 0.10
+_MOVES_TIMES = 4.0
+#: CPU time is proportional to the level within this share.
+_PROPORTIONAL = 0.10
+#: Work that grows keeps the wall time of the base cell at least; noise may take this share of it.
+_FASTER = 0.05
+
+
+class Speed(NamedTuple):
+    """The indicator whose ratios are the speed-ups of a run; of a rate more is faster."""
+
+    indicator: IndicatorInfo
+    is_rate: bool
+
+    def by(self, primary: str) -> str:
+        """`` by wall time``; empty where this is what the study asks for."""
+        return "" if self.indicator.name == primary else f" by {self.indicator.label}"
+
+
+class Ground(NamedTuple):
+    """``indicator``: by which settings are compared. ``doubt``: why none is recommended.
+    ``speed``: by what speed-ups are measured; ``None`` where nothing compares the cells. ``said``:
+    what was recognised, and how to overrule it."""
+
+    indicator: IndicatorInfo
+    doubt: str
+    speed: Speed | None
+    said: tuple[Finding, ...] = ()
+
+
+class _Unequal(NamedTuple):
+    """Why wall times do not compare the cells. ``by``: the figure that shows it, if one does."""
+
+    kind: Literal["counted", "fixed time", "unequal work", "growing work"]
+    says: str
+    by: str = ""
+
+
+def ground_of(
+    head: RunHead,
+    plan: Plan,
+    tables: Sequence[Table],
+    infos: Sequence[IndicatorInfo],
+    best_by: str,
+) -> Ground:
+    """The ground of a run. ``best_by`` is what the user asks for: an indicator, or one with its
+    better direction as in ``tps:higher``; empty for the study's primary one.
+
+    Raises:
+        RunError: no trial has that indicator, or which direction is better is not known.
+    """
+    known = {info.name: info for info in infos}
+    asked = _asked(head, tables, known, best_by)
+    measured = [table for table in tables if table.used]
+    counted = bool(measured) and all(EACH in table.used for table in measured)
+    unequal = _unequal(head, plan, tables, known)
+    directed = _directed(head, measured, known)
+    speed = _speed(head, known, counted, unequal, directed)
+    if unequal is None:
+        return Ground(asked, "", speed, _scaled(head, plan))
+    follows = asked.name in (WALL, "run_seconds") or (asked.name in _OF_WALL and not counted)
+    if not follows:
+        return Ground(asked, "", speed, _scaled(head, plan))
+    if best_by:
+        return Ground(asked, f"{unequal.says}, so it compares no settings", speed)
+    if unequal.kind == "counted":
+        return Ground(known[EACH], "", speed, (_switched(unequal, known[EACH]),))
+    if directed:
+        return Ground(directed[0], "", speed, (_switched(unequal, directed[0]),))
+    return Ground(asked, unequal.says, None, (_remedy(head, plan, unequal, known),))
+
+
+def _asked(
+    head: RunHead, tables: Sequence[Table], known: Mapping[str, IndicatorInfo], best_by: str
+) -> IndicatorInfo:
+    have = {name for table in tables for name in table.used}
+    name, better = (best_by, "neither") if best_by in have else parse_named_direction(best_by)
+    if not best_by:
+        name = head.study.primary
+    elif name not in have:
+        raise RunError(
+            f"run {head.id}: no trial has the indicator {name!r}",
+            f"one of {', '.join(sorted(have)) or 'none yet'}",
+        )
+    info = known.get(name, IndicatorInfo(name=name, label=name))
+    if better != "neither":
+        info = _replaced(info, better)
+    if best_by and info.better == "neither":
+        raise RunError(
+            f"run {head.id}: whether higher or lower {name} is better is not known",
+            f"--best-by {name}:higher, or --best-by {name}:lower",
+        )
+    return info
+
+
+def _replaced(info: IndicatorInfo, better: str) -> IndicatorInfo:
+    return msgspec.structs.replace(info, better=better)
+
+
+# -- what is recognised -----------------------------------------------------------------------
+
+
+def _unequal(
+    head: RunHead, plan: Plan, tables: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> _Unequal | None:
+    """Why the wall times of the cells do not compare equal work; ``None`` where they may."""
+    study = head.study
+    measured = [table for table in tables if table.used.get(WALL)]
+    if study.simulation or study.work_amount == "fixed" or len(measured) < 2:
+        return None
+    if all(EACH in table.used for table in measured):
+        return _counted(measured)
+    return _printed(head, measured, known) or (
+        _growing(plan, tables)
+        if study.work_amount == "unknown" and not _rates(head, measured, known)
+        else None
+    )
+
+
+def _counted(measured: Sequence[Table]) -> _Unequal | None:
+    """Do the cells differ in the operations that were counted?"""
+    times = zip(_centres(measured, WALL), _centres(measured, EACH), strict=True)
+    if _spread([wall / each for wall, each in times if each > 0]) <= _COUNTS_EQUAL:
+        return None
+    return _Unequal("counted", "the cells did different numbers of operations", EACH)
+
+
+def _printed(
+    head: RunHead, measured: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> _Unequal | None:
+    """Do the figures that were printed show unequal work? A rate says how much was done; other
+    figures only that a time was fixed."""
+    walls = _centres(measured, WALL)
+    rates = _rates(head, measured, known)
+    for info in rates:
+        work = [_work(table, info.name) for table in measured]
+        if _spread(work) >= _WORK_EQUAL:
+            return _of_rate(info, measured, walls, work)
+    return None if rates else _moving(measured, walls, _figures(head, measured, known))
+
+
+def _rates(
+    head: RunHead, measured: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> list[IndicatorInfo]:
+    """The rates that say how much was done: those of which more is better, else those of which
+    nothing is known."""
+    rates = [info for info in _figures(head, measured, known) if is_rate(info.name, info.unit)]
+    return [info for info in rates if info.better == "higher"] or [
+        info for info in rates if info.better == "neither"
+    ]
+
+
+def _of_rate(
+    info: IndicatorInfo, measured: Sequence[Table], walls: Sequence[float], work: Sequence[float]
+) -> _Unequal:
+    if _is_constant(measured, walls):
+        return _fixed_time(info, walls)
+    says = (
+        f"the cells did different amounts of work ({info.label} times wall time differs by "
+        f"{format_share(_spread(work))})"
+    )
+    return _Unequal("unequal work", says, info.name)
+
+
+def _moving(
+    measured: Sequence[Table], walls: Sequence[float], figures: Sequence[IndicatorInfo]
+) -> _Unequal | None:
+    """A fixed time: a figure moves, and the wall time does not."""
+    if not _is_constant(measured, walls):
+        return None
+    constant = _spread(walls)
+    for info in figures:
+        moved = _spread(_centres(measured, info.name))
+        if moved >= max(_MOVES, _MOVES_TIMES * constant):
+            return _fixed_time(info, walls)
+    return None
+
+
+def _fixed_time(info: IndicatorInfo, walls: Sequence[float]) -> _Unequal:
+    says = (
+        f"the program seems to run for a fixed time ({format_duration(centre(list(walls)))} in "
+        f"every cell, while {info.label} differs)"
+    )
+    return _Unequal("fixed time", says, info.name)
+
+
+def _growing(plan: Plan, tables: Sequence[Table]) -> _Unequal | None:
+    """Work that grows: CPU time is proportional to the level, and no cell is faster than its
+    base."""
+    if plan.work is None or not plan.work_grows:
+        return None
+    most = 1.0
+    for cell in plan.cells:
+        own, base = tables[cell.index], tables[cell.base]
+        level, least = plan.workers(cell), plan.workers(plan.cells[cell.base])
+        if not level or not least or level <= least:
+            continue
+        if not (own.used.get(WALL) and base.used.get(WALL)):
+            continue  # skipped, or not measured yet
+        if not (own.used.get("cpu_seconds") and base.used.get("cpu_seconds")):
+            return None
+        cpu = _quotient(own, base, "cpu_seconds")
+        if abs(cpu / (level / least) - 1) > _PROPORTIONAL or _quotient(own, base, WALL) < (
+            1 - _FASTER
+        ):
+            return None
+        most = max(most, level / least)
+    if most < 2:
+        return None
+    says = (
+        f"the work seems to grow with {plan.work} (CPU time is proportional to it: {most:g} times "
+        f"at {most:g} times as many)"
+    )
+    return _Unequal("growing work", says)
+
+
+# -- the figures that may compare -------------------------------------------------------------
+
+
+def _figures(
+    head: RunHead, measured: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> list[IndicatorInfo]:
+    """The figures of the program that all cells have, above 0: those that the study names, and in a
+    sweep all that the measured role reports."""
+    study = head.study
+    names = dict.fromkeys(item.name for item in study.indicators)
+    if study.work_amount == "unknown":
+        reported = (name for table in measured for name in table.used if "." not in name)
+        names.update(
+            dict.fromkeys(
+                name
+                for name in reported
+                if name in known and known[name].note == REPORTED and not fairness_info(name)
+            )
+        )
+    return [
+        known[name]
+        for name in names
+        if name in known
+        and name not in MEASURED
+        and all(table.used.get(name) and min(table.used[name]) > 0 for table in measured)
+    ]
+
+
+def _directed(
+    head: RunHead, measured: Sequence[Table], known: Mapping[str, IndicatorInfo]
+) -> list[IndicatorInfo]:
+    """The figures of which it is known which direction is better, the throughputs first."""
+    found = [info for info in _figures(head, measured, known) if info.better != "neither"]
+    return sorted(found, key=lambda info: not _is_throughput(info))
+
+
+def _is_throughput(info: IndicatorInfo) -> bool:
+    return info.better == "higher" and is_rate(info.name, info.unit)
+
+
+def _speed(
+    head: RunHead,
+    known: Mapping[str, IndicatorInfo],
+    counted: bool,
+    unequal: _Unequal | None,
+    directed: Sequence[IndicatorInfo],
+) -> Speed | None:
+    """By what speed-ups are measured: the time per operation where operations are counted; the
+    throughput that is extracted where it is primary, or where wall time compares nothing; else the
+    wall time."""
+    if counted:
+        return Speed(known[EACH], is_rate=False)
+    extracted = {extract.name for extract in head.study.extracts}
+    rates = [info for info in directed if _is_throughput(info)]
+    primary = [info for info in rates if info.name == head.study.primary in extracted]
+    if primary or (unequal and rates):
+        return Speed((primary or rates)[0], is_rate=True)
+    return None if unequal else Speed(known[WALL], is_rate=False)
+
+
+# -- what is said -----------------------------------------------------------------------------
+
+
+def _switched(unequal: _Unequal, info: IndicatorInfo) -> Finding:
+    says = unequal.says[0].upper() + unequal.says[1:]
+    return Finding(
+        kind="note", sentence=f"{says}, so settings are compared by {info.label}, not by wall time."
+    )
+
+
+def _scaled(head: RunHead, plan: Plan) -> tuple[Finding, ...]:
+    if head.study.work_amount != "scales" or plan.work is None:
+        return ()
+    sentence = (
+        f"Each of {plan.work} counts as one unit of work (--work scales), so rates are units of "
+        "work a second."
+    )
+    return (Finding(kind="note", sentence=sentence),)
+
+
+def _remedy(
+    head: RunHead, plan: Plan, unequal: _Unequal, known: Mapping[str, IndicatorInfo]
+) -> Finding:
+    """What to add, so that a setting can be recommended."""
+    says = unequal.says[0].upper() + unequal.says[1:]
+    if unequal.kind == "growing work":
+        sentence = (
+            f"{says}, so wall time does not compare the cells. If each of {plan.work} brings its "
+            "own work, add --work scales: then cells are compared by work a second. If all cells "
+            "do the same work, add --work fixed."
+        )
+        return Finding(kind="warning", sentence=sentence)
+    name = unequal.by
+    extract = next((item for item in head.study.extracts if item.name == name), None)
+    option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
+    sentence = (
+        f"{says}, so wall time does not compare the cells. Say whether higher or lower "
+        f"{known[name].label} is better. For this run: concurve show {head.id} --best-by "
+        f"{name}:higher (or :lower). For the next: {option} (or :lower). If all cells do the same "
+        "work: --work fixed."
+    )
+    return Finding(kind="warning", sentence=sentence)
+
+
+# -- arithmetic -------------------------------------------------------------------------------
+
+
+def _centres(tables: Sequence[Table], name: str) -> list[float]:
+    return [centre(table.used[name]) for table in tables]
+
+
+def _spread(values: Sequence[float]) -> float:
+    """By which share the greatest exceeds the least; 0 where one is not above 0."""
+    return max(values) / min(values) - 1 if values and min(values) > 0 else 0.0
+
+
+def _work(table: Table, rate: str) -> float:
+    """How much was done: rate × wall time, trial by trial, since their noises belong together."""
+    rates, walls = table.by_block(rate), table.by_block(WALL)
+    return centre([rates[block] * walls[block] for block in rates.keys() & walls.keys()] or [0.0])
+
+
+def _is_constant(measured: Sequence[Table], walls: Sequence[float]) -> bool:
+    """Are the wall times of the cells the same within their noise?"""
+    noise = max(_scatter(table.used[WALL]) for table in measured)
+    return _spread(walls) <= max(_CONSTANT, min(noise, _CONSTANT_MOST))
+
+
+def _scatter(values: Sequence[float]) -> float:
+    """By which share the middle half of some values spreads."""
+    ordered = sorted(values)
+    cut = len(ordered) // 4
+    return _spread(ordered[cut : len(ordered) - cut])
+
+
+def _quotient(own: Table, base: Table, name: str) -> float:
+    below = centre(base.used[name])
+    return centre(own.used[name]) / below if below > 0 else 0.0

@@ -1,0 +1,41 @@
+"""``concurve doctor``: what this machine grants, what disturbs it, and how to quieten it."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Say what this machine grants to measurements, and how to quieten it.
+
+\b
+Example:
+  concurve doctor
+
+Looks at the machine for two seconds, changes nothing, and prints the command for each remedy.
+"""
+
+#: How long the load is looked at.
+LOOK_SECONDS = 2.0
+
+
+@click.command(
+    "doctor", help=HELP, short_help="Say what this machine grants, and how to quieten it."
+)
+def verb() -> None:
+    """Print what was found, with the command for each remedy."""
+    import time
+
+    from concurve.cli.machine import load_item, print_items
+    from concurve.cli.streams import tell
+    from concurve.engine.local import LocalEngine
+    from concurve.host import doctor
+    from concurve.host.load import load_over
+    from concurve.host.machine import describe_machine
+    from concurve.host.machine_check import sources
+
+    facts = describe_machine()
+    load = load_over(LOOK_SECONDS, time.sleep)
+    tell("What it grants")
+    print_items(doctor.grants(facts))
+    print_items(sources(LocalEngine().probes()))
+    tell("How quiet it is, and how to quieten it")
+    print_items([load_item(load), *doctor.quieting(facts)])

@@ -1,0 +1,160 @@
+"""``--extract``: a figure of a program's output, as written on a command line.
+
+``NAME=REGEX[:unit[:direction]]`` is a figure of one's own, ``ROLE.NAME=…`` one of another role, and
+``pgbench`` the figures of a tool whose output is known. Unit and direction are split off from the
+end: what follows the last colon is the direction if it is ``higher``, ``lower`` or ``neither``, and
+what follows the last but one is the unit if it looks like one. A colon of the pattern that must not
+separate is written ``\\:``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, NamedTuple, get_args
+
+from concurve.definition.measured import MEASURED
+from concurve.definition.study import Extract, Indicator
+from concurve.definition.units import is_rate
+from concurve.errors import StudyError
+
+Direction = Literal["lower", "higher", "neither"]
+
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+#: A unit has a letter, or is % or 1: the minutes of a time such as 12:00 are none.
+_UNIT = re.compile(r"1|(?=.*[A-Za-zµ%])[A-Za-zµ%/·²³0-9]{1,16}")
+
+EXAMPLE = r"--extract 'rate=(\d+) req/s:1/s:higher'"
+
+
+class Extraction(NamedTuple):
+    """A figure to read: where it stands, what it means, and whether it is the primary one of a
+    tool's output."""
+
+    extract: Extract
+    indicator: Indicator
+    is_primary: bool = False
+
+    @property
+    def is_throughput(self) -> bool:
+        """Is it a rate of which more is better?"""
+        item = self.indicator
+        return item.better == "higher" and is_rate(item.name, item.unit)
+
+
+def parse_extract(text: str, target: str = "target") -> list[Extraction]:
+    """The figures that one ``--extract`` stands for; ``target`` is the measured role.
+
+    Raises:
+        StudyError: no name, no pattern, or a tool that is not known.
+    """
+    name, equals, pattern = text.partition("=")
+    role, dot, own = name.rpartition(".")
+    if dot and not role:
+        raise StudyError(f"--extract {text!r}: no role before the dot", "ROLE.NAME=REGEX")
+    role = "" if role == target else role
+    if not equals:
+        return list(_known(own if dot else name, role, text))
+    if not own or not pattern:
+        raise StudyError(f"--extract {text!r}: not NAME=REGEX[:unit[:direction]]", EXAMPLE)
+    if not role and own in MEASURED:
+        raise StudyError(
+            f"--extract {own}: this is the name of a figure that is always measured",
+            f"another name: --extract printed_{name}=…",
+        )
+    pattern, unit, better = _split(pattern)
+    full = f"{role}.{own}" if role else own
+    return [
+        Extraction(
+            Extract(name=full, pattern=pattern, unit=unit, role=role),
+            Indicator(name=full, unit=unit, better=better),
+        )
+    ]
+
+
+def extract_option(extract: Extract, better: str) -> str:
+    """The option that reads this figure with that better direction, as one would type it."""
+    value = f"{extract.name}={extract.pattern}:{extract.unit}:{better}"
+    return f"--extract {shlex.quote(value)}"
+
+
+def tools() -> dict[str, str]:
+    """The tools whose output is known, each with what is read of it."""
+    return {name: entry["says"] for name, entry in _table().items()}
+
+
+def parse_named_direction(text: str) -> tuple[str, Direction]:
+    """``NAME`` or ``NAME:higher`` as a name and a direction, ``neither`` where none is given."""
+    name, colon, direction = text.rpartition(":")
+    for better in DIRECTIONS:
+        if colon and direction == better:
+            return name, better
+    return text, "neither"
+
+
+def _split(pattern: str) -> tuple[str, str, Direction]:
+    """A pattern, a unit, and a better direction."""
+    head, direction = _last(pattern)
+    for better in DIRECTIONS:
+        if direction == better:
+            rest, unit = _last(head)
+            if rest and (not unit or _UNIT.fullmatch(unit)):
+                return rest, unit or "", better
+            return head, "", better
+    if direction and _UNIT.fullmatch(direction):
+        return head, direction, "neither"
+    return pattern, "", "neither"
+
+
+def _last(text: str) -> tuple[str, str | None]:
+    """What stands before and after the last colon without a backslash; ``None`` without one."""
+    head, colon, tail = text.rpartition(":")
+    backslashes = len(head) - len(head.rstrip("\\"))
+    if not colon or not head or backslashes % 2:
+        return text, None
+    return head, tail
+
+
+def _known(tool: str, role: str, text: str) -> Iterator[Extraction]:
+    entry = _table().get(tool)
+    if entry is None:
+        near = difflib.get_close_matches(tool, _table(), n=1)
+        raise StudyError(
+            f"--extract {text!r}: neither NAME=REGEX nor a tool whose output is known",
+            f"did you mean {near[0]!r}?" if near else f"{EXAMPLE}, or one of {', '.join(_table())}",
+        )
+    for place, figure in enumerate(entry["figures"]):
+        name = f"{role}.{figure['name']}" if role else figure["name"]
+        unit = figure.get("unit", "")
+        extract = Extract(
+            name=name,
+            pattern=figure["pattern"],
+            unit=unit,
+            role=role,
+            combine=figure.get("combine", "last"),
+            optional=place > 0,
+        )
+        yield Extraction(
+            extract, Indicator(name=name, unit=unit, better=figure["better"]), place == 0
+        )
+
+
+@cache
+def _table() -> dict[str, Any]:
+    path = resources.files("concurve.definition") / "known_outputs.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def primary_of(found: Sequence[Extraction]) -> str | None:
+    """The figure that is primary where none is named: the first of a tool, else the first
+    throughput; ``None`` without one."""
+    chosen = [item for item in found if item.is_primary] or [
+        item for item in found if item.is_throughput
+    ]
+    return chosen[0].indicator.name if chosen else None

@@ -1,0 +1,99 @@
+"""Which parameter of a sweep counts workers, and which of the others are conditions.
+
+A study file says both. On a command line they are found by the names of the parameters, by their
+levels, and by where they are used; where that does not decide, the user is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve.definition.study import Factor, Study, choose_work, texts
+from concurve.definition.templates import placeholders
+from concurve.errors import StudyError
+
+#: What says that no parameter counts workers, or that none is a condition.
+NONE = "none"
+
+#: Names of parameters that count workers, apart from the usual ones.
+_NAME = re.compile(
+    r"(n|num|nr|max|io)?[_-]?(thread|worker|proc|process|client|session|connection|conn|job|core"
+    r"|executor|actor|goroutine|task)(s|es)?|gomaxprocs|concurrency|parallel(ism)?|par|j",
+    re.IGNORECASE,
+)
+
+#: Controls that a user chooses as one chooses a setting.
+_CHOSEN = (", cpus", ", nice", ", policy")
+
+
+class Roles(NamedTuple):
+    """``work``: the parameter that counts workers, empty for none. ``conditions``: those whose
+    levels are met and not chosen."""
+
+    work: str
+    conditions: tuple[str, ...]
+
+
+def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: int) -> Roles:
+    """The parts that the parameters of a sweep play. ``work`` and ``conditions`` are what the user
+    says; ``cpus`` are the CPUs granted.
+
+    Raises:
+        StudyError: several parameters may count workers.
+    """
+    chosen = _work(study, cpus) if work is None else "" if work == NONE else work
+    if conditions:
+        return Roles(chosen, tuple(name for name in conditions if name != NONE))
+    if not chosen:
+        return Roles("", ())
+    return Roles(
+        chosen,
+        tuple(
+            factor.name
+            for factor in study.factors
+            if factor.name not in (chosen, *study.base) and not _is_control(study, factor.name)
+        ),
+    )
+
+
+def _work(study: Study, cpus: int) -> str:
+    """The parameter that counts workers: by its name, else the only one that may."""
+    found = choose_work(study)
+    if found is not None or len(study.factors) < 2:
+        return found or ""
+    numbers = [factor for factor in study.factors if _may_count(study, factor)]
+    named = [factor for factor in numbers if _NAME.fullmatch(factor.name)]
+    varied = [factor for factor in numbers if not _is_control(study, factor.name)]
+    few = [factor for factor in varied if _least(factor) <= 2 * cpus]
+    candidates = named[:1] or few or varied or numbers
+    if len(candidates) > 1:
+        names = [factor.name for factor in candidates]
+        raise StudyError(
+            f"which parameter counts workers (threads, clients, …): {' or '.join(names)}?",
+            f"--work {names[0]}; or --work {NONE} if none of them does",
+        )
+    return candidates[0].name if candidates else ""
+
+
+def _may_count(study: Study, factor: Factor) -> bool:
+    """Are its levels counts from 1 on, and is it more than a priority or a number of
+    competitors?"""
+    counts = all(isinstance(level, int) and level > 0 for level in factor.levels)
+    return counts and not _is_only(study, factor.name, (", nice", ", policy", ", copies"))
+
+
+def _least(factor: Factor) -> float:
+    return min(float(level) for level in factor.levels)
+
+
+def _is_control(study: Study, factor: str) -> bool:
+    """Is it used in nothing but controls, which a user chooses?"""
+    return _is_only(study, factor, _CHOSEN)
+
+
+def _is_only(study: Study, factor: str, ends: tuple[str, ...]) -> bool:
+    """Is it used in such places only? So is one that nothing uses: it changes nothing."""
+    places = [item.place for item in texts(study) if factor in placeholders(item.text)]
+    return all(place.endswith(ends) for place in places)

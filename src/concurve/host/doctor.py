@@ -1,0 +1,192 @@
+"""What this machine grants to measurements, and how to quieten it: an item each, with the command.
+
+Pure, but for the readers of ``/sys`` under a root that tests replace.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+from concurve.host.granted import cpu_quota
+from concurve.host.machine_check import Item
+
+_CPU = "sys/devices/system/cpu"
+
+
+def grants(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
+    """The CPUs, the priorities and the memory that a measured program may have."""
+    return [_cpus(facts), _quota(root), _nice(), _realtime(), _memory(facts)]
+
+
+def quieting(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
+    """How steady the CPUs are, with the command that makes them steadier."""
+    return [
+        _governor(facts),
+        _boost(facts, root),
+        _smt(facts),
+        _isolation(facts, root),
+        _cgroup(facts),
+    ]
+
+
+def _cpus(facts: dict[str, Any]) -> Item:
+    allowed = facts.get("cpus_allowed", [])
+    online = facts.get("topology", {}).get("cpus", len(allowed))
+    says = f"{len(allowed)} of {online} CPUs: {as_list(allowed)}"
+    if len(allowed) < online:
+        return Item("!!", "CPUs", says, f"taskset -c 0-{online - 1} concurve …")
+    return Item("ok", "CPUs", says)
+
+
+def _quota(root: Path) -> Item:
+    quota = cpu_quota(root)
+    if quota is None:
+        return Item("ok", "CPU quota", "none")
+    return Item(
+        "!!",
+        "CPU quota",
+        f"{quota:g} CPUs: beyond them the cgroup throttles",
+        "docker run --cpus=N …, or for a unit: systemctl set-property UNIT CPUQuota=",
+    )
+
+
+def _nice() -> Item:
+    limit = resource.getrlimit(resource.RLIMIT_NICE)[0]
+    least = -20 if _is_privileged() else max(-20, 20 - limit) if limit > 0 else 0
+    if least < 0:
+        return Item("ok", "nice", f"{least} to 19")
+    return Item(
+        "--",
+        "nice",
+        "0 to 19: --nice below 0 is refused",
+        "sudo concurve …, or sudo setcap cap_sys_nice+ep $(command -v concurve-trial)",
+    )
+
+
+def _realtime() -> Item:
+    limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    if _is_privileged() or limit != 0:
+        return Item("ok", "real-time policies", "fifo and rr are granted")
+    return Item(
+        "--",
+        "real-time policies",
+        "--policy fifo and rr are refused",
+        "sudo concurve …, or a line '@USER - rtprio 99' in /etc/security/limits.conf",
+    )
+
+
+def _is_privileged() -> bool:
+    return os.geteuid() == 0
+
+
+def _memory(facts: dict[str, Any]) -> Item:
+    cgroup = facts.get("cgroup", {})
+    limit = str(cgroup.get("memory_max", cgroup.get("memory_limit_bytes", "none")))
+    total = facts.get("memory_bytes", 0)
+    says = f"{total / 2**30:.1f} GiB"
+    if not limit.isdigit():
+        return Item("ok", "memory", says)
+    return Item(
+        "!!",
+        "memory",
+        f"{says}, limited to {int(limit) / 2**30:.1f} GiB by the cgroup",
+        "docker run --memory=SIZE …, or for a unit: systemctl set-property UNIT MemoryMax=",
+    )
+
+
+def _governor(facts: dict[str, Any]) -> Item:
+    if "governor" not in facts:
+        return _unread(facts, "governor", "frequency governor")
+    if facts["governor"] == "performance":
+        return Item("ok", "frequency governor", "performance")
+    return Item(
+        "!!",
+        "frequency governor",
+        f"{facts['governor']}: the frequency follows the load",
+        "sudo cpupower frequency-set -g performance",
+    )
+
+
+def _boost(facts: dict[str, Any], root: Path) -> Item:
+    if "boost" not in facts:
+        return _unread(facts, "boost", "boost")
+    if facts["boost"] == "off":
+        return Item("ok", "boost", "off")
+    intel = (root / _CPU / "intel_pstate/no_turbo").exists()
+    value, file = ("1", "intel_pstate/no_turbo") if intel else ("0", "cpufreq/boost")
+    return Item(
+        "!!",
+        "boost",
+        "on: the frequency depends on how many CPUs are busy, and on their temperature",
+        f"echo {value} | sudo tee /{_CPU}/{file}",
+    )
+
+
+def _smt(facts: dict[str, Any]) -> Item:
+    if "smt" not in facts:
+        return _unread(facts, "smt", "SMT")
+    if facts["smt"] != "on":
+        return Item("ok", "SMT", facts["smt"])
+    return Item(
+        "!!",
+        "SMT",
+        "on: two CPUs share a core, so the second half of the CPUs adds less",
+        f"echo off | sudo tee /{_CPU}/smt/control",
+    )
+
+
+def _isolation(facts: dict[str, Any], root: Path) -> Item:
+    try:
+        isolated = (root / _CPU / "isolated").read_text(encoding="utf-8").strip()
+    except OSError as error:
+        return Item("--", "isolated CPUs", f"not read: {error.strerror}")
+    if isolated:
+        return Item("ok", "isolated CPUs", f"{isolated}: use them by --cpus {isolated}")
+    allowed = facts.get("cpus_allowed", [])
+    if len(allowed) < 4:
+        return Item("--", "isolated CPUs", "none; it takes four CPUs to spare some")
+    last = as_list(allowed[len(allowed) // 2 :])
+    return Item(
+        "--",
+        "isolated CPUs",
+        "none: other processes run on every CPU",
+        f"isolcpus={last} nohz_full={last} on the kernel's command line, then --cpus {last}",
+    )
+
+
+def _cgroup(facts: dict[str, Any]) -> Item:
+    version = facts.get("cgroup", {}).get("version")
+    if version is None:
+        return _unread(facts, "cgroup", "cgroup")
+    allowed = facts.get("cpus_allowed", [])
+    says = f"version {version}"
+    if len(allowed) < 2:
+        return Item("--", "cgroup", f"{says}; it takes two CPUs to keep others off one")
+    others, ours = as_list(allowed[: len(allowed) // 2]), as_list(allowed[len(allowed) // 2 :])
+    if version == 2:
+        command = (
+            f"sudo systemctl set-property --runtime user.slice AllowedCPUs={others}; the same for "
+            f"system.slice; then sudo systemd-run --scope --slice=measure -p AllowedCPUs={ours} "
+            "concurve …"
+        )
+    else:
+        command = f"sudo cset shield --cpu {ours} --kthread on; then sudo cset shield -e concurve …"
+    return Item("--", "cgroup", f"{says}: keeps other processes off some CPUs", command)
+
+
+def _unread(facts: dict[str, Any], key: str, name: str) -> Item:
+    return Item("--", name, facts.get("absent", {}).get(key, "not read"))
+
+
+def as_list(cpus: list[int]) -> str:
+    """CPUs as the kernel lists them: ``0-3,8``."""
+    parts: list[list[int]] = []
+    for cpu in cpus:
+        if parts and parts[-1][1] == cpu - 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,0 +1,117 @@
+"""What uses this machine's CPUs now: two readings of ``/proc`` and their difference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+#: Places in the line ``cpu`` of ``/proc/stat``, which begins with user, nice and system.
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7
+
+#: So many processes are named.
+NAMED_MAX = 3
+
+
+class Process(NamedTuple):
+    """A process that used CPU time: its ``share`` of the machine's."""
+
+    name: str
+    pid: int
+    nice: int
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid}, nice {self.nice}) {self.share * 100:.0f} %"
+
+
+class Load(NamedTuple):
+    """Shares of the machine's CPU time: ``foreign`` of processes other than this one, ``steal`` of
+    the hypervisor; and the processes that used most, the first one most."""
+
+    foreign: float
+    steal: float
+    processes: tuple[Process, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """The processes in words."""
+        return ", ".join(map(str, self.processes)) or "processes that have ended since"
+
+
+class Reading(NamedTuple):
+    """Ticks since the start: of the whole machine, of its idle time, of steal, and by process."""
+
+    total: int
+    idle: int
+    steal: int
+    processes: Mapping[tuple[int, int], _Used]
+
+
+class _Used(NamedTuple):
+    name: str
+    nice: int
+    ticks: int
+
+
+def read(root: Path = Path("/")) -> Reading:
+    """The counters now. Processes that end meanwhile are left out.
+
+    Raises:
+        OSError: there is no ``/proc/stat``.
+    """
+    with (root / "proc/stat").open(encoding="utf-8") as file:
+        fields = [int(field) for field in file.readline().split()[1:9]]
+    fields += [0] * (8 - len(fields))
+    processes = {}
+    for folder in (root / "proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                text = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+                key, used = _process(text)
+            except (OSError, ValueError, IndexError):
+                continue
+            processes[key] = used
+    return Reading(sum(fields), fields[_IDLE] + fields[_IOWAIT], fields[_STEAL], processes)
+
+
+def between(before: Reading, after: Reading, own: int | None = None) -> Load:
+    """The load between two readings, without the process ``own`` (this one if not given)."""
+    total = after.total - before.total
+    if total <= 0:
+        return Load(0.0, 0.0)
+    own = os.getpid() if own is None else own
+    used = {
+        key: now.ticks - (before.processes[key].ticks if key in before.processes else 0)
+        for key, now in after.processes.items()
+    }
+    ours = sum(ticks for (pid, _), ticks in used.items() if pid == own)
+    steal = after.steal - before.steal
+    busy = total - (after.idle - before.idle) - steal
+    most = sorted((item for item in used.items() if item[0][0] != own), key=lambda it: -it[1])
+    return Load(
+        foreign=max(0.0, (busy - ours) / total),
+        steal=max(0.0, steal / total),
+        processes=tuple(
+            Process(after.processes[key].name, key[0], after.processes[key].nice, ticks / total)
+            for key, ticks in most[:NAMED_MAX]
+            if ticks > 0
+        ),
+    )
+
+
+def load_over(seconds: float, sleep: Callable[[float], None], root: Path = Path("/")) -> Load:
+    """The load over the next seconds."""
+    before = read(root)
+    sleep(seconds)
+    return between(before, read(root))
+
+
+def _process(text: str) -> tuple[tuple[int, int], _Used]:
+    """A line of ``/proc/PID/stat``; the name may hold blanks and parentheses."""
+    head, _, tail = text.rpartition(")")
+    pid, _, name = head.partition(" (")
+    fields = tail.split()
+    ticks, nice, started = int(fields[11]) + int(fields[12]), int(fields[16]), int(fields[19])
+    return (int(pid), started), _Used(name, nice, ticks)

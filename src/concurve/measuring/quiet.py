@@ -1,0 +1,71 @@
+"""Waits until other processes leave the machine alone, by the limits of a clean trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from concurve.definition.units import format_duration
+from concurve.errors import HostError
+from concurve.host.load import Load, load_over
+from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
+
+#: The machine is looked at for so long each time,
+WINDOW_SECONDS = 1.0
+#: and is quiet after so many quiet looks in a row.
+QUIET_LOOKS = 3
+#: What disturbs is said again after so long.
+SAY_SECONDS = 10.0
+
+
+def is_quiet(load: Load) -> bool:
+    """Would a trial under this load count as clean?"""
+    return load.foreign <= FOREIGN_SHARE_MAX and load.steal <= STEAL_SHARE_MAX
+
+
+def disturbance(load: Load) -> str:
+    """What disturbs, by name; empty if nothing does."""
+    found = []
+    if load.foreign > FOREIGN_SHARE_MAX:
+        found.append(
+            f"other processes use {load.foreign * 100:.0f} % of the CPU time (limit "
+            f"{FOREIGN_SHARE_MAX * 100:.0f} %): {load.named}"
+        )
+    if load.steal > STEAL_SHARE_MAX:
+        found.append(
+            f"the hypervisor takes {load.steal * 100:.0f} % of the CPU time (limit "
+            f"{STEAL_SHARE_MAX * 100:.0f} %)"
+        )
+    return "; ".join(found)
+
+
+def wait_quiet(
+    seconds: float,
+    say: Callable[[str], None],
+    look: Callable[[], Load] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Return when the machine is quiet; ``say`` hears what disturbs meanwhile, and the result.
+
+    Raises:
+        HostError: it was not within so many seconds; names what disturbed last.
+    """
+    look = look or (lambda: load_over(WINDOW_SECONDS, time.sleep))
+    begun, said, quiet = clock(), -SAY_SECONDS, 0
+    while quiet < QUIET_LOOKS:
+        load = look()
+        waited = clock() - begun
+        if is_quiet(load):
+            quiet += 1
+            continue
+        quiet = 0
+        if waited >= seconds:
+            raise HostError(
+                f"the machine was not quiet within {format_duration(seconds)}: {disturbance(load)}",
+                "end these processes, wait longer, or run without --wait-quiet: trials that they "
+                "disturb are marked",
+            )
+        if waited - said >= SAY_SECONDS:
+            said = waited
+            say(f"waiting for a quiet machine: {disturbance(load)}")
+    say(f"the machine is quiet, after {format_duration(max(clock() - begun, 0.0))}")

@@ -1,0 +1,124 @@
+"""Which figure a setting is recommended by, judged by planted programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from concurve.analysis.run import findings_of
+from concurve.definition.extracting import parse_extract
+from concurve.definition.study import Role
+from concurve.definition.study_line import sweep_study
+from concurve.errors import RunError
+from concurve.store import Store
+from tests.helpers.meant import CASES, TPS, Case, run_of, run_study, study_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "s.db"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_question_that_was_meant_is_answered(case: Case, store: Store) -> None:
+    found = run_of(case, store)
+    said = " ".join(item.sentence for item in found.sentences)
+    best = found.best_overall
+    assert best is not None
+    if case.run:
+        assert not best.doubt, said
+        assert best.recommended["n"] in case.run, said
+    else:
+        assert best.doubt and "No setting is recommended" in said
+        assert "Run n=" not in said
+        assert all("speedup" not in cell.indicators for cell in found.cells)
+    for part in case.says:
+        assert part in said
+
+
+def case_of(name: str) -> Case:
+    return next(case for case in CASES if case.name == name)
+
+
+def test_the_direction_may_be_said_afterwards(store: Store) -> None:
+    """What the run advises for itself is what helps."""
+    found = run_of(case_of("fixed time, no direction"), store)
+    row = store.find_run(found.run.id)
+    best = findings_of(store, row, "tps:higher").best_overall
+    assert best is not None and not best.doubt
+    assert (best.indicator, best.recommended) == ("tps", {"n": 8})
+    lower = findings_of(store, row, "tps:lower").best_overall
+    assert lower is not None and lower.recommended == {"n": 1}
+    with pytest.raises(RunError, match="whether higher or lower tps is better") as refused:
+        findings_of(store, row, "tps")
+    assert "--best-by tps:higher" in refused.value.remedy
+
+
+def test_a_fixed_wall_time_decides_not_even_where_it_is_asked_for(store: Store) -> None:
+    for name in ("fixed time", "fixed time, operations extracted"):
+        found = run_of(case_of(name), store)
+        for asked in ("wall_seconds", "wall_seconds:lower", "run_seconds"):
+            best = findings_of(store, store.find_run(found.run.id), asked).best_overall
+            assert best is not None and best.doubt, (name, asked)
+
+
+def test_speed_up_is_that_of_the_throughput_where_time_is_fixed(store: Store) -> None:
+    found = run_of(case_of("fixed time"), store)
+    speedup = found.cells[3].indicators["speedup"]
+    assert speedup.value == pytest.approx(TPS[8] / TPS[1], rel=0.03)
+    said = " ".join(item.sentence for item in found.sentences)
+    assert "by wall time" not in said, "nothing is said by a time that is fixed"
+
+
+def test_operations_that_are_extracted_and_the_recommendation_agree(store: Store) -> None:
+    found = run_of(case_of("fixed time, operations extracted"), store)
+    best = found.best_overall
+    assert best is not None and best.indicator == "rate_per_second"
+    fastest = max(found.cells, key=lambda cell: cell.indicators["speedup"].value)
+    assert best.leader == fastest.parameters
+
+
+def test_a_study_file_says_itself_that_its_work_is_fixed(store: Store) -> None:
+    """Its author has chosen the indicator; only what was counted or printed may object."""
+    case = case_of("the work grows on enough CPUs")
+    study = msgspec.structs.replace(study_of(case), work_amount="")
+    found = run_study(study, case, store)
+    assert found.best_overall is not None and not found.best_overall.doubt
+
+
+def test_figures_of_another_role_compare_the_settings(store: Store) -> None:
+    """The server is measured, and its client prints the throughput."""
+    case = case_of("fixed time")
+    client = Role(name="client", command=("true", "{n}"))
+    extract = parse_extract(r"client.tps=tps = ([0-9.]+):1/s:higher")[0]
+    study = study_of(case._replace(options={}))
+    study = msgspec.structs.replace(
+        study,
+        roles=(*study.roles, client),
+        extracts=(extract.extract,),
+        indicators=(*study.indicators, extract.indicator),
+    )
+    best = run_study(study, case, store).best_overall
+    assert best is not None and (best.indicator, best.recommended) == ("client.tps", {"n": 8})
+
+
+def test_settings_are_recommended_under_each_condition(store: Store) -> None:
+    """Modes are met, not chosen: nobody is told to run in mode lock."""
+    case = Case("two modes", lambda n: 1.0 / n, levels="1,2,4")
+    study = sweep_study(
+        ["true", "{mode}", "{n}"], [("n", "1,2,4"), ("mode", "cpu,lock")], 2, **case.options
+    )
+    found = run_study(study, case, store)
+    assert [best.group for best in found.best] == [{"mode": "cpu"}, {"mode": "lock"}]
+    assert all(best.recommended == {"n": 4} for best in found.best)
+    said = " ".join(item.sentence for item in found.sentences)
+    assert "Run n=1 mode" not in said and "Over all cells" not in said
+
+
+def test_units_of_work_are_named_where_the_work_scales(store: Store) -> None:
+    found = run_of(case_of("the work grows, and that is said"), store)
+    assert any("one unit of work (--work scales)" in item.sentence for item in found.sentences)
+    cells = {cell.parameters["n"]: cell.indicators["speedup"].value for cell in found.cells}
+    assert cells[2] == pytest.approx(2, rel=0.02) and cells[8] == pytest.approx(2, rel=0.02)

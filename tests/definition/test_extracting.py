@@ -1,0 +1,180 @@
+"""``--extract`` and ``--primary``: names, patterns, units, directions, and what is refused."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from concurve.definition.extracting import (
+    Extraction,
+    extract_option,
+    parse_extract,
+    parse_named_direction,
+    tools,
+)
+from concurve.definition.study import Extract, Indicator
+from concurve.definition.study_line import split_work, sweep_study
+from concurve.errors import StudyError
+
+
+def one(text: str) -> Extraction:
+    (found,) = parse_extract(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "unit", "better"),
+    [
+        (r"x=(\d+)", r"(\d+)", "", "neither"),
+        (r"x=(\d+) req/s:1/s", r"(\d+) req/s", "1/s", "neither"),
+        (r"x=(\d+) req/s:1/s:higher", r"(\d+) req/s", "1/s", "higher"),
+        (r"x=took (\d+) ms:ms:lower", r"took (\d+) ms", "ms", "lower"),
+        (r"x=(\d+)::higher", r"(\d+)", "", "higher"),
+        (r"x=(\d+):lower", r"(\d+)", "", "lower"),
+        (r"x=(\d+):B:neither", r"(\d+)", "B", "neither"),
+        (r"x=share (\d+):%:lower", r"share (\d+)", "%", "lower"),
+        (r"x=(\d+) naps:1", r"(\d+) naps", "1", "neither"),
+        # Colons of the pattern.
+        (r"x=at: (\d+)", r"at: (\d+)", "", "neither"),
+        (r"x=at: (\d+):s:lower", r"at: (\d+)", "s", "lower"),
+        (r"x=y=(\d+)", r"y=(\d+)", "", "neither"),
+        (r"x=(?:a|b): (\d+)", r"(?:a|b): (\d+)", "", "neither"),
+        (r"x=(\d+):00", r"(\d+):00", "", "neither"),
+        (r"x=(\d+):00:s:higher", r"(\d+):00", "s", "higher"),
+        (r"x=(\d+) is\:higher", r"(\d+) is\:higher", "", "neither"),
+        (r"x=(\d+) is\:s", r"(\d+) is\:s", "", "neither"),
+        (r"x=(\d+)\\:s", r"(\d+)\\", "s", "neither"),
+        (r"x=(\d+):", r"(\d+):", "", "neither"),
+        (r"x=([[:digit:]]+)", r"([[:digit:]]+)", "", "neither"),
+    ],
+)
+def test_unit_and_direction_are_split_off_the_end(
+    text: str, pattern: str, unit: str, better: str
+) -> None:
+    found = one(text)
+    assert (found.extract.pattern, found.extract.unit) == (pattern, unit)
+    assert (found.indicator.unit, found.indicator.better) == (unit, better)
+
+
+@pytest.mark.parametrize("unit", ["", "1/s", "µs", "%"])
+@pytest.mark.parametrize("pattern", [r"(\d+)", r"at: (\d+)", r"it's (\d+)", r"(\d+):00"])
+def test_the_option_that_is_advised_reads_what_it_says(pattern: str, unit: str) -> None:
+    extract = Extract(name="x", pattern=pattern, unit=unit)
+    option, value = shlex.split(extract_option(extract, "higher"))
+    assert option == "--extract"
+    assert one(value) == Extraction(extract, Indicator(name="x", unit=unit, better="higher"))
+
+
+def test_figures_of_other_roles_are_named_after_them() -> None:
+    found = one(r"load.tps=(\d+):1/s:higher")
+    assert (found.extract.name, found.extract.role) == ("load.tps", "load")
+    assert found.indicator.name == "load.tps"
+    assert one(r"target.tps=(\d+)").extract == one(r"tps=(\d+)").extract
+    first, *_ = parse_extract("load.pgbench")
+    assert (first.extract.name, first.extract.role) == ("load.tps", "load")
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "remedy"),
+    [
+        ("pgbnch", "a tool whose output is known", "did you mean 'pgbench'?"),
+        ("ab", "a tool whose output is known", "pgbench"),
+        (r"=(\d+)", "not NAME=REGEX", "--extract"),
+        ("x=", "not NAME=REGEX", ":higher"),
+        (r".x=(\d+)", "no role before the dot", "ROLE.NAME"),
+        (r"cpu_seconds=(\d+)", "always measured", "printed_cpu_seconds"),
+    ],
+)
+def test_what_is_no_extraction_is_refused(text: str, says: str, remedy: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        parse_extract(text)
+    assert says in refused.value.what and remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("pattern", "remedy"),
+    [
+        ("(?=x)(a)", "look-around"),
+        (r"(a)\1", "references back"),
+        ("(a){2000}", "1000 repetitions"),
+        ("(a", "rate="),
+    ],
+)
+def test_another_dialect_is_refused_with_what_re2_lacks(pattern: str, remedy: str) -> None:
+    with pytest.raises(StudyError, match="no regular expression of RE2") as refused:
+        sweep_study(["true"], [], 2, extracts=(f"x={pattern}",))
+    assert refused.value.what.startswith("command line: --extract x: ")
+    assert remedy in refused.value.remedy
+
+
+def test_an_unknown_role_and_a_role_of_several_copies_are_refused() -> None:
+    with pytest.raises(StudyError, match=r"--extract load\.x: no role 'load'") as refused:
+        sweep_study(["true"], [], 2, extracts=(r"load.x=(\d)",), background=("1",))
+    assert refused.value.remedy == "one of background, target"
+    with pytest.raises(StudyError, match="background starts several copies"):
+        sweep_study(["true"], [], 2, extracts=(r"background.x=(\d)",), background=("2",))
+
+
+# -- the primary indicator ----------------------------------------------------------------------
+
+TPS, LATENCY = r"tps=(\d+):1/s:higher", r"latency=lat (\d+):ms:lower"
+
+
+def primary(*extracts: str, **more: object) -> str:
+    return sweep_study(["true"], [], 2, extracts=extracts, **more).primary  # type: ignore[arg-type]
+
+
+def test_the_primary_figure_is_the_one_that_compares_the_settings() -> None:
+    assert primary() == "wall_seconds"
+    assert primary(LATENCY, TPS) == "tps", "a throughput"
+    assert primary(LATENCY) == "wall_seconds", "what a program takes for one operation"
+    assert primary(r"tps=(\d+):1/s") == "wall_seconds", "its direction is not known"
+    assert primary(r"rss=(\d+):MB:lower") == "wall_seconds"
+    assert primary(r"operations=(\d+)") == "rate_per_second"
+    assert primary("hyperfine") == "mean_seconds", "of a tool"
+    assert primary(work_amount="scales") == "rate_per_second"
+    for text, name in (
+        ("latency", "latency"),
+        ("wall_seconds", "wall_seconds"),
+        ("cpu_seconds", "cpu_seconds"),
+        ("requests:higher", "requests"),
+    ):
+        assert primary(LATENCY, TPS, primary=text) == name
+
+
+def test_all_figures_stay_indicators_whichever_is_primary() -> None:
+    study = sweep_study(["true"], [], 2, extracts=(TPS, LATENCY), primary="latency")
+    assert [item.name for item in study.indicators] == ["latency", "wall_seconds", "tps"]
+    turned = sweep_study(["true"], [], 2, extracts=(TPS,), primary="tps:lower")
+    assert turned.indicators[0].better == "lower"
+
+
+@pytest.mark.parametrize("name", ["tps", "threads_peak", "requests", "tps:neither"])
+def test_a_primary_figure_without_a_direction_is_refused(name: str) -> None:
+    with pytest.raises(StudyError, match=f"--primary '{name}': whether higher or lower") as refused:
+        primary(r"tps=(\d+):1/s", primary=name)
+    bare = name.partition(":")[0]
+    assert f"--primary {bare}:higher" in refused.value.remedy
+
+
+def test_a_name_with_a_direction() -> None:
+    assert parse_named_direction("tps:higher") == ("tps", "higher")
+    assert parse_named_direction("load.p99:lower") == ("load.p99", "lower")
+    assert parse_named_direction("tps") == ("tps", "neither")
+    assert parse_named_direction("a:b") == ("a:b", "neither")
+
+
+def test_the_amount_of_work_and_its_parameter_are_told_apart() -> None:
+    assert split_work((), ("n",)) == (None, None)
+    assert split_work(("n",), ("n",)) == ("n", None)
+    assert split_work(("scales", "n"), ("n",)) == ("n", "scales")
+    assert split_work(("fixed",), ("n",)) == (None, "fixed")
+    assert split_work(("scales",), ("scales",)) == ("scales", None), "a parameter of that name"
+    for texts in (("n", "m"), ("scales", "fixed")):
+        with pytest.raises(StudyError, match="only one of them"):
+            split_work(texts, ("n", "m"))
+
+
+def test_tools_say_what_they_read() -> None:
+    assert "pgbench" in tools() and all(tools().values())

@@ -1,0 +1,81 @@
+"""Which parameter of a sweep counts workers, and which are conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from concurve.definition.controls import ControlsTemplate
+from concurve.definition.study import choose_work
+from concurve.definition.study_line import sweep_study
+from concurve.errors import StudyError
+
+
+def roles(*parameters: tuple[str, str], **more: Any) -> tuple[str | None, tuple[str, ...]]:
+    command = [
+        "true",
+        *("{" + name + "}" for name, _ in parameters if name not in ("cpus", "nice")),
+    ]
+    if any(name in ("cpus", "nice") for name, _ in parameters):
+        more["controls"] = ControlsTemplate(
+            **{n: "{" + n + "}" for n, _ in parameters if n in ("cpus", "nice")}
+        )
+    study = sweep_study(command, parameters, 4, **more)
+    return choose_work(study), study.conditions
+
+
+MODE = ("mode", "cpu,lock")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ((("n", "1,2,4"), MODE), ("n", ("mode",))),
+        ((MODE, ("n", "1,2,4")), ("n", ("mode",))),
+        ((("threads", "1,2"), ("size", "100,200")), ("threads", ("size",))),
+        ((("size", "1000,2000"), ("n", "1,2,4")), ("n", ("size",))),
+        ((("size", "1,2"), ("num_threads", "1,2")), ("num_threads", ("size",))),
+        ((("size", "1,2"), ("GOMAXPROCS", "1,2")), ("GOMAXPROCS", ("size",))),
+        ((("batch", "8,16"), ("nr-workers", "8,16")), ("nr-workers", ("batch",))),
+        ((("rate", "0.5,1.0"), ("n", "1,2")), ("n", ("rate",))),
+        ((("n", "1,2"), ("cpus", "1,2")), ("n", ())),
+        ((("n", "1,2"), ("nice", "0,5"), MODE), ("n", ("mode",))),
+        ((MODE, ("version", "old,new")), (None, ())),
+        ((("n", "1,2"),), ("n", ())),
+        ((MODE,), (None, ())),
+    ],
+)
+def test_they_are_found_by_names_levels_and_use(
+    parameters: tuple[tuple[str, str], ...], expected: tuple[str | None, tuple[str, ...]]
+) -> None:
+    assert roles(*parameters) == expected
+
+
+def test_competitors_are_a_condition() -> None:
+    study = sweep_study(
+        ["true", "{n}"], [("n", "1,2"), ("load", "1,2")], 4, background=("{load}@nice=0",)
+    )
+    assert (choose_work(study), study.conditions) == ("n", ("load",))
+
+
+def test_the_user_overrules_what_was_found() -> None:
+    assert roles(("n", "1,2"), MODE, conditions=("none",)) == ("n", ())
+    assert roles(("n", "1,2"), MODE, ("size", "x,y"), conditions=("size",)) == ("n", ("size",))
+    assert roles(("n", "1,2"), ("m", "1,2"), work="m") == ("m", ("n",))
+    assert roles(("threads", "1,2"), MODE, work="none") == (None, ())
+    assert roles(("n", "1,2"), MODE, base_text="mode=cpu") == ("n", ()), "compared with its base"
+
+
+def test_where_several_may_count_workers_the_user_is_asked() -> None:
+    with pytest.raises(StudyError, match="which parameter counts workers") as asked:
+        roles(("n", "1,2"), ("m", "1,2"), MODE)
+    assert "n or m?" in asked.value.what
+    assert asked.value.remedy == "--work n; or --work none if none of them does"
+
+
+def test_a_condition_that_is_no_parameter_or_counts_workers_is_refused() -> None:
+    with pytest.raises(StudyError, match="conditions: 'mood' is no factor"):
+        roles(("n", "1,2"), MODE, conditions=("mood",))
+    with pytest.raises(StudyError, match="'n' is the work factor"):
+        roles(("n", "1,2"), MODE, conditions=("n",))

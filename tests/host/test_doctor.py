@@ -1,0 +1,99 @@
+"""``concurve doctor``: what is granted, and the command for each remedy."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concurve.host.doctor import as_list, grants, quieting
+from concurve.host.machine_check import Item
+from tests.host.test_machine import tree
+
+FACTS: dict[str, Any] = {
+    "topology": {"cpus": 8},
+    "cpus_allowed": list(range(8)),
+    "governor": "powersave",
+    "boost": "on",
+    "smt": "on",
+    "cgroup": {"version": 2, "memory_max": "none"},
+    "memory_bytes": 8 * 2**30,
+}
+
+
+def named(items: list[Item]) -> dict[str, Item]:
+    return {item.name: item for item in items}
+
+
+def test_each_thing_that_disturbs_has_its_command(tmp_path: Path) -> None:
+    tree(tmp_path, {"sys/devices/system/cpu/isolated": "\n"})
+    found = named(quieting(FACTS, tmp_path))
+    commands = {
+        "frequency governor": "sudo cpupower frequency-set -g performance",
+        "boost": "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
+        "SMT": "echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        "isolated CPUs": "isolcpus=4-7 nohz_full=4-7 on the kernel's command line, then --cpus 4-7",
+    }
+    for name, command in commands.items():
+        assert found[name].remedy == command
+    assert "AllowedCPUs=0-3" in found["cgroup"].remedy
+    assert "AllowedCPUs=4-7" in found["cgroup"].remedy
+
+
+def test_what_is_right_has_no_command(tmp_path: Path) -> None:
+    tree(tmp_path, {"sys/devices/system/cpu/isolated": "2-3\n"})
+    facts = {**FACTS, "governor": "performance", "boost": "off", "smt": "not supported"}
+    found = named(quieting(facts, tmp_path))
+    for name in ("frequency governor", "boost", "SMT", "isolated CPUs"):
+        assert (found[name].mark, found[name].remedy) == ("ok", ""), name
+
+
+def test_the_file_of_boost_is_that_of_the_driver(tmp_path: Path) -> None:
+    tree(tmp_path, {"sys/devices/system/cpu/intel_pstate/no_turbo": "0\n"})
+    boost = named(quieting(FACTS, tmp_path))["boost"]
+    assert boost.remedy == "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+
+
+def test_version_1_of_the_cgroups_and_a_small_machine(tmp_path: Path) -> None:
+    facts = {**FACTS, "cgroup": {"version": 1}, "cpus_allowed": [0, 1]}
+    found = named(quieting(facts, tmp_path))
+    assert "cset shield --cpu 1" in found["cgroup"].remedy
+    tree(tmp_path, {"sys/devices/system/cpu/isolated": "\n"})
+    assert "four CPUs" in named(quieting(facts, tmp_path))["isolated CPUs"].says
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
+    found = quieting({"absent": {"governor": "no cpufreq"}}, tmp_path)
+    assert all(item.mark == "--" for item in found)
+    assert named(found)["frequency governor"].says == "no cpufreq"
+
+
+def test_grants_of_an_ordinary_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (0, 0))
+    found = named(grants({**FACTS, "cpus_allowed": [0, 1, 5]}, tmp_path))
+    assert found["nice"].mark == "--" and "setcap" in found["nice"].remedy
+    assert found["real-time policies"].mark == "--"
+    assert found["CPUs"].says == "3 of 8 CPUs: 0-1,5"
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
+    assert named(grants(FACTS, tmp_path))["nice"].says == "-10 to 19"
+
+
+def test_grants_of_root_and_limits_of_the_cgroup(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    tree(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000\n"})
+    facts = {**FACTS, "cgroup": {"version": 2, "memory_max": str(2**30)}}
+    found = named(grants(facts, tmp_path))
+    assert found["nice"].says == "-20 to 19"
+    assert found["CPU quota"].says.startswith("1.5 CPUs")
+    assert found["memory"].says == "8.0 GiB, limited to 1.0 GiB by the cgroup"
+
+
+def test_cpus_as_the_kernel_lists_them() -> None:
+    assert as_list([0, 1, 2, 5, 7, 8]) == "0-2,5,7-8"
+    assert as_list([]) == ""

@@ -1,0 +1,109 @@
+"""What uses the CPUs now, from made-up ``/proc`` trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concurve.host.granted import cpu_quota, granted_cpus
+from concurve.host.load import NAMED_MAX, between, load_over, read
+from concurve.host.machine import allowed_cpus
+from tests.host.test_machine import tree
+
+
+def stat(pid: int, name: str, ticks: int, nice: int = 0, started: int = 7) -> str:
+    fields = ["S", *["0"] * 10, str(ticks), "0", "0", "0", "20", str(nice), "1", "0", str(started)]
+    return f"{pid} ({name}) {' '.join(fields)} 0 0\n"
+
+
+def machine(idle: int, busy: int, steal: int = 0) -> str:
+    return f"cpu  {busy} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 1 2 3\n"
+
+
+def test_the_processes_that_used_most_are_named(tmp_path: Path) -> None:
+    ticks = {1: ("init", 5), 20: ("cc1plus (x) y", 100), 30: ("dd", 50), 40: ("ours", 10),
+             50: ("a", 0), 60: ("b", 3)}  # fmt: skip
+    tree(tmp_path, {
+        "proc/stat": machine(1000, 0),
+        **{f"proc/{pid}/stat": stat(pid, name, 0) for pid, (name, _) in ticks.items()},
+        "proc/self/stat": "no number",
+        "proc/70/stat": "torn",
+    })  # fmt: skip
+    before = read(tmp_path)
+    tree(tmp_path, {
+        "proc/stat": machine(1800, 180, 20),
+        **{f"proc/{pid}/stat": stat(pid, name, used) for pid, (name, used) in ticks.items()},
+        "proc/80/stat": stat(80, "new", 8, nice=19),
+    })  # fmt: skip
+    load = between(before, read(tmp_path), own=40)
+    assert load.foreign == pytest.approx(0.17), "without our own 10 ticks"
+    assert load.steal == pytest.approx(0.02)
+    assert [(item.name, item.pid, item.nice) for item in load.processes] == [
+        ("cc1plus (x) y", 20, 0), ("dd", 30, 0), ("new", 80, 19),
+    ]  # fmt: skip
+    assert len(load.processes) == NAMED_MAX
+    assert load.named.startswith("cc1plus (x) y (pid 20, nice 0) 10 %, dd (pid 30")
+
+
+def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/stat": machine(100, 0), "proc/9/stat": stat(9, "old", 50, started=1)})
+    before = read(tmp_path)
+    tree(tmp_path, {"proc/stat": machine(150, 50), "proc/9/stat": stat(9, "new", 30, started=2)})
+    (process,) = between(before, read(tmp_path), own=1).processes
+    assert (process.name, process.share) == ("new", 0.3)
+
+
+def test_no_time_has_passed_and_old_kernels_count_no_steal(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/stat": "cpu 10 0 0 10\n"})
+    assert between(read(tmp_path), read(tmp_path)).foreign == 0.0
+
+
+def test_this_machine_can_be_looked_at() -> None:
+    load = load_over(0.0, lambda _: None)
+    assert 0 <= load.foreign <= 1 and 0 <= load.steal <= 1
+
+
+# -- the CPUs granted ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, None),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/cpu.max": "50000 100000\n",
+                "sys/fs/cgroup/a/b/cpu.max": "max 100000\n",
+            },
+            0.5,
+        ),
+        ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2.0),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/j\n3:memory:/j\n",
+                "sys/fs/cgroup/cpu/j/cpu.cfs_quota_us": "25000\n",
+                "sys/fs/cgroup/cpu/j/cpu.cfs_period_us": "50000\n",
+            },
+            0.5,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu:/j\n",
+                "sys/fs/cgroup/cpu/j/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/j/cpu.cfs_period_us": "50000\n",
+            },
+            None,
+        ),
+        ({"proc/self/cgroup": "torn\n"}, None),
+    ],
+)
+def test_the_least_quota_counts(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
+    tree(tmp_path, files)
+    assert cpu_quota(tmp_path) == quota
+    granted = granted_cpus(tmp_path)
+    assert granted == (len(allowed_cpus()) if quota is None else min(len(allowed_cpus()), 1
+                       if quota <= 1 else 2))  # fmt: skip

@@ -1,0 +1,68 @@
+"""``--wait-quiet``: it waits, names what disturbs, and ends either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from concurve.errors import HostError
+from concurve.host.load import Load, Process
+from concurve.measuring.quiet import QUIET_LOOKS, disturbance, is_quiet, wait_quiet
+
+QUIET = Load(0.01, 0.0)
+BUSY = Load(0.5, 0.0, (Process("cc1plus", 20, 0, 0.45),))
+
+
+class Machine:
+    """Shows these loads, one a second; the last one for ever."""
+
+    def __init__(self, *loads: Load) -> None:
+        self.loads: Iterator[Load] = iter(loads)
+        self.last = loads[-1]
+        self.now = 0.0
+        self.said: list[str] = []
+
+    def look(self) -> Load:
+        self.now += 1.0
+        return next(self.loads, self.last)
+
+    def wait(self, seconds: float) -> None:
+        wait_quiet(seconds, self.said.append, self.look, lambda: self.now)
+
+
+def test_a_quiet_machine_is_waited_for_no_longer_than_it_takes_to_see() -> None:
+    machine = Machine(QUIET)
+    machine.wait(300)
+    assert machine.now == QUIET_LOOKS
+    assert machine.said == ["the machine is quiet, after 3.0 s"]
+
+
+def test_one_quiet_look_is_not_enough() -> None:
+    machine = Machine(QUIET, QUIET, BUSY, QUIET)
+    machine.wait(300)
+    assert machine.now == 3 + QUIET_LOOKS
+
+
+def test_what_disturbs_is_said_by_name_now_and_then() -> None:
+    machine = Machine(*[BUSY] * 25, QUIET)
+    machine.wait(300)
+    waiting = [text for text in machine.said if text.startswith("waiting")]
+    assert 2 <= len(waiting) <= 4
+    assert "cc1plus (pid 20, nice 0) 45 %" in waiting[0]
+    assert "other processes use 50 % of the CPU time (limit 5 %)" in waiting[0]
+
+
+def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:
+    machine = Machine(BUSY)
+    with pytest.raises(HostError, match=r"was not quiet within 30 s: .*cc1plus") as refused:
+        machine.wait(30)
+    assert "--wait-quiet" in refused.value.remedy
+    assert machine.now <= 31
+
+
+def test_steal_disturbs_too() -> None:
+    stolen = Load(0.0, 0.1)
+    assert not is_quiet(stolen)
+    assert disturbance(stolen) == "the hypervisor takes 10 % of the CPU time (limit 2 %)"
+    assert disturbance(QUIET) == ""

@@ -1,0 +1,121 @@
+"""The figures that are read by name from the usual output of tools, of more than one version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concurve.cli.sweep import TOOLS
+from concurve.definition.extracting import parse_extract, tools
+from concurve.readings.extraction import MissedExtractError, extracted
+from concurve.wire.record import Output, RoleRecord
+
+OUTPUTS = Path(__file__).parent / "outputs"
+
+#: The file → the tool, and every figure that must be read, in base units.
+EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
+    "hyperfine-1.15": ("hyperfine", {
+        "mean_seconds": 0.0585, "deviation_seconds": 0.0071, "min_seconds": 0.0514}),
+    "hyperfine-1.15-single": ("hyperfine", {"mean_seconds": 0.0511}),
+    "hyperfine-1.18-several": ("hyperfine", {
+        "mean_seconds": 912.4e-6, "deviation_seconds": 31e-6, "min_seconds": 880.1e-6}),
+    "pgbench-15": ("pgbench", {
+        "tps": 1535.6786, "latency_seconds": 1.296e-3, "failed_transactions": 0}),
+    "pgbench-15-scripts": ("pgbench", {
+        "tps": 81.318631, "latency_seconds": 12.297e-3, "failed_transactions": 0}),
+    "pgbench-9.6": ("pgbench", {"tps": 85.296346, "latency_seconds": 11.013e-3}),
+    "pgbench-9.5": ("pgbench", {"tps": 4660.296346, "latency_seconds": 0.859e-3}),
+    "redis-benchmark-7.0": ("redis-benchmark", {
+        "requests_per_second": 12254.9, "latency_seconds_p50": 0.063e-3,
+        "latency_seconds_p99": 4.847e-3}),
+    "redis-benchmark-7.0-quiet": ("redis-benchmark", {
+        "requests_per_second": 15290.52, "latency_seconds_p50": 0.063e-3}),
+    "redis-benchmark-5.0": ("redis-benchmark", {"requests_per_second": 133511.35}),
+    "wrk-4.1": ("wrk", {
+        "requests_per_second": 21132.07, "latency_seconds": 525.29e-6,
+        "latency_seconds_p99": 1.56e-3, "failed_responses": 12}),
+    "wrk-4.2-short": ("wrk", {"requests_per_second": 35710.03, "latency_seconds": 79.41e-3}),
+    "wrk2-4.0": ("wrk", {
+        "requests_per_second": 2000.28, "latency_seconds": 6.6e-3,
+        "latency_seconds_p99": 10.69e-3}),
+    "sysbench-1.0-oltp": ("sysbench", {
+        "events_per_second": 30.94, "latency_seconds": 64.51e-3, "latency_seconds_p95": 86e-3}),
+    "sysbench-1.0-cpu": ("sysbench", {
+        "events_per_second": 2011.36, "latency_seconds": 0.5e-3, "latency_seconds_p95": 0.51e-3}),
+    "sysbench-1.1-oltp": ("sysbench", {
+        "events_per_second": 259.3851, "latency_seconds": 3.85e-3,
+        "latency_seconds_p95": 4.65e-3}),
+    "sysbench-0.4-oltp": ("sysbench", {
+        "events_per_second": 541.20, "latency_seconds": 14.77e-3,
+        "latency_seconds_p95": 25.27e-3}),
+    "fio-3.32-mixed": ("fio", {
+        "iops": 13487, "bytes_per_second": 48.8 * 2**20 + 3950 * 2**10,
+        "latency_seconds": 28.07318e-6}),
+    "fio-2.1": ("fio", {
+        "iops": 6086, "bytes_per_second": 24345e3, "latency_seconds": 330.2e-6}),
+    "k6-1.0": ("k6", {
+        "requests_per_second": 6.56109, "latency_seconds": 0.14036,
+        "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109, "failed_share": 0}),
+    "k6-0.48": ("k6", {
+        "requests_per_second": 4.36938, "latency_seconds": 144.56e-6,
+        "latency_seconds_p95": 215.95e-6, "iterations_per_second": 1.092345,
+        "failed_share": 12.5}),
+    "jmh-1.37": ("jmh", {"score_per_second": 1234567.0}),
+    "jmh-1.21-single": ("jmh", {"score_per_second": 2201034.901}),
+    "jmh-0.5": ("jmh", {"score_per_second": 57217.1}),
+    "jmh-time-1.37": ("jmh-time", {"score_seconds": 0.145e-6}),
+    "jmh-time-1.19": ("jmh-time", {"score_seconds": 0.142e-3}),
+    "criterion-0.5": ("criterion", {
+        "iteration_seconds": 1.2249e-6, "elements_per_second": 816390.0}),
+    "criterion-0.2": ("criterion", {
+        "iteration_seconds": 3.8957e-3, "bytes_per_second": 17 * 2**20}),
+    "google-benchmark-1.8": ("google-benchmark", {
+        "iteration_seconds": 1299e-9, "items_per_second": 6.22113e6}),
+    "google-benchmark-1.4": ("google-benchmark", {
+        "iteration_seconds": 55e-6, "items_per_second": 1.25e6}),
+    "google-benchmark-1.8-repeated": ("google-benchmark", {"iteration_seconds": 2.21e-3}),
+}  # fmt: skip
+
+
+def role_of(text: str) -> RoleRecord:
+    return RoleRecord(name="target", stdout=Output(bytes=len(text), head=text))
+
+
+def read(tool: str, text: str) -> dict[str, float]:
+    found = {}
+    for item in parse_extract(tool):
+        try:
+            found[item.extract.name] = extracted(item.extract, role_of(text))
+        except MissedExtractError:
+            assert item.extract.optional, f"{item.extract.name} must be there"
+    return found
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_figure_of_an_output_is_read(name: str) -> None:
+    tool, figures = EXPECTED[name]
+    text = (OUTPUTS / f"{name}.txt").read_text(encoding="utf-8")
+    assert read(tool, text) == pytest.approx(figures)
+
+
+def test_every_output_and_every_tool_is_tried_with_more_than_one() -> None:
+    assert {path.stem for path in OUTPUTS.iterdir()} == set(EXPECTED)
+    tried = [tool for tool, _ in EXPECTED.values()]
+    assert set(tried) == set(tools()) == set(TOOLS)
+    assert all(tried.count(tool) > 1 for tool in tools())
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_a_tool_has_a_primary_figure_with_a_direction_and_a_unit(tool: str) -> None:
+    first, *others = parse_extract(tool)
+    assert first.is_primary and not first.extract.optional and first.extract.unit
+    assert all(item.extract.optional and not item.is_primary for item in others)
+    assert all(item.indicator.better != "neither" for item in (first, *others))
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_the_output_of_another_program_has_none_of_it(tool: str) -> None:
+    first = parse_extract(tool)[0]
+    with pytest.raises(MissedExtractError):
+        extracted(first.extract, role_of("done in 5 s\n12 files, 3 errors\n"))
