@@ -14,6 +14,7 @@ import click
 
 from concurve.cli import (
     compare,
+    completion,
     explain,
     export,
     fit,
@@ -43,7 +44,7 @@ Examples:
 
 VERBS = (
     sweep, run, resume, studies, runs, show, explain, report, compare, history, export, fit, load,
-    monitor, machine,
+    monitor, machine, completion,
 )  # fmt: skip
 
 
