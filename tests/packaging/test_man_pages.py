@@ -29,8 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verbs(command: click.Command, name: str) -> dict[str, click.Command]:
     """A command and everything below it, by the names of their pages."""
     found = {name: command}
-    for verb in command.commands.values() if isinstance(command, click.Group) else ():
-        found |= verbs(verb, f"{name}-{verb.name}")
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            below = command.get_command(context, verb)
+            assert below is not None
+            found |= verbs(below, f"{name}-{verb}")
     return found
 
 

@@ -6,9 +6,12 @@ A completion cannot show an error: where nothing can be read, it offers nothing.
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 def studies(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -35,8 +38,14 @@ def runs(context: click.Context, _: click.Parameter, typed: str) -> list[Complet
 
 def files(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Files: a command, or its arguments."""
-    return [CompletionItem(typed, type="file")]
+    return [_item(typed, "file")]
 
 
 def _beginning(typed: str, names: list[str]) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in names if name.startswith(typed)]
+    return [_item(name) for name in names if name.startswith(typed)]
+
+
+def _item(value: str, kind: str = "plain") -> CompletionItem:
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(value, type=kind)
