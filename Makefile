@@ -62,6 +62,10 @@ demo: build ## Run the packaged study thread-scaling quickly, and write its repo
 wheels: $(STAMPS)/wheels $(JAR) ## Build the wheels of both distributions into dist/, the programs as a release
 	@scripts/build-wheels.sh $(BIN)
 
+site: $(STAMPS)/venv ## Write the documentation as a site to build/site; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open $(CURDIR)/build/site/index.html"
+
 check: $(STAMPS)/venv lint ## Lint, and run the tests that need no server and no program (two minutes)
 	@$(BIN)/python -m pytest -q --numprocesses 2 -m "not real and not postgresql and not soak"
 	@cargo test --workspace --lib --profile checked --quiet
@@ -91,7 +95,7 @@ bench: build ## Print the figures that the project promises (minutes; on a quiet
 coverage: build ## Simulate how often what is printed holds the truth; rewrites docs/method/coverage.md
 	@$(BIN)/python benches/coverage.py --write
 
-soak: build ## Run what takes long
+soak: build wheels ## Run what takes long
 	@$(BIN)/python -m pytest -q -m soak
 	@cargo test --profile checked --quiet -p concurve-records --test damage --test hostile_pages -- --ignored
 
@@ -113,4 +117,4 @@ format: $(STAMPS)/venv ## Format all code
 	@cargo fmt --all
 
 clean: ## Remove what was built; keeps the stored runs
-	rm -rf $(VENV) target $(JAVA)/target
+	rm -rf $(VENV) target build dist $(JAVA)/target
