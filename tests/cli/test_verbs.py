@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from concurve.cli import VERBS, app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: The name in a requirement.
+_NAME = re.compile(r"[\w-]+")
 
 
 def modules_after(*words: str) -> set[str]:
@@ -59,3 +67,14 @@ def test_the_version_needs_nothing_of_the_laboratory() -> None:
 
 def test_the_list_of_studies_needs_no_arrays_and_no_store() -> None:
     assert not modules_after("studies") & {"altair", "numpy", "pandas", "scipy", "sqlalchemy"}
+
+
+def test_the_help_texts_need_what_a_build_of_the_wheel_has() -> None:
+    """Manual pages are made from them where pip has installed the build requirements alone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    built_with = {_NAME.findall(text)[0] for text in project["build-system"]["requires"]}
+    runs_with = {_NAME.findall(text)[0] for text in project["project"]["dependencies"]}
+    loaded = {module.partition(".")[0] for module in modules_after("--help")}
+    unwanted = {name.removesuffix("-python").replace("-", "_") for name in runs_with - built_with}
+    assert len(unwanted) > 5
+    assert loaded & unwanted == set()
