@@ -39,7 +39,7 @@ def binary(name: str) -> Path:
         return Path(on_path)
     raise HostError(
         f"the program {name} is not installed (looked in {', '.join(folders)} and on PATH)",
-        "make build in a checkout, or pip install concurve-native",
+        "make build in a checkout, or pip install the wheel of concurve-native",
     )
 
 
